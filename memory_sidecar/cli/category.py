@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, title
+from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import Group, allow_secrets_option, joined, with_agent, with_help
+from memory_sidecar.core.results import counted
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 
 
@@ -76,4 +77,5 @@ def _print_described(call: Call, described: Described) -> None:
 
 
 def _print_deleted(call: Call, deleted: CategoryDeleted) -> None:
-    call.print(f"deleted {deleted.category}; {deleted.archived} memories archived")
+    archived = counted(deleted.archived, "memory", "memories")
+    call.print(f"deleted {deleted.category}; {archived} archived")

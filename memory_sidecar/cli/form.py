@@ -108,11 +108,6 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
     return visible_line(f"memory-sidecar: {abridged(error.message)}{hint}") + "\n"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 file`, `2,000 files`; `many` where an s does not do."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def explanation_line(why: Explanation) -> str:
     """The terms as a sum, with what the arms said themselves."""
     arms = {"cosine": why.cosine, "keyword": why.keyword}

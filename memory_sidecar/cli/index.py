@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, path_from, title
+from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import AgentReports, IndexReport
+from memory_sidecar.core.results import AgentReports, IndexReport, counted
 from memory_sidecar.core.times import how_long
 
 PACE_WAIT_S = 2.0  # until a person is told how long the rest takes: of a first index none is known
@@ -109,7 +109,7 @@ def _print_report(call: Call, report: IndexReport) -> None:
     for name in report.sources:
         call.print(title(name), f"  {roots[name]}" if name in roots else "")
     call.print(
-        f"{report.files_total:,} files, {report.files_processed:,} indexed now, "
+        f"{counted(report.files_total, 'file')}, {report.files_processed:,} indexed now, "
         f"{report.files_deleted:,} gone, {len(report.files_skipped):,} skipped, "
         f"{len(report.files_failed):,} failed; {counted(report.chunks_total, 'chunk')} "
         f"({report.seconds:.1f} s)"
@@ -303,7 +303,8 @@ def _print_published(call: Call, published: Published) -> None:
 
 
 def _print_moved(call: Call, moved: SourceMoved) -> None:
-    call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {moved.chunks:,} chunks")
+    chunks = counted(moved.chunks, "chunk")
+    call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}")
 
 
 def _print_sources(call: Call, shown: list[Source]) -> None:

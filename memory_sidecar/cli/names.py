@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import DIM, Styled, counted
+from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.options import (
     code_filter,
     with_call,
@@ -28,6 +28,7 @@ from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.paths import real_place
+from memory_sidecar.core.results import counted
 
 MAX_TOP_K = 10_000
 TOP_K = 50

@@ -8,11 +8,11 @@ import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_named
+from memory_sidecar.core.results import counted
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES

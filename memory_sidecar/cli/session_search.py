@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, explanation_line, title
+from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
@@ -22,6 +22,7 @@ from memory_sidecar.cli.options import (
     with_top_k,
 )
 from memory_sidecar.core.model import Asked
+from memory_sidecar.core.results import counted
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,

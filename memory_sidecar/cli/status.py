@@ -12,11 +12,12 @@ from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted, path_from, title
+from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.results import counted
 from memory_sidecar.core.times import how_long, system_clock
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 
@@ -138,8 +139,8 @@ def _freshness(source: SourceStatus) -> str:
         return f"watched, but {live.error}"
     if under_way := live.indexing:
         pace = _pace(under_way.files_per_second, under_way.seconds_left)
-        done = f"{under_way.files_done:,} of {under_way.files_total:,}"
-        return f"watched, indexing {done} files{pace}"
+        files = counted(under_way.files_total, "file")
+        return f"watched, indexing {under_way.files_done:,} of {files}{pace}"
     if live.is_current:
         return "watched, up to date"
     waiting = counted(live.waiting, "change waits", "changes wait")

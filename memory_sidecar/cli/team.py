@@ -11,10 +11,9 @@ import click
 
 from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.errors import Conflict
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, counted
 
 if TYPE_CHECKING:
     from memory_sidecar.team.backup import KeptSource

@@ -14,14 +14,13 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, place
-from memory_sidecar.cli.form import counted
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, take_back_units
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
 from memory_sidecar.core.projects import config_folder
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, counted
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.end import end_daemon

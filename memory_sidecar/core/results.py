@@ -165,6 +165,11 @@ def rounded(value: float) -> float:
     return round(float(value), 6)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 file`, `2,000 files`; `many` where an s does not do."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are values
     """The schema of results of that type, complete in itself, with `top` before it."""
     alternatives = list(get_args(shape)) if _is_union(shape) else [shape]

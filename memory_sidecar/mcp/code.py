@@ -17,7 +17,7 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode, Source
-from memory_sidecar.core.results import Reporter, Score, Time, about, tell_weak, told_as
+from memory_sidecar.core.results import Reporter, Score, Time, about, counted, tell_weak, told_as
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     MAX_LINE,
@@ -210,6 +210,10 @@ class ListedSource:
     state: Annotated[str, about("How fresh its index is.")]
     scanned_at: Annotated[Time | None, about("When it was last compared with the disk.")]
 
+    def line(self) -> str:
+        yours = " (yours)" if self.is_yours else ""
+        return f"{self.name}{yours}: {counted(self.files, 'file')}, {self.state}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources(Answer):
@@ -217,9 +221,7 @@ class Sources(Answer):
 
     def text(self) -> str:
         return "\n".join(
-            f"{each.name}{' (yours)' if each.is_yours else ''}: {each.files} files, "
-            f"{each.chunks} chunks, {each.state}  {each.root}"
-            for each in self.sources
+            f"{each.line()}, {counted(each.chunks, 'chunk')}  {each.root}" for each in self.sources
         )
 
 

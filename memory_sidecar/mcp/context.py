@@ -18,7 +18,7 @@ from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import Reporter, about, told_as
+from memory_sidecar.core.results import Reporter, about, counted, told_as
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
 from memory_sidecar.mcp.report import CallReport
@@ -126,7 +126,8 @@ class RegeneratedContext(Answer):
 
     def text(self) -> str:
         problems = [quoted_line(f"{p.file}:{p.line}: {p.text}") for p in self.problems]
-        return "\n".join([f"{len(self.written)} files written", *self.written, *problems])
+        written = f"{counted(len(self.written), 'file')} written"
+        return "\n".join([written, *self.written, *problems])
 
 
 def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> RegeneratedContext:

@@ -11,7 +11,7 @@ from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.results import Reporter, Time, about, tell_weak, told_as
+from memory_sidecar.core.results import Reporter, Time, about, counted, tell_weak, told_as
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
@@ -82,7 +82,7 @@ class SessionSaved(Answer):
 
     def text(self) -> str:
         done = "saved" if self.created else "replaced" if self.changed else "unchanged"
-        return f"{done}: {self.session_id}, {self.messages} messages"
+        return f"{done}: {self.session_id}, {counted(self.messages, 'message')}"
 
 
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
@@ -243,7 +243,8 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     session = read_session(_sessions(caller, report).get(asked.session_id).document)
     offset, count = offset_of(asked.cursor), len(session.messages)
     if offset and offset >= count:
-        raise UsageError(f"the session has {count} messages", hint='"from-0" is the first of them')
+        has = counted(count, "message")
+        raise UsageError(f"the session has {has}", hint='"from-0" is the first of them')
     summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
     left = budget(asked.max_tokens)
     short = summary and _shortened(summary, left // 2)

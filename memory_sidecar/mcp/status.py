@@ -8,7 +8,7 @@ from typing import Annotated
 from memory_sidecar import __version__
 from memory_sidecar.agents.team_status import TeamStatus, team_line, team_status
 from memory_sidecar.core.errors import NoIndex, SidecarError
-from memory_sidecar.core.results import Reporter, about
+from memory_sidecar.core.results import Reporter, about, counted
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, nothing_here
@@ -32,8 +32,8 @@ class IndexStatus(Answer):
     def text(self) -> str:
         waiting = f", {self.vectors_pending} wait for a vector" if self.vectors_pending else ""
         lines = [f"memory-sidecar {self.version}, agent {self.agent}, {self.data_dir}"]
-        lines += [f"{each.name}: {each.files} files, {each.state}" for each in self.sources]
-        lines.append(f"{self.chunks} chunks{waiting}")
+        lines += [each.line() for each in self.sources]
+        lines.append(counted(self.chunks, "chunk") + waiting)
         return "\n".join([*lines, *([f"team: {team_line(self.team)}"] if self.team else [])])
 
 
@@ -86,7 +86,7 @@ def _about_code(caller: Caller) -> list[str]:
     except SidecarError as error:
         return [f"The code index cannot be used now: {error.message}"]
     shown = [
-        f"- {each.name}{' (yours)' if each.is_yours else ''}: {each.files} files, {each.state}"
+        f"- {each.line()}"
         for each in sorted(states, key=lambda each: not each.is_yours)[:SHOWN_SOURCES]
     ]
     left_out = len(states) - len(shown)

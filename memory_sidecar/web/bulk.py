@@ -8,7 +8,7 @@ from typing import Annotated
 
 from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import about, told_as
+from memory_sidecar.core.results import about, counted, told_as
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Listed, Memory, Remembered
@@ -58,7 +58,7 @@ def plan(visit: Visit) -> View:
     stay = {(each.agent, each.path) for each in seen if _stays(each, action, value)}
     return View(
         template="bulk.html",
-        title=f"{len(found)} memories {ACTIONS[action]} {value}".rstrip(),
+        title=f"{counted(len(found), 'memory', 'memories')} {ACTIONS[action]} {value}".rstrip(),
         data=BulkPlan(action, value, tuple(found)),
         more={
             "chosen": visit.texts("chosen"),
@@ -206,5 +206,4 @@ def _chosen(visit: Visit) -> Iterator[_Chosen]:
 
 
 def _told(visit: Visit, count: int, what: str) -> str:
-    memories = "1 memory" if count == 1 else f"{count:,} memories"
-    return "; ".join([f"{memories}: {what}", *visit.notices])
+    return "; ".join([f"{counted(count, 'memory', 'memories')}: {what}", *visit.notices])

@@ -12,7 +12,7 @@ from memory_sidecar.agents.status import Status, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.code.breakdown import SourceVectors, break_down, vectors_by_source
 from memory_sidecar.core.errors import NoIndex, NotFound
-from memory_sidecar.core.results import about
+from memory_sidecar.core.results import about, counted
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.visit import Done, View, Visit
 
@@ -128,8 +128,7 @@ def look(visit: Visit) -> Done:
     codebase = visit.services.codebase()
     source = codebase.registry.get(visit.text("name"))
     report = codebase.index([source.root], reporter=visit, embed=False)
-    changed = report.files_processed
-    files = "1 file was" if changed == 1 else f"{changed:,} files were"
+    files = counted(report.files_processed, "file was", "files were")
     return Done(visit.to("/index"), Told(f"{source.name}: {files} indexed anew"))
 
 

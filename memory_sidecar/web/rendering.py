@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from memory_sidecar.core.results import counted
 from memory_sidecar.core.times import how_long
 from memory_sidecar.core.visible import visible
 
@@ -35,6 +36,7 @@ def templates() -> Environment:
     environment.filters |= {
         "ago": ago,
         "count": "{:,}".format,
+        "counted": counted,
         "how_long": how_long,
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from memory_sidecar.cli.call import Host
-from memory_sidecar.cli.form import counted
+from memory_sidecar.core.results import counted
 
 
 @pytest.fixture

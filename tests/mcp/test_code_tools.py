@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.results import Silent
-from memory_sidecar.mcp.caller import Workspace
+from memory_sidecar.mcp.caller import Caller, Workspace
 from tests.conftest import write_other_project
 from tests.mcp.talk import call, given, refused, text_of
 
@@ -374,6 +374,15 @@ def test_sources_are_listed_with_their_freshness(caller):
     assert (source["name"], source["is_yours"]) == ("project", True)
     assert source["files"] > 5
     assert source["state"].startswith("as of ")
+
+
+def test_a_source_of_one_file_has_1_file(services, tmp_path):
+    (tmp_path / "notes.md").write_text("# Notes\n\nOne chunk.\n")
+    caller = Caller(services=services, cwd=tmp_path, agent="alice")
+    services.codebase().index([tmp_path], reporter=Silent())
+    told = text_of(call(caller, "list_sources"))
+    assert f"{tmp_path.name} (yours): 1 file, " in told
+    assert ", 1 chunk  " in told
 
 
 def test_status_says_what_is_missing(caller):
