@@ -289,7 +289,8 @@ def _insertion(
     text: str, found: Node | None, path: Sequence[str], rest: Sequence[str], value: object
 ) -> Insertion:
     if found is None:
-        return Insertion(len(text), _written(_nested(rest[:1], value), 0) + "\n")
+        gap = "" if text.endswith("\n") or not text else "\n"  # a comment ends with its line
+        return Insertion(len(text), gap + _written(_nested(rest[:1], value), 0) + "\n")
     depth = len(path) - len(rest)
     entry = f"{json.dumps(rest[0])}: {_written(value, depth + 1)}"
     return _in_front(found, text, entry, depth)

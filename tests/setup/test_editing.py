@@ -50,6 +50,14 @@ def test_comments_and_trailing_commas_of_editors_are_read_and_kept():
     assert without(after, AT, ENTRY, form="json") == before
 
 
+def test_an_entry_does_not_become_part_of_the_comment_that_the_file_ends_with():
+    insertion = json_member("// mine", AT, ENTRY)
+    assert insertion is not None
+    after = insertion.into("// mine")
+    assert json_member(after, AT, ENTRY) is None
+    assert without(after, AT, ENTRY, form="json", piece=insertion.text) == "// mine"
+
+
 @pytest.mark.parametrize(
     "held", ['{"a": 1},', '{"a": 1}, {"b": 1, "c": 2, },', '{"a": 1} // mine\n', "/**/"]
 )
