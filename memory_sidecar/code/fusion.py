@@ -1,7 +1,7 @@
 """How much a chunk answers a question: one number from both arms and what its path tells.
 
     relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
-                - 0.2 for each kind of aside + 0.2 or 0.3 for a guide
+                - 0.2 for each kind of aside, whose path counts half, + 0.2 or 0.3 for a guide
                 + 0.2 · static cosine + what commits lend to the file: see `history`
     k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question; above that
         of the 60th candidate that is no aside     w   0.2, or 0.4 if the question quotes code
@@ -32,6 +32,7 @@ PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 DEFINED_WEIGHT = 0.1
 ASIDE_PENALTY = 0.2
+NAME_OF_ASIDE = 0.5  # the share of what its path gains that an aside keeps
 GUIDE_BOOST = 0.2
 FIRST_READ_BOOST = 0.3  # of a README and the like at the root
 LEAST_LETTERS = 3  # that a word of the question and one of a name must have in common
@@ -54,8 +55,8 @@ _ASIDES = (
     (
         "tests",
         re.compile(
-            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?)"
-            r"([/_.\-]|$)|(?-i:[a-z]Tests?)(\.|/)|\.Tests?/|\.feature$|^t/",
+            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
+            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -103,6 +104,9 @@ _ASIDES = (
 
 
 # A question of somebody who uses or builds the project, which its README and docs answer.
+# What stands ready for tests, which is no test.
+_FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
+
 _ASKS = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
@@ -170,10 +174,11 @@ class Question:
         To install `project` is asked of all of it, not of the files that are called like it, nor is
         how to test of the tests.
         """
-        if self.asks_for_guide and self.penalties(path):
-            return 0.0
+        share = 1.0
+        if self.penalties(path):
+            share = 0.0 if self.asks_for_guide else NAME_OF_ASIDE
         left_out = project if self.asks_for_guide else ""
-        return max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path, left_out))
+        return share * max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path, left_out))
 
     def name_share(self, path: str, left_out: str = "") -> float:
         """Share of its words, 0…1, that match a word in the name of that file or of its folder.
@@ -229,6 +234,7 @@ def _unasked(text: str, *, asks_for_guide: bool) -> frozenset[str]:
     """The kinds of files that are asides to a question; to one for a guide all but docs."""
     if asks_for_guide:
         return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
+    text = _FOR_TESTS.sub("", text)
     return frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
 
 

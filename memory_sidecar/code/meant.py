@@ -33,6 +33,7 @@ from memory_sidecar.index.words import index_words, plain_words
 MAX_CHUNKS_PER_NAME = 50
 MAX_LOOKED_AT = 5000  # of chunks that define names with the words of a name: some 5 ms
 MAX_CHUNKS_SAYING = 10
+MAX_FILES_LOCATED = 3  # by the paths in a sentence
 MAX_NAMES = 32
 MAX_PARTS = 16  # of a name
 
@@ -86,9 +87,15 @@ class Names:
             for name in self.symbols
         )
 
-    def locate(self, filename: str) -> bool:
-        """Whether `filename` is one of the paths, or ends in one."""
-        return any(filename == path or filename.endswith("/" + path) for path in self.paths)
+    def located(self, filenames: Iterable[str]) -> list[bool]:
+        """Which of `filenames` are one of the paths, or end in one.
+
+        A sentence about `package.json` in a project with many is about none of them.
+        """
+        ends = tuple("/" + path for path in self.paths)
+        located = [f"/{filename}".endswith(ends) for filename in filenames]
+        is_told = self.is_alone or sum(located) <= MAX_FILES_LOCATED
+        return located if is_told else [False] * len(located)
 
 
 def names_in(text: str) -> Names:

@@ -108,14 +108,14 @@ def rank_hybrid(
     coverage: Callable[[str], float],
     symbols: Sequence[str],
     defines: Mask,
-    locates: Callable[[str], bool],
+    located: Mask,
     says: Mask,
     lent: Mapping[File, Lent],
 ) -> Ranked:
     """Score `candidates` by what both arms and their paths say, and by what `question` names.
 
-    `coverage(path)` is the share of the question's words, by idf, that stand in a path, and
-    `locates(path)` whether the question names it. By chunk, `symbols` are the names that it
+    `coverage(path)` is the share of the question's words, by idf, that stand in a path. By file,
+    `located` is whether the question names its path. By chunk, `symbols` are the names that it
     defines, with spaces between, `defines` whether the question names one of these, and `says`
     whether the chunk holds the question's words in a row. `lent` is what commits lend to files.
     """
@@ -139,8 +139,7 @@ def rank_hybrid(
     boosts["same_file"] = _lent_within_files(relevance, candidates.file_numbers)
     summands["same_file"] = boosts["same_file"]
     relevance += boosts["same_file"]
-    at_path = np.array([locates(file.path) for file in candidates.files], np.bool_)
-    located = at_path[candidates.file_numbers]
+    located = located[candidates.file_numbers]
     boosts["exact_symbol"], boosts["exact_path"] = defines.astype(float), located.astype(float)
     boosts["exact_text"] = says.astype(float)
     meaning = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)

@@ -49,6 +49,7 @@ FIRST_READ = tuple(
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
     for ending in (".md", ".markdown", ".rst", "")
 )
+LEAST_SAID_ASIDE = 5  # words of a message that stands in an aside; fewer are a phrase of many docs
 MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
@@ -128,7 +129,7 @@ def _hybrid(
         coverage=lambda path: keywords.coverage(_stems_of_path(path)),
         symbols=[" ".join(symbols) for symbols, _ in described],
         defines=np.array([names.defined_by(*each) for each in described], np.bool_),
-        locates=names.locate,
+        located=np.array(names.located([file.path for file in candidates.files]), np.bool_),
         says=np.isin(candidates.ids, said),
         lent=lent,
     )
@@ -209,14 +210,18 @@ def forget() -> None:
 def _saying(rows: Searched, question: Question) -> Sequence[int]:
     """The chunks that hold the words of a message in a row, an aside only letter by letter.
 
-    What docs and logs of changes say of a feature is what a question about it says, too.
+    What docs and logs of changes say of a feature is what a question about it says, too; so a
+    message of few words counts in none of them.
     """
     said = rows.saying(question.text)
-    text = " ".join(question.text.split())
+    words = question.text.split()
+    counts_aside = len(words) >= LEAST_SAID_ASIDE
+    text = " ".join(words)
     return [
         stored.chunk_id
         for stored in (rows.read(said) if said else ())
-        if not question.penalties(stored.filename) or text in " ".join(stored.chunk.code.split())
+        if not question.penalties(stored.filename)
+        or (counts_aside and text in " ".join(stored.chunk.code.split()))
     ]
 
 

@@ -10,6 +10,7 @@ from memory_sidecar.code.fusion import (
     GUIDE_BOOST,
     KEYWORD_WEIGHT,
     KEYWORD_WEIGHT_QUOTED,
+    NAME_OF_ASIDE,
     NAME_WEIGHT,
     PATH_WEIGHT,
     Question,
@@ -57,11 +58,15 @@ def test_a_question_of_nothing_but_a_language_keeps_it():
         "cart/testdata/a.go",
         "features/cart.feature",
         "t/cart.t",
+        "src/CartTestCase.php",
+        "src/TillTestUtilities/Cart.java",
+        "regress/cart.sh",
     ],
 )
 def test_tests_count_less_unless_asked_for(path):
     assert Question.of("how are totals computed").penalties(path).keys() == {"tests"}
     assert not Question.of("which test covers totals").penalties(path)
+    assert Question.of("a cart in memory for tests").penalties(path).keys() == {"tests"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +103,9 @@ def test_an_example_in_the_docs_loses_twice():
     assert Question.of("totals").penalties("docs/examples/cart.md").keys() == {"docs", "examples"}
 
 
-@pytest.mark.parametrize("path", ["src/contest.py", "latest/api.py", "attestation.go"])
+@pytest.mark.parametrize(
+    "path", ["src/contest.py", "latest/api.py", "attestation.go", "src/regression.py"]
+)
 def test_names_that_only_contain_test_are_none(path):
     assert not Question.of("totals").penalties(path)
 
@@ -127,6 +134,11 @@ def test_the_better_of_path_and_name_counts():
     question = Question.of("cookie")
     assert question.path_boost("cookie.py", 1.0) == NAME_WEIGHT
     assert question.path_boost("cookie/store/base.py", 1.0) == PATH_WEIGHT
+
+
+def test_the_name_of_an_aside_counts_half_unless_asked_for():
+    assert Question.of("cookie").path_boost("tests/cookie.py", 0.0) == NAME_OF_ASIDE * NAME_WEIGHT
+    assert Question.of("cookie tests").path_boost("tests/cookie.py", 0.0) == NAME_WEIGHT
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.meant import names_in
+from memory_sidecar.code.meant import MAX_FILES_LOCATED, names_in
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
@@ -49,9 +49,15 @@ def test_a_qualified_name_wants_its_qualifier():
 
 def test_a_path_is_located_at_its_end_and_at_a_folder():
     names = names_in("app.py")
-    assert names.locate("app.py")
-    assert names.locate("src/app.py")
-    assert not names.locate("src/myapp.py")
+    assert names.located(["app.py", "src/app.py", "src/myapp.py"]) == [True, True, False]
+
+
+def test_a_sentence_about_what_many_files_are_called_is_about_none_of_them():
+    files = [f"packages/{number}/package.json" for number in range(MAX_FILES_LOCATED + 1)]
+    names = names_in("bump the versions in package.json")
+    assert names.located(files[1:]) == [True] * MAX_FILES_LOCATED
+    assert not any(names.located(files))
+    assert all(names_in("package.json").located(files))
 
 
 def test_a_name_finds_the_long_chunk_that_defines_it_behind_all_that_use_it(

@@ -31,7 +31,7 @@ def ranked(paths, cosine, text="what happens", symbols=None, lent=None, keyword=
         coverage=lambda path: 0.0,
         symbols=symbols or [""] * len(paths),
         defines=np.zeros(len(paths), np.bool_),
-        locates=lambda path: False,
+        located=np.zeros(len(found.files), np.bool_),
         says=np.zeros(len(paths), np.bool_),
         lent=lent or {},
     )

@@ -55,6 +55,14 @@ def test_an_aside_says_a_message_only_letter_by_letter(search, project):
     assert all("exact_text" not in hit.explain.boosts for hit in search(MESSAGE.lower()))
 
 
+def test_a_few_words_that_an_aside_says_are_no_message(search, project):
+    (project / "CHANGES.md").write_text(f"# 1.2\n\n- {MESSAGE}\n")
+    few = MESSAGE.removesuffix(" is full")
+    assert all("exact_text" not in hit.explain.boosts for hit in search(few))
+    (project / "odd.py").write_text(f'NOTE = "{MESSAGE}"\n')
+    assert search(few)[0].filename == "odd.py"
+
+
 @pytest.mark.parametrize(
     ("file", "made_by"),
     [
