@@ -25,6 +25,7 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.model import Source
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
@@ -194,7 +195,8 @@ class Agent:
         A process that watches this agent indexes the folder at once, without one the next reader
         does. Raises PathRefused for a folder of the agents' own, as none may read another's.
         """
-        real, knowledge = root.resolve(), self.paths.db.parent.resolve()
+        real = Path(real_path(root))
+        knowledge = Path(real_path(self.paths.db.parent))
         if real == knowledge or knowledge in real.parents or real in knowledge.parents:
             raise PathRefused(
                 f"{root} overlaps with the agents' own memories in {knowledge}",

@@ -11,6 +11,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.model import Asked
+from memory_sidecar.core.paths import real_place
 
 
 @click.group(cls=Group)
@@ -36,7 +37,7 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
     if asked is Asked.CODE:
         path = call.path(place)
         source = call.services.codebase().require_source_around(path.parent)
-        real = path.parent.resolve() / path.name
+        real = real_place(path)
         of, place = source.name, real.relative_to(source.root).as_posix()
     noted = JudgedSet(call.services, call.reporter).add(question, asked, of, place)
     return call.show(noted, lambda call, each: _print_judged(call, [each]))

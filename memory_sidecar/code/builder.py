@@ -24,6 +24,7 @@ from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import Settings, narrowed_by
 from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.rule_files import rules_elsewhere
@@ -170,7 +171,7 @@ class CodeBuilder:
 
 def _own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
     """What of `own` files lies inside of `root`. Indexed, every write would cause the next one."""
-    real = [path.resolve() for path in own]
+    real = [Path(real_path(path)) for path in own]
     inside = [path.relative_to(root) for path in real if root in path.parents]
     return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
+from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.read import ReadSkipped, read_text
 
@@ -136,8 +137,7 @@ def _within(root: Path, path: str) -> str:
     """`path` relative to `root`, with `/`; "" for `root`. Raises PathRefused for one outside."""
     if "\0" in path or not path.strip():
         raise PathRefused(f"{path!r} is no path", hint="name a file below the source")
-    named = os.path.normpath(root / path)  # an absolute one stays as it is
-    real = Path(named).parent.resolve() / Path(named).name
+    real = real_place(Path(os.path.normpath(root / path)))  # an absolute one stays as it is
     if real != root and root not in real.parents:
         raise PathRefused(f"{path!r} leads out of {root}", hint="name a file below the source")
     return "" if real == root else real.relative_to(root).as_posix()

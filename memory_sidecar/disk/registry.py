@@ -264,7 +264,7 @@ def _real(path: Path) -> Path:
 
 def _readable_folder(root: Path) -> Path:
     try:
-        real = root.expanduser().resolve(strict=True)
+        real = Path(os.path.realpath(os.path.expanduser(root), strict=True))  # noqa: PTH111  never fails
         os.scandir(real).close()
     except FileNotFoundError as error:
         raise PathRefused(f"{root} does not exist", hint="name an existing folder") from error
@@ -272,9 +272,9 @@ def _readable_folder(root: Path) -> Path:
         raise PathRefused(
             f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"
         ) from error
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, or no home folder
-        why = getattr(error, "strerror", None) or error
-        raise PathRefused(f"{root} cannot be read: {why}", hint="check its permissions") from error
+    except OSError as error:
+        hint = "check its permissions"
+        raise PathRefused(f"{root} cannot be read: {error.strerror}", hint=hint) from error
     return real
 
 

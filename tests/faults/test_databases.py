@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_our_own_vector_cache_is_no_database_of_code(run, project, known_vectors
     cache = data_dir / "embeddings.sqlite"
     done = run("index", project, "--db", cache)
     assert (done.status, done.error["code"]) == (1, "store_foreign")
-    with sqlite3.connect(cache) as connection:
+    with closing(sqlite3.connect(cache)) as connection:
         assert connection.execute("SELECT count(*) FROM vectors").fetchone()[0] > 0
 
 

@@ -48,7 +48,7 @@ def make_loop(path: Path) -> None:
         (make_file, "not a folder"),
         (make_fifo, "not a folder"),
         (make_socket, "not a folder"),
-        (make_loop, "loop"),
+        (make_loop, "symbolic links"),
     ],
 )
 def test_what_is_no_folder_is_refused(run, tmp_path, data_dir, make, message):
@@ -64,6 +64,24 @@ def test_a_loop_of_links_inside_of_a_source_is_refused(run, project, known_vecto
     make_loop(project / "loop")
     done = run("index", project / "loop", "--json")
     assert (done.status, done.error["code"]) == (2, "path_refused")
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("judged", "add", "where", "loop/x.py"), 3),
+        (("source", "add", "loop/x", "--agent", "bob"), 2),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_what_lies_behind_a_loop_of_links_is_one_error(
+    run, project, known_vectors, command, status
+):
+    assert run("index", project).status == 0
+    make_loop(project / "loop")
+    done = run(*command, cwd=project)
+    assert done.status == status, done.err
+    assert "internal error" not in done.err
 
 
 @pytest.fixture
