@@ -141,3 +141,5 @@ def test_keys_lead_through_a_list_which_is_live(served, tab):
     tab.locator("[data-row]", has_text="The third").press("Enter")
     tab.wait_for_url("**/memories/one**")
     assert tab.title().startswith("The third")
+    tab.go_back()
+    tab.locator("[data-row]:focus", has_text="The third").wait_for()

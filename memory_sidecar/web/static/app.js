@@ -66,7 +66,12 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-keys]")) at("#keys").showModal();
+  const row = event.target.closest("[data-row]")?.href;
+  if (row) history.replaceState({ ...history.state, row }, "");
 });
+
+// Back in a list, the next step is from the row that was opened.
+addEventListener("pageshow", () => rows().find((each) => each.href === history.state?.row)?.focus());
 
 document.addEventListener("change", (event) => {
   event.target.closest("form[data-sends]")?.requestSubmit();
