@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import Any
 
 import pytest
@@ -81,6 +82,14 @@ def test_one_session_has_what_was_said_recalled_and_asked(served, reader):
     long = "/sessions/one?agent=architect&id=s-0"
     assert reader.get(long).text.count('class="message') == 50
     assert 'id="m59"' in reader.get(f"{long}&page=2").text
+
+
+def test_a_session_is_called_as_where_it_is_listed(reader):
+    listed = reader.get("/sessions?as=architect&json=1").json["sessions"]
+    for session in (each["session"] for each in listed):
+        shown = reader.get(f"/sessions/one?agent=architect&id={session['session_id']}")
+        assert f"<h1>{session['title']}</h1>" in unescape(shown.text)
+        assert f"<p>{session['title']}</p>" not in unescape(shown.text)
 
 
 def test_a_promotion_is_previewed_and_then_made(served, reader):
