@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.context.layout import is_unfilled
@@ -31,6 +31,7 @@ from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import waiting
@@ -50,6 +51,7 @@ RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """What a registered directory cannot be called: sources and files of our own."""
 
 FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
+T = TypeVar("T")
 
 
 class Agent:
@@ -226,23 +228,17 @@ class Agent:
         if self.team is not None:
             self.team.before_reading(reporter)
 
-    def up_to_date(self, reporter: Reporter, *embedded: Corpus) -> AgentStore:
-        """The database, made again if it was lost, and compared with the files."""
+    def answer(self, ask: Ask[T], reporter: Reporter, *embedded: Corpus) -> T:
+        def look() -> T:
+            with self.snapshot(reporter, *embedded) as snapshot:
+                return ask(*snapshot)
 
-        def complete() -> AgentStore:
-            with self.snapshot(reporter, *embedded) as (store, _):
-                return store
-
-        return self.data.recovering(complete, reporter)
+        return self.data.recovering(look, reporter)
 
     @contextmanager
     def snapshot(
         self, reporter: Reporter, *embedded: Corpus
     ) -> Iterator[tuple[AgentStore, Connection]]:
-        """The database as `up_to_date` has it, and one commit of it. Call it in `recovering`.
-
-        A process that does not watch gives rows of `embedded` the vectors they wait for first.
-        """
         self._require_own(reporter)
         self.take_news(reporter)
         if not self._has_looked and not self.data.is_tended:

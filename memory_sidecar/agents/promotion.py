@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import ModelError, NotFound, SecretRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft
@@ -148,7 +148,8 @@ class Promoter:
     def _judged(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Each candidate against everything that the agent can recall, and those before it."""
         readable = [agent for agent in (self._agent, self._agent.shared) if agent and agent.exists]
-        stores = {agent.name: agent.up_to_date(self._reporter, MEMORY_CHUNKS) for agent in readable}
+        opened = [each.answer(lambda it, _: it, self._reporter, MEMORY_CHUNKS) for each in readable]
+        stores = {agent.name: store for agent, store in zip(readable, opened, strict=True)}
         embed = self._embed
         vectors = embed([each.text for each in suggested]) if embed else [None] * len(suggested)
         new: list[tuple[Candidate, Vector | None]] = []
@@ -201,7 +202,7 @@ def _repeated(
 
 
 def _against(
-    stores: Mapping[str, AgentStore], candidate: Candidate, vector: Vector | None
+    stores: Mapping[str, DerivedStore], candidate: Candidate, vector: Vector | None
 ) -> Candidate:
     for agent, store in stores.items():
         with store.reading() as connection:

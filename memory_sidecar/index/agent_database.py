@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.model import Source
@@ -19,6 +19,9 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.schema import Corpus
+
+T = TypeVar("T")
+Ask = Callable[[DerivedStore, Connection], T]
 
 
 class AgentDatabase(Protocol):
@@ -56,14 +59,15 @@ class AgentDatabase(Protocol):
     def take_news(self, reporter: Reporter) -> None:
         """Have what a team's other machines stored by now, as files and rows of this one."""
 
-    def up_to_date(self, reporter: Reporter, *embedded: Corpus) -> DerivedStore:
-        """The store, made again if it was lost, with what this process sees of the files."""
+    def answer(self, ask: Ask[T], reporter: Reporter, *embedded: Corpus) -> T:
+        """What `ask` finds in a `snapshot`; in another one where that turns out to be damaged."""
 
     def snapshot(
         self, reporter: Reporter, *embedded: Corpus
     ) -> AbstractContextManager[tuple[DerivedStore, Connection]]:
-        """The store as `up_to_date` has it, and one commit of it to read.
+        """The store, made again if it was lost, and one commit of it with what the files hold.
 
+        To be called in `recovering`, as `answer` does.
         A process that does not watch gives rows of `embedded` the vectors they wait for first.
         """
 

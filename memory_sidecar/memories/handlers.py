@@ -34,7 +34,7 @@ from memory_sidecar.memories.model import (
 )
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
-from memory_sidecar.memories.names import MEMORY_SUFFIX, check_known_category, check_path
+from memory_sidecar.memories.names import check_known_category, check_path
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import (
     Archived,
@@ -336,13 +336,15 @@ class Memories(Recall):
         """Files in the draft's category that hold the same content, whatever they are called."""
         if not self._agent.paths.db.exists():
             return []
-        with self._agent.up_to_date(self._reporter).reading() as connection:
-            content = stored_content(draft.content)
-            return files_saying(connection, directory, draft.category, content)
+        said = (directory, draft.category, stored_content(draft.content))
+        return self._agent.answer(
+            lambda _, connection: files_saying(connection, *said), self._reporter
+        )
 
     def _files_naming(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:
             return []
-        name = address(directory, file).removesuffix(MEMORY_SUFFIX)
-        with self._agent.up_to_date(self._reporter).reading() as connection:
-            return files_naming(connection, directory, [name, name + MEMORY_SUFFIX])
+        path = address(directory, file)
+        return self._agent.answer(
+            lambda _, connection: files_naming(connection, directory, path), self._reporter
+        )

@@ -32,14 +32,14 @@ def files_saying(connection: Connection, directory: str, category: str, content:
     )
 
 
-def files_naming(connection: Connection, directory: str, paths: Sequence[str]) -> list[str]:
-    """Files of a directory that name one of `paths` in their frontmatter."""
-    marks = ", ".join("?" * len(paths))
+def files_naming(connection: Connection, directory: str, path: str) -> list[str]:
+    """Files of a directory that name `path` in their frontmatter, with its suffix or without."""
+    name = path.removesuffix(MEMORY_SUFFIX)
     return column(
         connection,
         "SELECT DISTINCT file FROM memories JOIN memory_relations ON memory = key"
-        f" WHERE directory = ? AND target IN ({marks}) ORDER BY file",
-        (directory, *paths),
+        " WHERE directory = ? AND target IN (?, ?) ORDER BY file",
+        (directory, name, name + MEMORY_SUFFIX),
     )
 
 

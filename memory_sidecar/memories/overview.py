@@ -79,11 +79,7 @@ class Overview:
         answers = []
         for agent in self._agents.values():
             try:
-                answers.append(agent.data.recovering(lambda: self._one(agent, ask), self._reporter))  # noqa: B023  asked at once
+                answers.append(agent.answer(lambda _, here: ask(agent, here), self._reporter))  # noqa: B023  asked at once
             except SidecarError as error:
                 self._reporter.notice(f"without {agent.name}: {error.with_hint}")
         return answers
-
-    def _one(self, agent: AgentDatabase, ask: Callable[[AgentDatabase, Connection], T]) -> T:
-        with agent.snapshot(self._reporter) as (_, connection):
-            return ask(agent, connection)

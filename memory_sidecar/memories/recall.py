@@ -19,7 +19,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
@@ -121,8 +121,7 @@ class Recall:
         if not self._agent.exists:
             self._reporter.notice(self._agent.nothing().with_hint)
             return []
-        with self._agent.up_to_date(self._reporter).reading() as connection:
-            return list_categories(connection)
+        return self._agent.answer(lambda _, connection: list_categories(connection), self._reporter)
 
     def list(self, wanted: MemoryList, *, with_shared: bool = False) -> list[Memory]:
         """The memories that `wanted` describes, in its order."""
@@ -150,7 +149,7 @@ class Recall:
         """Pairs of memories of this agent, one of each in `memories`, that say nearly the same."""
         return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
 
-    def _ask_own(self, question: Callable[[DerivedStore, Connection], T]) -> T:
+    def _ask_own(self, question: Ask[T]) -> T:
         """As `_ask`, of the agent's own database alone, which must exist."""
 
         def ask(readable: Sequence[Readable]) -> T:

@@ -7,7 +7,7 @@ at the folder indexes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import may_be_another, the_only_one
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
-from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
@@ -293,9 +293,7 @@ class Sessions:
             return session_id
         return the_only_one(session_id, self._files.beginning(session_id)) or session_id
 
-    def _read(
-        self, ask: Callable[[DerivedStore, Connection], list[T]], *embedded: Corpus
-    ) -> list[T]:
+    def _read(self, ask: Ask[list[T]], *embedded: Corpus) -> list[T]:
         """What `ask` reads of one commit; nothing where no session was ever saved."""
         if not self.are_there:
             name = self.agent.name
@@ -304,12 +302,7 @@ class Sessions:
                 "saves one"
             )
             return []
-
-        def look() -> list[T]:
-            with self.agent.snapshot(self._reporter, *embedded) as snapshot:
-                return ask(*snapshot)
-
-        return self.agent.data.recovering(look, self._reporter)
+        return self.agent.answer(ask, self._reporter, *embedded)
 
     def _completed(self, document: Mapping[str, Any], *, resumes: bool) -> Completed:
         session_id = identified(document, now=self._clock())

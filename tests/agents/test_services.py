@@ -58,6 +58,6 @@ def test_a_link_in_the_place_of_a_database_is_refused(tmp_path):
             with pytest.raises(PathRefused, match="symbolic link"):
                 services.codebase(db).data.open()
         with pytest.raises(PathRefused, match="symbolic link"):
-            services.agent("A").up_to_date(Silent())
+            services.agent("A").answer(lambda store, _: store, Silent())
         services.close()
     assert list(outside.iterdir()) == []

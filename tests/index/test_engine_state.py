@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.results import Silent
+from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.engine_state import (
     MAX_UNCLEAN_ENDS,
     EngineState,
@@ -23,7 +24,7 @@ def state(make_agent, data_dir: Path) -> Path:
     """Of an agent with one memory: CocoIndex's folder."""
     write_memory(data_dir / "knowledge" / "architect", "one.md", "The first.")
     agent = make_agent()
-    agent.up_to_date(Silent())
+    agent.answer(lambda store, _: store, Silent())
     agent.close()
     return data_dir / "knowledge" / ".state" / "architect" / "memories" / "cocoindex"
 
@@ -73,7 +74,8 @@ def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir
     agent = make_agent()
     agent.take_up(["two.md"], reporter=notices)
     assert notices.has("the state of memories is broken (it is cut off: 10000 bytes")
-    with agent.up_to_date(notices).reading() as connection:
-        paths = [row[0] for row in connection.execute("SELECT path FROM memories ORDER BY path")]
+    paths = agent.answer(
+        lambda _, connection: column(connection, "SELECT path FROM memories ORDER BY path"), notices
+    )
     assert paths == ["one.md", "two.md"]
     assert (state.parent.with_name("memories.broken") / "cocoindex").is_dir()

@@ -130,8 +130,8 @@ def test_categories_are_those_in_use_or_described(make_agent, data_dir):
     agent = make_agent()
 
     def categories():
-        with agent.up_to_date(Silent()).reading() as connection:
-            return connection.execute("SELECT * FROM categories ORDER BY path").fetchall()
+        every = "SELECT * FROM categories ORDER BY path"
+        return agent.answer(lambda _, connection: connection.execute(every).fetchall(), Silent())
 
     described = [("a", None, "What a is"), ("empty", None, "Described by its body")]
     assert categories() == [described[0], ("a/b", "a", None), described[1]]
