@@ -9,7 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import located
-from memory_sidecar.cli.options import AT_LEAST_ONE, code_filter, with_call, with_sources
+from memory_sidecar.cli.options import AT_LEAST_ONE, Within, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, draw_map, is_path, weights_of
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
@@ -38,7 +38,7 @@ def show_map(
 
     With --around, what a file, or the files that answer a question, lead to.
     """
-    within = code_filter(call, sources=sources)
+    within = Within(sources).filter(call)
     is_file = bool(around and (call.path(around).is_file() or is_path(around)))
     weights = _weights(call, around, within, is_file=is_file) if around else {}
 

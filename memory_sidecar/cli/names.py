@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.options import (
-    code_filter,
+    Within,
     with_call,
     with_places,
 )
@@ -51,20 +51,8 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     @with_places
     @with_call
     @wraps(command)
-    def called(
-        call: Call,
-        /,
-        *,
-        languages: tuple[str, ...],
-        globs: tuple[str, ...],
-        sources: tuple[str, ...],
-        everywhere: bool,
-        **given: Any,  # noqa: ANN401  what the command itself takes
-    ) -> object:
-        within = code_filter(
-            call, sources=sources, languages=languages, globs=globs, everywhere=everywhere
-        )
-        return command(call, within=within, **given)
+    def called(call: Call, /, *, within: Within, **given: object) -> object:
+        return command(call, within=within.filter(call), **given)
 
     return called
 

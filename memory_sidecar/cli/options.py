@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -285,31 +286,39 @@ def joined(call: Call, words: tuple[str, ...]) -> str:
     return call.text(" ".join(words))
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Where in code to look, as the options of `with_places` say it."""
+
+    sources: tuple[str, ...]
+    languages: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    everywhere: bool = False
+
+    def filter(self, call: Call) -> CodeFilter:
+        """In the source around here, unless the caller says otherwise.
+
+        Raises UsageError for an unknown language and where --all and --source are both given,
+        NoIndex where no source is around here.
+        """
+        sources = self.sources
+        if self.everywhere and sources:
+            raise UsageError("--all and --source exclude each other", hint="leave one of them out")
+        if not (self.everywhere or sources or call.db):
+            sources = (call.codebase.require_source_around(call.cwd).name,)
+        return CodeFilter(sources, tuple(map(known_language, self.languages)), self.globs)
+
+
 def with_places(command: Command) -> Command:
-    """Add the options that say where in code to look: what `code_filter` takes."""
-    everywhere = click.option(
-        "--all", "everywhere", is_flag=True, help="Every source, wherever you are."
-    )
-    return with_language(with_globs(with_sources(everywhere(command))))
+    """Add the options that say where in code to look, passed as `within`."""
 
+    @with_language
+    @with_globs
+    @with_sources
+    @click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
+    @wraps(command)
+    def called(**given: Any) -> object:  # noqa: ANN401  options of any kind
+        said = {name: given.pop(name) for name in Within.__dataclass_fields__}
+        return command(within=Within(**said), **given)
 
-def code_filter(
-    call: Call,
-    *,
-    sources: tuple[str, ...],
-    languages: tuple[str, ...] = (),
-    globs: tuple[str, ...] = (),
-    everywhere: bool = False,
-) -> CodeFilter:
-    """Where in code to look: in the source around here, unless the caller says otherwise.
-
-    Raises UsageError for an unknown language and where --all and --source are both given, NoIndex
-    where no source is around here.
-    """
-    if everywhere and sources:
-        raise UsageError("--all and --source exclude each other", hint="leave one of them out")
-    if everywhere:
-        sources = ()
-    elif not (sources or call.db):
-        sources = (call.codebase.require_source_around(call.cwd).name,)
-    return CodeFilter(sources, tuple(map(known_language, languages)), globs)
+    return called

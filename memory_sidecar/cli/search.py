@@ -24,7 +24,7 @@ from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
     MAX_TOP_K,
-    code_filter,
+    Within,
     joined,
     text_argument,
     with_call,
@@ -78,10 +78,7 @@ def search(
     *,
     query: tuple[str, ...],
     top_k: int | None,
-    languages: tuple[str, ...],
-    globs: tuple[str, ...],
-    sources: tuple[str, ...],
-    everywhere: bool,
+    within: Within,
     full: bool,
     files: bool,
     no_pager: bool,
@@ -98,7 +95,7 @@ def search(
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
     text = joined(call, query)
     if agent is not None:
-        if languages or globs or sources or wait_fresh_ms is not None:
+        if within.languages or within.globs or within.sources or wait_fresh_ms is not None:
             raise UsageError(
                 "--agent searches memories: these have no language, source or path",
                 hint="`memory-sidecar query` has the options that they have",
@@ -106,10 +103,7 @@ def search(
         remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **said)
         return show_memories(call, agent, remembered)
     codebase = call.codebase
-    within = code_filter(
-        call, sources=sources, languages=languages, globs=globs, everywhere=everywhere
-    )
-    asked = CodeQuery(text=text, top_k=top_k, filter=within, **said)
+    asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **said)
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
     hits = call.masked(
@@ -127,7 +121,7 @@ def search(
         shown = HitView(
             question=text,
             places=call.places,
-            names_source=len(within.sources or call.places.roots) > 1,
+            names_source=len(asked.filter.sources or call.places.roots) > 1,
             full=full,
             only_files=files,
         )
