@@ -22,8 +22,6 @@ from memory_sidecar.code.directory import Line
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_of
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
-from memory_sidecar.code.search import related_chunks
-from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
@@ -136,14 +134,7 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
     at = _at(call, place)
     if at is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
-
-    def ask(here: Snapshot) -> list[CodeHit]:
-        local = LocalRows(here.connection, here.store, within)
-        return call.codebase.sharing.ask(
-            lambda rows: related_chunks(rows, at, top_k=top_k), local, within, call.reporter
-        )
-
-    found = call.codebase.navigate(within, ask, reporter=call.reporter)
+    found = call.codebase.related(at, within, top_k=top_k, reporter=call.reporter)
     return call.show(call.masked(found), _print_related)
 
 

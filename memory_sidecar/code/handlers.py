@@ -13,14 +13,9 @@ from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
-from memory_sidecar.code.results import (
-    CodebaseStatus,
-    CodeHit,
-    SourceMoved,
-    SourceStatus,
-    Why,
-)
-from memory_sidecar.code.search import forget, search_code
+from memory_sidecar.code.directory import Line
+from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
+from memory_sidecar.code.search import forget, related_chunks, search_code
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
@@ -213,7 +208,7 @@ class Codebase:
                 return search_code(query, rows, embed_query=embed_query, embed_static=embed_static)
 
             local = LocalRows(here.connection, here.store, query.filter)
-            hits = self.sharing.ask(ask, local, query.filter, reporter)
+            hits = self.sharing.ask(ask, local, reporter)
             if not hits:
                 here.tell_of_nothing(query.filter, reporter)
             if not query.explain:
@@ -234,6 +229,17 @@ class Codebase:
                 return here.answer(ask, wanted, reporter)
 
         return self.data.recovering(answer, reporter)
+
+    def related(
+        self, at: Line, wanted: CodeFilter, *, top_k: int, reporter: Reporter
+    ) -> list[CodeHit]:
+        """The chunks that are most like the one with that line, the likest first."""
+
+        def ask(here: Snapshot) -> list[CodeHit]:
+            local = LocalRows(here.connection, here.store, wanted)
+            return self.sharing.ask(partial(related_chunks, at=at, top_k=top_k), local, reporter)
+
+        return self.navigate(wanted, ask, reporter=reporter)
 
     @contextmanager
     def _answering(

@@ -119,13 +119,13 @@ class LocalRows:
     def __init__(self, connection: Connection, store: CodeStore, wanted: CodeFilter) -> None:
         self.connection = connection
         self._store = store
-        self._wanted = wanted
+        self.wanted = wanted
         self._directory = store.directory.read(connection)
         self.allowed = allowed_chunks(connection, self._directory, wanted)
 
     def vector_counts(self) -> VectorCounts:
         counts = count_vectors(self.connection, [CHUNKS])
-        sources = self._wanted.sources
+        sources = self.wanted.sources
         if not sources or set(sources) >= set(source_names(self.connection)):
             return counts
         rows: Any = self.connection.execute(
@@ -183,7 +183,7 @@ class LocalRows:
         self, names: Names, *, find: FindWords, read: ReadChunks
     ) -> tuple[Names, Sequence[int]]:
         """`meant`, by the names that are defined here and the chunks that `find` finds."""
-        return meant_by(self.connection, names, self._wanted.sources, find=find, read=read)
+        return meant_by(self.connection, names, self.wanted.sources, find=find, read=read)
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
         """The chunks whose text holds `words` in a row, at most `limit`."""
@@ -225,7 +225,7 @@ class LocalRows:
         return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in json.loads(rows)}
 
     def lent(self, text: str) -> Mapping[File, Lent]:
-        return lent_by_history(self.connection, text, self._wanted.sources)
+        return lent_by_history(self.connection, text, self.wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self.connection.execute(

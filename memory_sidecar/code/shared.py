@@ -46,10 +46,7 @@ class Team(Protocol):
         """`source` as the team has it; `None` where it is of no repository."""
 
     def searching(
-        self,
-        local: LocalRows,
-        sources: Sequence[Source],
-        wanted: CodeFilter,
+        self, local: LocalRows, sources: Sequence[Source]
     ) -> AbstractContextManager[Searched | None]:
         """What the team has of `sources`, with `local` laid over it; `None` where it has nothing.
 
@@ -61,9 +58,9 @@ class Team(Protocol):
         """As `embed_pending`, and what this machine indexes for the team."""
 
 
-def _go_on(error: SidecarError, local: LocalRows, wanted: CodeFilter, reporter: Reporter) -> None:
+def _go_on(error: SidecarError, local: LocalRows, reporter: Reporter) -> None:
     """Say that `local` alone is searched, and what it lacks. Raises the like of `error` for all."""
-    here, there = files_here(local.connection, wanted.sources)
+    here, there = files_here(local.connection, local.wanted.sources)
     if there and not here:
         none = f"{error.message}; of {there:,} files none is on this machine"
         raise type(error)(none, hint=error.hint) from error
@@ -129,11 +126,10 @@ class Sharing:
         """`report`, the team's chunks counted, too."""
         if self.team is None:
             return report
-        wanted = CodeFilter(sources=report.sources)
         with self._data.open().reading() as connection:
-            local = LocalRows(connection, self._data.open(), wanted)
+            local = LocalRows(connection, self._data.open(), CodeFilter(sources=report.sources))
             try:
-                counts = self.ask(lambda rows: rows.vector_counts(), local, wanted, reporter)
+                counts = self.ask(lambda rows: rows.vector_counts(), local, reporter)
             except WITHOUT_TEAM as error:
                 reporter.notice(f"{error.message}: counting what is here")
                 counts = local.vector_counts()
@@ -143,10 +139,9 @@ class Sharing:
         """What the team has of each source beside what `connection` has of it."""
         found = {source.name: AtTeam(0, 0) for source in self._registry.all()}
         for name in found if self.team is not None else ():
-            wanted = CodeFilter(sources=(name,))
-            local = LocalRows(connection, self._data.open(), wanted)
+            local = LocalRows(connection, self._data.open(), CodeFilter(sources=(name,)))
             try:
-                both = self._ask_both(lambda rows: rows.vector_counts(), local, wanted)
+                both = self._ask_both(lambda rows: rows.vector_counts(), local)
             except WITHOUT_TEAM:
                 found[name] = AtTeam(0, 0, files_here(connection, (name,))[1])
             else:
@@ -159,13 +154,7 @@ class Sharing:
         with self._data.open().reading() as connection:
             return files_here(connection)[1]
 
-    def ask(
-        self,
-        question: Callable[[Searched], T],
-        local: LocalRows,
-        wanted: CodeFilter,
-        reporter: Reporter,
-    ) -> T:
+    def ask(self, question: Callable[[Searched], T], local: LocalRows, reporter: Reporter) -> T:
         """What `question` finds in `local`, over what the team has of the same sources, if it has.
 
         In `local` alone where the team's database does not answer, or no longer: see `_go_on`.
@@ -174,21 +163,19 @@ class Sharing:
             return question(local)
         try:
             try:
-                answer = self._ask_both(question, local, wanted)
+                answer = self._ask_both(question, local)
             except DatabaseUnreachable:  # its connection may be all that was lost
-                answer = self._ask_both(question, local, wanted)
+                answer = self._ask_both(question, local)
         except WITHOUT_TEAM as error:
-            _go_on(error, local, wanted, reporter)
+            _go_on(error, local, reporter)
             return question(local)
         if self._data.is_tended:
             self._keep_up_soon()
         return answer
 
-    def _ask_both(
-        self, question: Callable[[Searched], T], local: LocalRows, wanted: CodeFilter
-    ) -> T:
+    def _ask_both(self, question: Callable[[Searched], T], local: LocalRows) -> T:
         assert self.team
-        with self.team.searching(local, self._registry.all(), wanted) as both:
+        with self.team.searching(local, self._registry.all()) as both:
             return question(both or local)
 
     def keep_up(self, source: Source) -> None:

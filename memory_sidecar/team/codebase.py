@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from memory_sidecar.code.builder import is_left_out
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import ModelError, NoIndex
-from memory_sidecar.core.model import CodeFilter, Source
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.repository import origin_of
@@ -73,13 +73,9 @@ class TeamCode:
         return has_begun
 
     @contextmanager
-    def searching(
-        self,
-        local: LocalRows,
-        sources: Sequence[Source],
-        wanted: CodeFilter,
-    ) -> Iterator[Overlaid | None]:
-        asked = [each for each in sources if not wanted.sources or each.name in wanted.sources]
+    def searching(self, local: LocalRows, sources: Sequence[Source]) -> Iterator[Overlaid | None]:
+        wanted = local.wanted.sources
+        asked = [each for each in sources if not wanted or each.name in wanted]
         shared = [each for source in asked if (each := self.source(source)) is not None]
         with ExitStack() as stack:
             rows: dict[str, tuple[SourceRow, SourceOfTeam]] = {}
@@ -95,7 +91,7 @@ class TeamCode:
             if not rows:
                 yield None
                 return
-            reach = self._reach(connection, local.connection, rows, wanted)
+            reach = self._reach(connection, local, rows)
             known = {name: row for name, (row, _) in rows.items()}
             made = self._made_with()
             yield Overlaid(
@@ -145,21 +141,20 @@ class TeamCode:
     def _reach(
         self,
         connection: Connected,
-        local: Connection,
+        local: LocalRows,
         rows: Mapping[str, tuple[SourceRow, SourceOfTeam]],
-        wanted: CodeFilter,
     ) -> Reach:
         files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
-        version = read_identity(local, FILES_VERSION)
+        version = read_identity(local.connection, FILES_VERSION)
         state = tuple((name, row.id, row.generation) for name, (row, _) in rows.items())
-        key = (version, state, wanted)
+        key = (version, state, local.wanted)
         reach = self._reaches.get(key)
         if reach is None:
             masked = {
-                name: _masked(local, name, {each.path for each in known.values()})
+                name: _masked(local.connection, name, {each.path for each in known.values()})
                 for name, known in files.items()
             }
-            reach = Reach.of(files, wanted, masked)
+            reach = Reach.of(files, local.wanted, masked)
             with self._lock:
                 if len(self._reaches) >= MAX_REACHES:
                     self._reaches.clear()

@@ -14,7 +14,6 @@ from psycopg.conninfo import conninfo_to_dict
 from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.search import related_chunks
 from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
@@ -67,7 +66,6 @@ def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
             return giver.codebase.sharing.ask(
                 lambda rows: [each.filename for each in rows.read(rows.saying(text))],
                 local,
-                CodeFilter(),
                 giver.notices,
             )
 
@@ -190,16 +188,8 @@ def test_status_counts_what_the_team_has(make_member):
 
 
 def _like(member, path):
-    def ask(here):
-        local = LocalRows(here.connection, here.store, CodeFilter())
-        return member.codebase.sharing.ask(
-            lambda rows: related_chunks(rows, Line("project", path, 2), top_k=5),
-            local,
-            CodeFilter(),
-            member.notices,
-        )
-
-    return member.codebase.navigate(CodeFilter(), ask, reporter=member.notices)
+    at = Line("project", path, 2)
+    return member.codebase.related(at, CodeFilter(), top_k=5, reporter=member.notices)
 
 
 def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(make_member):
