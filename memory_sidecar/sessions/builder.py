@@ -18,7 +18,7 @@ from memory_sidecar.index.document import (
     fingerprint,
     skipped_document,
 )
-from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
+from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.store import VERSION, SessionDocument, findable
@@ -61,7 +61,6 @@ class SessionBuilder(Builder):
             language="json",
             status=FileStatus.INDEXED,
             session=session,
-            project_hash=project_hash(session.project_path),
             found=findable(session),
         )
 

@@ -30,14 +30,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
-from memory_sidecar.sessions.documents import (
-    Completed,
-    completed,
-    identified,
-    normalised_project_path,
-    project_hash,
-    read_session,
-)
+from memory_sidecar.sessions.documents import Completed, completed, identified, read_session
 from memory_sidecar.sessions.files import SessionFiles, StoredSession, unknown_session
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
@@ -144,7 +137,6 @@ class Sessions:
             return search_sessions(
                 query,
                 connection,
-                project_hash=_hash_of(query.filter),
                 store=store,
                 embed_query=embed_query,
                 judge=judge_with(self.agent.data.models, self._reporter) if query.rerank else None,
@@ -157,9 +149,7 @@ class Sessions:
     ) -> list[Head]:
         """The sessions that satisfy `wanted`, the latest first."""
         return self._read(
-            lambda _, connection: list_sessions(
-                connection, wanted, project_hash=_hash_of(wanted), limit=limit, offset=offset
-            )
+            lambda _, connection: list_sessions(connection, wanted, limit=limit, offset=offset)
         )
 
     def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
@@ -335,7 +325,3 @@ class Sessions:
     def _take_up(self, paths: Sequence[str]) -> None:
         if paths:
             self.agent.take_up(paths, reporter=self._reporter, directory=SESSIONS)
-
-
-def _hash_of(wanted: SessionFilter) -> str:
-    return project_hash(normalised_project_path(wanted.project))

@@ -15,6 +15,7 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
+from memory_sidecar.sessions.documents import normalised_project_path, project_hash
 from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter
 from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
@@ -42,15 +43,11 @@ def list_sessions(
     connection: Connection,
     wanted: SessionFilter,
     *,
-    project_hash: str,
     limit: int | None = None,
     offset: int = 0,
 ) -> list[Head]:
-    """The sessions that satisfy `wanted`, the latest beginning first.
-
-    `project_hash` is that of `wanted.project`.
-    """
-    condition, values = _condition(wanted, project_hash)
+    """The sessions that satisfy `wanted`, the latest beginning first."""
+    condition, values = _condition(wanted)
     rows = column(
         connection,
         f"SELECT s.id FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
@@ -62,12 +59,7 @@ def list_sessions(
 
 
 def allowed_rows(
-    connection: Connection,
-    kind: HitKind,
-    wanted: SessionFilter,
-    *,
-    project_hash: str,
-    told_only: bool,
+    connection: Connection, kind: HitKind, wanted: SessionFilter, *, told_only: bool
 ) -> Ids | None:
     """Ids of the rows of that kind in sessions that satisfy `wanted`, sorted; `None` for all.
 
@@ -76,7 +68,7 @@ def allowed_rows(
     told_only = told_only and kind is HitKind.SUMMARY
     if wanted == SessionFilter() and not told_only:
         return None
-    condition, values = _condition(wanted, project_hash)
+    condition, values = _condition(wanted)
     if told_only:
         condition, values = f"{condition} AND u.made_by <> ?", (*values, OPENING)
     inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
@@ -150,11 +142,11 @@ _SHOWN = {
 }
 
 
-def _condition(wanted: SessionFilter, project_hash: str) -> tuple[str, tuple[Any, ...]]:
+def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
     parts, values = ["TRUE"], list[Any]()
     if wanted.project:
         parts.append("(s.project_hash = ? OR s.project = ?)")
-        values += [project_hash, wanted.project]
+        values += [project_hash(normalised_project_path(wanted.project)), wanted.project]
     if wanted.topics:
         parts.append(
             "s.id IN (SELECT session_id FROM topics"

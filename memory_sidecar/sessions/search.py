@@ -77,7 +77,6 @@ def search_sessions(
     query: SessionQuery,
     connection: Connection,
     *,
-    project_hash: str,
     store: DerivedStore,
     embed_query: EmbedQuery | None,
     judge: Judge | None = None,
@@ -85,8 +84,7 @@ def search_sessions(
     """The best rows of the kinds asked for, best first. Without `embed_query` by words alone.
 
     Keyword and vector mode are the plain arms: BM25 or cosine alone. `judge` reads the best hits
-    of a hybrid search again. `project_hash` is that of the filter's project. All is read from one
-    commit of `store`, that of `connection`.
+    of a hybrid search again. All is read from one commit of `store`, that of `connection`.
     """
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
@@ -94,7 +92,7 @@ def search_sessions(
         vector = BESIDE.submit(embed_query, asked.text)
     searches = []
     for kind in query.kinds:
-        required, allowed = _rows_to_search(connection, kind, query, asked, project_hash)
+        required, allowed = _rows_to_search(connection, kind, query, asked)
         if allowed is None or len(allowed):
             scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
             searches.append(
@@ -130,14 +128,13 @@ def search_sessions(
 
 
 def _rows_to_search(
-    connection: Connection, kind: HitKind, query: SessionQuery, asked: Required, project_hash: str
+    connection: Connection, kind: HitKind, query: SessionQuery, asked: Required
 ) -> tuple[Ids, Ids | None]:
     """The rows that hold what the question insists on, and all rows that may be found."""
     allowed = allowed_rows(
         connection,
         kind,
         query.filter,
-        project_hash=project_hash,
         told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
     )
     if not asked.is_any:

@@ -14,6 +14,7 @@ from memory_sidecar.core.model import Document, Findable
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
+from memory_sidecar.sessions.documents import project_hash
 from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary
 
 SESSIONS = "sessions"
@@ -59,7 +60,6 @@ class SessionDocument(Document):
     """A session file. What is `found` is its summary, then its messages, then its snippets."""
 
     session: Session
-    project_hash: str
 
 
 def findable(session: Session) -> tuple[Findable, ...]:
@@ -158,7 +158,7 @@ def _write_head(write: Write, document: SessionDocument, statement: str) -> None
         statement,
         (
             *(session.session_id, document.source, document.file.path),
-            *(session.project_path, document.project_hash, session.project),
+            *(session.project_path, project_hash(session.project_path), session.project),
             *(session.created_at, session.updated_at, len(session.messages)),
             *(session.title, json.dumps(session.metadata, ensure_ascii=False)),
         ),

@@ -551,7 +551,6 @@ def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
 
     query = SessionQuery(text="where was it", kinds=TIERS[2], top_k=2)
     options: dict[str, Any] = {
-        "project_hash": "",
         "store": episodes.agent.data.open(),
         "embed_query": HashModels(tmp_path / "v.sqlite").embedder.embed_query,
     }

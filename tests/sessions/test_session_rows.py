@@ -14,7 +14,7 @@ from memory_sidecar.core.sqlite import Connection, connect
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import next_pending
 from memory_sidecar.index.writing import AtHand
-from memory_sidecar.sessions.documents import project_hash, read_session
+from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.store import CORPORA, SessionDocument, findable
 
 SESSION = {
@@ -45,7 +45,6 @@ def document_of(document):
         language="json",
         status=FileStatus.INDEXED,
         session=session,
-        project_hash=project_hash(session.project_path),
         found=findable(session),
     )
 
