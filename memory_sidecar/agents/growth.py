@@ -19,6 +19,7 @@ from memory_sidecar.core.results import Reporter, Time, about, told_as
 from memory_sidecar.core.times import iso_utc, last_weeks, week_of
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import made_by_week
+from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.results import Memory, MemoryHead
 from memory_sidecar.memories.use import Use, use_of
 
@@ -105,7 +106,7 @@ def growth_of(
                 with each.glimpse() as connection:
                     made.update(made_by_week(connection, "memories", since=begins[0]))
                     began.update(made_by_week(connection, "sessions", since=begins[0]))
-                    used.append(use_of(connection, agent=each.name, now=now, shown=SHOWN))
+                    used.append(use_of(MemoryRows(each.name, connection, now), shown=SHOWN))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_of(at) for _, at in log)
         except SidecarError as error:

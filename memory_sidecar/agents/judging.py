@@ -24,7 +24,7 @@ from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import QUESTIONS
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.memories.lists import find_memory
+from memory_sidecar.memories.lists import MemoryRows
 
 JUDGED = "queries.jsonl"
 MAX_BYTES = 16 << 20
@@ -142,7 +142,7 @@ class JudgedSet:
         for each in (agent, agent.shared):
             if each is not None and each.paths.db.exists():
                 with each.glimpse() as connection:
-                    found = find_memory(connection, place, agent=each.name, now=each.clock())
+                    found = MemoryRows(each.name, connection, each.clock()).find(place)
                 if found is not None:
                     return "", found.memory.path
         raise NotFound(

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
-from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.memories.lists import SUPERSEDED, condition_of
+from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, condition_of
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import with_above
 from memory_sidecar.memories.strength import STRENGTH_SQL
@@ -44,9 +43,9 @@ _FACETS = {
 """By facet, the value that a row of `memories` has; "" where it has none."""
 
 
-def count_by_facet(connection: Connection, wanted: MemoryFilter, *, now: int) -> list[FacetRow]:
+def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
     """Facet, value, and how many memories that satisfy the filter have that; first how many do."""
-    condition, values = condition_of(wanted, now)
+    condition, values = condition_of(wanted, rows.now)
     columns = ", ".join(f"{sql} AS {facet}" for facet, sql in _FACETS.items())
     counts = [
         "SELECT 'memories', '', count(*) FROM chosen",
@@ -65,13 +64,13 @@ def count_by_facet(connection: Connection, wanted: MemoryFilter, *, now: int) ->
         "SELECT 'tag', tag, count(*) FROM memory_tags WHERE tag NOT LIKE '%:'"
         " AND memory IN (SELECT key FROM chosen) GROUP BY tag"
     )
-    rows = connection.execute(
+    counted = rows.connection.execute(
         f"WITH chosen AS MATERIALIZED (SELECT key, superseded, {columns} FROM memories"
         f" WHERE {condition})"
         f" {' UNION ALL '.join([*counts, superseded, tags])}",
         values,
     )
-    return list(rows)
+    return list(counted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, cast
@@ -45,26 +45,68 @@ Place = tuple[Any, str, int]
 """What orders a memory, its path, and its key."""
 
 
-def list_memories(
-    databases: Mapping[str, Connection], wanted: MemoryList, *, now: int
-) -> list[StoredMemory]:
-    """The memories that satisfy the filter, in the order asked for, equal ones by path.
+@dataclass(frozen=True, slots=True)
+class MemoryRows:
+    """The memories of an agent in one commit of its database, as they are at one moment."""
 
-    `databases` are one commit of each agent's, by its name.
-    """
+    agent: str
+    connection: Connection
+    now: int  # epoch ms
+
+    def placed(self, wanted: MemoryList) -> list[Place]:
+        """What orders the memories that `wanted` describes, in that order.
+
+        Whatever else is shown is read later, of one page alone: here every row would carry it along
+        while it is sorted.
+        """
+        condition, values = condition_of(wanted.filter, self.now)
+        if wanted.without_pages:
+            condition += " AND kind <> 'page'"
+        direction = "DESC" if wanted.is_descending else "ASC"
+        limit = -1 if wanted.limit is None else wanted.limit
+        rows = self.connection.execute(
+            f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
+            f" ORDER BY place {direction}, path LIMIT :limit OFFSET :offset",
+            values | {"limit": limit, "offset": wanted.offset},
+        )
+        return list(rows)
+
+    def read(self, keys: Sequence[int]) -> dict[int, StoredMemory]:
+        """The memories with these keys; those that are gone are left out."""
+        found = self._read("key IN (SELECT value FROM json_each(:keys))", keys=json.dumps([*keys]))
+        return {stored.key: stored for stored in found}
+
+    def find(self, path: str) -> StoredMemory | None:
+        """The memory at `path`, with or without its `.md`."""
+        condition = "path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
+        return next(iter(self._read(condition, path=path)), None)
+
+    def find_atoms(self, name: str) -> list[StoredMemory]:
+        """The atoms called `EXP-042`, or the one of a project: `shop/EXP-042`. By path."""
+        project, _, atom_id = name.rpartition("/")
+        condition = "kind <> '' AND atom_id = :id AND :project IN ('', project) ORDER BY path"
+        return self._read(condition, id=atom_id, project=project)
+
+    def _read(self, condition: str, **values: str) -> list[StoredMemory]:
+        rows = self.connection.execute(
+            f"SELECT {', '.join(_READ.values())} FROM memories"
+            f" JOIN memory_contents ON memory = key WHERE {condition}",
+            values | {"now": self.now, "today": today(self.now)},
+        )
+        found = [dict(zip(_READ, row, strict=True)) for row in rows]
+        relations = _relations(self.connection, [each["key"] for each in found])
+        return [_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
+
+
+def list_memories(databases: Sequence[MemoryRows], wanted: MemoryList) -> list[StoredMemory]:
+    """The memories that satisfy the filter, in the order asked for, equal ones by path."""
     part, page = part_of(wanted, databases=len(databases))
-    places = [
-        (*place, agent)
-        for agent, connection in databases.items()
-        for place in placed(connection, part, now=now)
-    ]
+    places = [(*place, rows.agent) for rows in databases for place in rows.placed(part)]
     places = order_of(places, wanted)[page]
     found = {
-        (agent, key): stored
-        for agent, connection in databases.items()
-        for key, stored in read_memories(
-            connection, [key for _, _, key, its in places if its == agent], agent=agent, now=now
-        ).items()
+        (rows.agent, key): stored
+        for rows in databases
+        for key, stored in rows.read([key for *_, key, its in places if its == rows.agent]).items()
     }
     return [found[agent, key] for _, _, key, agent in places]
 
@@ -80,53 +122,10 @@ def part_of(wanted: MemoryList, *, databases: int) -> tuple[MemoryList, slice]:
     return replace(wanted, offset=0, limit=stop), slice(wanted.offset, stop)
 
 
-def placed(connection: Connection, wanted: MemoryList, *, now: int) -> list[Place]:
-    """What orders the memories that `wanted` describes, in that order.
-
-    Whatever else is shown is read later, of one page alone: here every row would carry it along
-    while it is sorted.
-    """
-    condition, values = condition_of(wanted.filter, now)
-    if wanted.without_pages:
-        condition += " AND kind <> 'page'"
-    direction = "DESC" if wanted.is_descending else "ASC"
-    limit = -1 if wanted.limit is None else wanted.limit
-    rows = connection.execute(
-        f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
-        f" ORDER BY place {direction}, path LIMIT :limit OFFSET :offset",
-        values | {"limit": limit, "offset": wanted.offset},
-    )
-    return list(rows)
-
-
 def order_of(places: Sequence[P], wanted: MemoryList) -> list[P]:
     """Places in several databases, each with its agent's name at the end, as one list."""
     by_path = sorted(places, key=lambda each: (each[1], each[-1]))
     return sorted(by_path, key=lambda each: each[0], reverse=wanted.is_descending)
-
-
-def read_memories(
-    connection: Connection, keys: Sequence[int], *, agent: str, now: int
-) -> dict[int, StoredMemory]:
-    """The memories with these keys; those that are gone are left out."""
-    condition = "key IN (SELECT value FROM json_each(:keys))"
-    values = {"keys": json.dumps(list(keys)), "now": now, "today": today(now)}
-    return {stored.key: stored for stored in _read(connection, agent, condition, values)}
-
-
-def find_memory(connection: Connection, path: str, *, agent: str, now: int) -> StoredMemory | None:
-    """The memory at `path`, with or without its `.md`."""
-    condition = "path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
-    values = {"path": path, "now": now, "today": today(now)}
-    return next(iter(_read(connection, agent, condition, values)), None)
-
-
-def find_atoms(connection: Connection, name: str, *, agent: str, now: int) -> list[StoredMemory]:
-    """The atoms called `EXP-042`, or the one of a project: `shop/EXP-042`. By path."""
-    project, _, atom_id = name.rpartition("/")
-    condition = "kind <> '' AND atom_id = :id AND :project IN ('', project) ORDER BY path"
-    values = {"id": atom_id, "project": project, "now": now, "today": today(now)}
-    return _read(connection, agent, condition, values)
 
 
 def paths_beginning(connection: Connection, first: str) -> list[str]:
@@ -161,17 +160,17 @@ class ChosenChunks:
     never: Ids
 
 
-def chosen_chunks(connection: Connection, wanted: MemoryFilter, *, now: int) -> ChosenChunks:
+def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
     """The chunks of memories that satisfy `wanted`, by the others where these are the fewer."""
-    condition, values = condition_of(wanted, now)
+    condition, values = condition_of(wanted, rows.now)
     none = np.empty(0, np.int64)
     if _restricts(wanted):
-        return ChosenChunks(_chunks_of(connection, condition, values), none)
+        return ChosenChunks(_chunks_of(rows.connection, condition, values), none)
     rare = ("expires_at <= :now", "standing <> 'active' OR superseded")  # each has an index
     hidden = " UNION ALL ".join(
         f"SELECT key FROM memories WHERE ({each}) AND NOT ({condition})" for each in rare
     )
-    return ChosenChunks(None, _chunks_of(connection, f"key IN ({hidden})", values))
+    return ChosenChunks(None, _chunks_of(rows.connection, f"key IN ({hidden})", values))
 
 
 def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -> Ids:
@@ -279,20 +278,6 @@ _READ = {
 _MOMENTS = ("created_at", "updated_at", "expires_at")
 _FLAGS = ("pinned", "superseded", "expired")
 _OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
-
-
-def _read(
-    connection: Connection, agent: str, condition: str, values: dict[str, Any]
-) -> list[StoredMemory]:
-    """The memories that satisfy `condition`, as memories of `agent`."""
-    rows = connection.execute(
-        f"SELECT {', '.join(_READ.values())} FROM memories"
-        f" JOIN memory_contents ON memory = key WHERE {condition}",
-        values,
-    )
-    found = [dict(zip(_READ, row, strict=True)) for row in rows]
-    relations = _relations(connection, [each["key"] for each in found])
-    return [_stored(each, agent, relations.get(each["key"], {})) for each in found]
 
 
 def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:

@@ -10,11 +10,10 @@ from typing import TypeVar
 
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import rows_in
 from memory_sidecar.memories.facets import Facets, count_by_facet
-from memory_sidecar.memories.lists import order_of, part_of, placed, read_memories
+from memory_sidecar.memories.lists import MemoryRows, order_of, part_of
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import Memory, MemoryHit
@@ -32,11 +31,7 @@ class Overview:
     def listed(self, wanted: MemoryList) -> list[Memory]:
         """The memories that `wanted` describes, in its order, equal ones by path."""
         part, page = part_of(wanted, databases=len(self._agents))
-        found = self._each(
-            lambda agent, connection: [
-                (*place, agent.name) for place in placed(connection, part, now=agent.clock())
-            ]
-        )
+        found = self._each(lambda rows: [(*place, rows.agent) for place in rows.placed(part)])
         places = order_of([each for some in found for each in some], wanted)[page]
         keys: dict[str, list[int]] = {}
         for _, _, key, name in places:
@@ -45,8 +40,8 @@ class Overview:
         for name, chosen in keys.items():
             agent = self._agents[name]
             with agent.snapshot(self._reporter) as (_, connection):
-                rows = read_memories(connection, chosen, agent=name, now=agent.clock())
-            read |= {(name, key): stored.memory for key, stored in rows.items()}
+                known = MemoryRows(name, connection, agent.clock()).read(chosen)
+            read |= {(name, key): stored.memory for key, stored in known.items()}
         # What was removed between the two looks is left out.
         return [read[name, key] for _, _, key, name in places if (name, key) in read]
 
@@ -62,24 +57,23 @@ class Overview:
 
     def size(self) -> int:
         """How many memories there are, whatever they are like."""
-        return sum(self._each(lambda _, connection: rows_in(connection, "memories")))
+        return sum(self._each(lambda rows: rows_in(rows.connection, "memories")))
 
     def facets(self, wanted: MemoryFilter) -> Facets:
         """How many memories that satisfy `wanted` have which property."""
-        counted = self._each(
-            lambda agent, connection: (
-                agent.name,
-                count_by_facet(connection, wanted, now=agent.clock()),
-            )
-        )
-        return Facets.of(counted)
+        return Facets.of(self._each(lambda rows: (rows.agent, count_by_facet(rows, wanted))))
 
-    def _each(self, ask: Callable[[AgentDatabase, Connection], T]) -> list[T]:
+    def _each(self, ask: Callable[[MemoryRows], T]) -> list[T]:
         """What each agent answers, from one commit of its database."""
         answers = []
         for agent in self._agents.values():
             try:
-                answers.append(agent.answer(lambda _, here: ask(agent, here), self._reporter))  # noqa: B023  asked at once
+                answers.append(self._one(agent, ask))
             except SidecarError as error:
                 self._reporter.notice(f"without {agent.name}: {error.with_hint}")
         return answers
+
+    def _one(self, agent: AgentDatabase, ask: Callable[[MemoryRows], T]) -> T:
+        return agent.answer(
+            lambda _, here: ask(MemoryRows(agent.name, here, agent.clock())), self._reporter
+        )

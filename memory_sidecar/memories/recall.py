@@ -18,7 +18,6 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, may_be_another, the_only_one
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
@@ -28,8 +27,7 @@ from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (
-    find_atoms,
-    find_memory,
+    MemoryRows,
     list_memories,
     paths_beginning,
     paths_like,
@@ -44,7 +42,7 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")
 
-Readable = tuple[AgentDatabase, DerivedStore, Connection]
+Readable = tuple[AgentDatabase, DerivedStore, MemoryRows]
 """A database that may be read, and one commit of it."""
 
 _log = logging.getLogger(__name__)
@@ -70,7 +68,7 @@ class Recall:
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
             scopes = [self._scope(query, *each) for each in readable]
-            found = search_memories(query, scopes, now=agent.clock(), judge=judge)
+            found = search_memories(query, scopes, judge=judge)
             if not found:
                 self._tell_of_nothing(query.filter.category, readable)
             return found
@@ -80,24 +78,23 @@ class Recall:
         return [each.told(explain=query.explain) for each in ranked]
 
     def _scope(
-        self, query: MemoryQuery, agent: AgentDatabase, store: DerivedStore, connection: Connection
+        self, query: MemoryQuery, agent: AgentDatabase, store: DerivedStore, rows: MemoryRows
     ) -> Scope:
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
             # What is shared comes on top of what the agent has.
             is_all = agent is self._agent or not self._agent.exists
             embed_query = agent.data.embed_query(
-                connection,
-                count_vectors(connection, [MEMORY_CHUNKS]),
+                rows.connection,
+                count_vectors(rows.connection, [MEMORY_CHUNKS]),
                 self._reporter,
                 required=query.mode is SearchMode.VECTOR and is_all,
             )
-        return Scope(agent.name, store, connection, embed_query)
+        return Scope(rows, store, embed_query)
 
     def _listed(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            databases = {agent.name: connection for agent, _, connection in readable}
-            found = list_memories(databases, wanted, now=self._agent.clock())
+            found = list_memories([rows for _, _, rows in readable], wanted)
             if not found:
                 self._tell_of_nothing(wanted.filter.category, readable)
             return found
@@ -108,8 +105,8 @@ class Recall:
         """Say so where nothing is found since no database has such a `category`."""
         known = [
             each.path
-            for _, _, connection in readable
-            for each in list_categories(connection)
+            for _, _, rows in readable
+            for each in list_categories(rows.connection)
             if category and each.total_memories
         ]
         if known and category not in known:
@@ -153,21 +150,19 @@ class Recall:
         """As `_ask`, of the agent's own database alone, which must exist."""
 
         def ask(readable: Sequence[Readable]) -> T:
-            ((_, store, connection),) = readable
-            return question(store, connection)
+            ((_, store, rows),) = readable
+            return question(store, rows.connection)
 
         return self._ask(ask, MEMORY_CHUNKS, with_shared=False)
 
     def _got(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
-        now = self._agent.clock()
-
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
             for find in (_find, _find_by_beginning):
-                for agent, _, connection in readable:
-                    if stored := find(connection, path, agent=agent.name, now=now):
+                for agent, _, rows in readable:
+                    if stored := find(rows, path):
                         return agent, stored
-            for agent, _, connection in readable:
-                if reason := why_left_out(connection, path) or _why_not_indexed(agent, path):
+            for agent, _, rows in readable:
+                if reason := why_left_out(rows.connection, path) or _why_not_indexed(agent, path):
                     raise NotFound(
                         f"{path} is there, and no memory: {reason}",
                         hint="once that is mended, it is one by the next call",
@@ -185,8 +180,8 @@ class Recall:
         def ask(readable: Sequence[Readable]) -> list[str]:
             return [
                 f"{each} (shared)" if agent is self._agent.shared else each
-                for agent, _, connection in readable
-                for each in paths_like(connection, path)
+                for agent, _, rows in readable
+                for each in paths_like(rows.connection, path)
             ]
 
         hint = f"`memory-sidecar list --agent {self._agent.name}` shows the paths"
@@ -233,6 +228,7 @@ class Recall:
     ) -> Iterator[Readable]:
         """The databases that may be read, brought up to date unless another process does that."""
         own, shared = self._agent, self._agent.shared if with_shared else None
+        now = own.clock()
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
             self._reporter.notice(own.nothing().with_hint)
@@ -245,13 +241,13 @@ class Recall:
                     raise
                 self._reporter.notice(f"without shared memories: {error.with_hint}")
                 continue
-            yield agent, store, connection
+            yield agent, store, MemoryRows(agent.name, connection, now)
 
 
-def _find(connection: Connection, path: str, *, agent: str, now: int) -> StoredMemory | None:
-    if (found := find_memory(connection, path, agent=agent, now=now)) is not None:
+def _find(rows: MemoryRows, path: str) -> StoredMemory | None:
+    if (found := rows.find(path)) is not None:
         return found
-    atoms = find_atoms(connection, path, agent=agent, now=now)
+    atoms = rows.find_atoms(path)
     if len(atoms) > 1:
         paths = ", ".join(atom.memory.path for atom in atoms)
         raise UsageError(f"several are called {path}", hint=f"name one of {paths}")
@@ -280,12 +276,10 @@ def _is_file(directory: KnowledgeDirectory, path: str) -> bool:
     return False
 
 
-def _find_by_beginning(
-    connection: Connection, first: str, *, agent: str, now: int
-) -> StoredMemory | None:
-    paths = paths_beginning(connection, first) if first else []
+def _find_by_beginning(rows: MemoryRows, first: str) -> StoredMemory | None:
+    paths = paths_beginning(rows.connection, first) if first else []
     path = the_only_one(first, paths)
-    return find_memory(connection, path, agent=agent, now=now) if path else None
+    return rows.find(path) if path else None
 
 
 def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:

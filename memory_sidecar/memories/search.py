@@ -34,7 +34,7 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, reranked, within_budget
-from memory_sidecar.memories.lists import ChosenChunks, chosen_chunks, read_memories
+from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
     ChunkPlace,
     first_by_path,
@@ -64,14 +64,13 @@ _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*"
 class Scope:
     """One database to search. Without `embed_query` it has no vector arm."""
 
-    agent: str
+    rows: MemoryRows
     store: DerivedStore
-    connection: Connection  # to one commit of it
     embed_query: EmbedQuery | None
 
 
 def search_memories(
-    query: MemoryQuery, scopes: Sequence[Scope], *, now: int, judge: Judge | None
+    query: MemoryQuery, scopes: Sequence[Scope], *, judge: Judge | None
 ) -> list[RankedMemory]:
     """The best memories for `query` in all of `scopes`, best first, each content once.
 
@@ -80,7 +79,7 @@ def search_memories(
     project than `prefers` a little less. With `judge`, the cross-encoder has the last word.
     """
     query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
-    searches = [_Search.of(query, scope, now) for scope in scopes]
+    searches = [_Search.of(query, scope) for scope in scopes]
     average = _average_of([search.meaning for search in searches])
     hits = [hit for search in searches for hit in search.hits(average)]
     hits.sort(key=_rank)
@@ -115,32 +114,31 @@ class _Search:
 
     query: MemoryQuery
     scope: Scope
-    now: int
     words: Arm
     meaning: Arm
 
     @classmethod
-    def of(cls, query: MemoryQuery, scope: Scope, now: int) -> _Search:
+    def of(cls, query: MemoryQuery, scope: Scope) -> _Search:
         """Ask both arms, the model meanwhile in a thread of its own."""
         embedding: Future[Vector] | None = None
         if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
             embedding = BESIDE.submit(scope.embed_query, query.text)
-        chosen = chosen_chunks(scope.connection, query.filter, now=now)
-        words, meaning = _word_arm(query, scope.connection, chosen), Arm.silent()
+        connection = scope.rows.connection
+        chosen = chosen_chunks(scope.rows, query.filter)
+        words, meaning = _word_arm(query, connection, chosen), Arm.silent()
         if embedding is not None:
             index = scope.store.vectors[MEMORY_CHUNKS]
-            meaning = _arm(*index.cosines(embedding.result(), scope.connection), chosen)
-        return cls(query, scope, now, words, meaning)
+            meaning = _arm(*index.cosines(embedding.result(), connection), chosen)
+        return cls(query, scope, words, meaning)
 
     def hits(self, average: float | None) -> list[RankedMemory]:
         """At least as many of the best as are wanted, in no particular order."""
         judged = _Judged.of(self.query.mode, self.words, self.meaning, average)
         # Of all other memories only as much is read as ranks them.
         ranked = self._ranked(judged)[: self.query.top_k + SPARE_HITS]
-        connection = self.scope.connection
-        passages = read_passages(connection, [each.place.chunk for each in ranked])
-        keys = [each.place.memory for each in ranked]
-        memories = read_memories(connection, keys, agent=self.scope.agent, now=self.now)
+        rows = self.scope.rows
+        passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
+        memories = rows.read([each.place.memory for each in ranked])
         return [
             RankedMemory(
                 memory=memories[each.place.memory].memory,
@@ -156,12 +154,12 @@ class _Search:
 
     def _ranked(self, judged: _Judged) -> list[_Candidate]:
         """The memories of the best chunks, and those that the question names, best first."""
-        connection = self.scope.connection
+        connection = self.scope.rows.connection
         rows, named = self._best_rows(judged), []
         if self.query.mode is SearchMode.HYBRID:
             named = named_chunks(connection, _NAME.findall(self.query.text))
             rows = np.union1d(rows, judged.rows_of(named))
-        places = read_places(connection, judged.ids[rows], now=self.now)
+        places = read_places(connection, judged.ids[rows], now=self.scope.rows.now)
         best: dict[int, _Candidate] = {}  # by memory
         for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
             place = places.get(int(judged.ids[row]))
@@ -191,7 +189,7 @@ class _Search:
         equal = judged.ids[judged.scores == limit]
         if len(above) + len(equal) == depth:
             return np.concatenate([above, judged.rows_of(equal)])
-        first = first_by_path(self.scope.connection, equal, limit=depth - len(above))
+        first = first_by_path(self.scope.rows.connection, equal, limit=depth - len(above))
         return np.concatenate([above, judged.rows_of(first)])
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.memories.lists import condition_of, list_memories
+from memory_sidecar.memories.lists import MemoryRows, condition_of, list_memories
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
     HOT_USES,
@@ -30,10 +29,10 @@ class Use:
     longest_unread: Sequence[Memory]  # of the cold ones, the oldest first
 
 
-def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
-    """How the memories of `agent` are used; at most `shown` of each kind are told one by one."""
-    condition, values = condition_of(MemoryFilter(), now)
-    counts: Any = connection.execute(
+def use_of(rows: MemoryRows, *, shown: int) -> Use:
+    """How memories are used; at most `shown` of each kind are told one by one."""
+    condition, values = condition_of(MemoryFilter(), rows.now)
+    counts: Any = rows.connection.execute(
         f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_USES}),"
         f" count(*) FILTER (WHERE uses + refs = 0 AND created_at < :now - {COLD_AFTER_MS}),"
         f" count(*) FILTER (WHERE uses + refs = 0) FROM memories WHERE {condition}",
@@ -44,8 +43,7 @@ def use_of(connection: Connection, *, agent: str, now: int, shown: int) -> Use:
         filter=MemoryFilter(cold=True), sort=Sort.CREATED, is_descending=False, limit=shown
     )
     first_hot, first_cold = (
-        [each.memory for each in list_memories({agent: connection}, wanted, now=now)]
-        for wanted in (hot, cold)
+        [each.memory for each in list_memories([rows], wanted)] for wanted in (hot, cold)
     )
     memories, hot_ones, cold_ones, never_read = counts
     return Use(memories, hot_ones, cold_ones, never_read, first_hot, first_cold)
