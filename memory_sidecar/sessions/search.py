@@ -100,10 +100,9 @@ def search_sessions(
             )
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
     found = [scored for search in searches for scored in search.best(count)]
-    is_judged = judge is not None and query.mode is SearchMode.HYBRID
-    depth = max(query.top_k, MAX_HITS if is_judged else 0, PARTS if query.by_session else 0)
-    read = _read(connection, found, depth)
-    if judge is not None and is_judged:
+    judge = judge if query.mode is SearchMode.HYBRID else None
+    read = _read(connection, found, max(count, MAX_HITS if judge else 0))
+    if judge is not None:
         rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
         read = _reordered(read, judged_order(connection, asked.text, rows, judge))
     weak = {(each.kind, each.row_id) for each, _, _ in read if _is_weak(each, query.mode)}
