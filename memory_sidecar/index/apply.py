@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
@@ -52,7 +53,7 @@ class Pass:
     def __init__(
         self,
         total: int,
-        progress: Progress | None,
+        progress: Progress,
         *,
         is_full: bool,
         around: Pass | None,
@@ -100,8 +101,7 @@ class Pass:
         self._done += files
 
     def report(self) -> None:
-        if self._progress is not None:
-            self._progress(min(self._done, self.total), self.total)
+        self._progress(min(self._done, self.total), self.total)
 
 
 class Applier:
@@ -116,17 +116,21 @@ class Applier:
         *,
         builder: Builder,
         store: DerivedStore,
-        state: EngineState,
+        state: Path,
         at_hand: VectorsAtHand,
         give_way: Callable[[], None],
         between: Callable[[], object],
     ) -> None:
-        """As `SourceFlow`."""
+        """`state` is the source's folder of state.
+
+        `give_way` is called before each step of a long pass, and may take a moment, `between`
+        between two slices of one, and may begin another.
+        """
         self.under_way: Pass | None = None
         self._source = source
         self._builder = builder
         self._store = store
-        self._state = state
+        self._state = EngineState(state)
         self._at_hand = at_hand
         self._give_way = give_way
         self._between = between
@@ -135,7 +139,7 @@ class Applier:
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
 
-    def apply(self, found: Differences, progress: Progress | None, *, is_full: bool) -> Pass:
+    def apply(self, found: Differences, progress: Progress, *, is_full: bool) -> Pass:
         """Bring the rows in line with `found`; returns what became of it when it is committed.
 
         `is_full` where all of it is to be read whatever its times say. Raises Stopped after `stop`,

@@ -259,9 +259,9 @@ class Owner(Generic[S]):
 
         around = self._under_way.get(source.name)
         if around is not None:  # this comes between two slices of it
-            return around.refresh(look, progress)
+            return around.refresh(look, progress, reporter.notice)
         self._require_registered(source)
-        flow = self._make_flow(source, reporter)
+        flow = self._make_flow(source)
         with self._state:
             self._under_way[source.name] = flow
         if self.loop.is_closing.is_set():
@@ -273,7 +273,7 @@ class Owner(Generic[S]):
                     report(done, total)
                     progress(done, total)
 
-                refreshed = flow.refresh(look, both)
+                refreshed = flow.refresh(look, both, reporter.notice)
         finally:
             with self._state:
                 del self._under_way[source.name]
@@ -305,7 +305,7 @@ class Owner(Generic[S]):
         self.activity.went_well(source.name)
         return refreshed
 
-    def _make_flow(self, source: Source, reporter: Reporter) -> SourceFlow:
+    def _make_flow(self, source: Source) -> SourceFlow:
         store, models = self._file.open(), self._models
         adopt_static(store, models)
         if models.problem is None:
@@ -318,7 +318,6 @@ class Owner(Generic[S]):
             at_hand=vectors_at_hand(models, store.SCHEMA.corpora),
             give_way=models.gate.pass_through,
             between=self.loop.serve,
-            notice=reporter.notice,
         )
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:

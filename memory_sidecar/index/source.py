@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from shlex import quote
 
 from memory_sidecar.core.errors import NotFound
@@ -23,14 +22,16 @@ from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import require_root_is_itself
 from memory_sidecar.index.apply import Applier, Progress
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
-from memory_sidecar.index.document import Builder, Differences
-from memory_sidecar.index.embed import VectorsAtHand
-from memory_sidecar.index.engine_state import EngineState, StateBroken
+from memory_sidecar.index.document import Differences
+from memory_sidecar.index.engine_state import StateBroken
 from memory_sidecar.index.schema import new_state_id
 
 SAVED_TOGETHER_NS = 60 * 10**9
 MANY_FILES = 50_000  # minutes of two processors: more than most projects have of their own
 MOST = 0.5  # of many files: the folder that they lie in is worth naming
+
+Notice = Callable[[str], None]
+"""Tells the caller who waits for a pass."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,65 +60,34 @@ class Refreshed:
     unreadable: tuple[str, ...]  # folders whose files were left as they were
 
 
-class SourceFlow:
+class SourceFlow(Applier):
     """Keeps the rows of one source in line with its files.
 
-    One thread uses it, which holds the database's writer lock from `refresh` to `close`.
+    One thread uses it, which holds the database's writer lock from `refresh` to `close`. Between
+    two slices of a pass it may be asked to `refresh` once more; if that was of the whole source,
+    the pass around has nothing left to do.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        builder: Builder,
-        store: DerivedStore,
-        state: Path,
-        at_hand: VectorsAtHand,
-        give_way: Callable[[], None],
-        between: Callable[[], object],
-        notice: Callable[[str], None],
-    ) -> None:
-        """`state` is the source's folder of state. A caller who waits is told each `notice`.
-
-        `give_way` is called before each step of a long pass, and may take a moment. `between` is
-        called between two slices of a pass, and may `refresh` this source. If that refresh was of
-        the whole source, the pass around it has nothing left to do.
-        """
-        self.source = source
-        self._builder = builder
-        self._store = store
-        self._notice = notice
-        self._state = EngineState(state)
-        self._applier = Applier(
-            source,
-            builder=builder,
-            store=store,
-            state=self._state,
-            at_hand=at_hand,
-            give_way=give_way,
-            between=between,
-        )
-
-    def refresh(self, look: Look, progress: Progress | None = None) -> Refreshed:
+    def refresh(self, look: Look, progress: Progress, notice: Notice) -> Refreshed:
         """Scan the source and index what changed; returns when it is committed.
 
         Raises NotFound where the root is not there or has lost every file, PathRefused where it
         cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
         """
         try:
-            return self._refresh(look, progress)
+            return self._refresh(look, progress, notice)
         except StateBroken as broken:
-            self._applier.close()
+            self.close()
             aside = self._state.set_aside()
-            notice = f"the state of {self.source.name} is broken ({broken}): making it again"
-            _log.warning("%s; it is kept as %s", notice, aside)
-            self._notice(notice)
+            told = f"the state of {self._source.name} is broken ({broken}): making it again"
+            _log.warning("%s; it is kept as %s", told, aside)
+            notice(told)
             whole = replace(look, under=None, changed=look.changed or look.under)
-            return self._refresh(whole, progress)
+            return self._refresh(whole, progress, notice)
 
-    def _refresh(self, look: Look, progress: Progress | None) -> Refreshed:
-        require_root_is_itself(self.source)
-        name, version, around = self.source.name, self._builder.version, self._applier.under_way
+    def _refresh(self, look: Look, progress: Progress, notice: Notice) -> Refreshed:
+        require_root_is_itself(self._source)
+        name, version, around = self._source.name, self._builder.version, self.under_way
         made_by, under = self._made_by(), look.under
         if made_by != version and around is None:
             under = None  # a part would leave the rest as it is
@@ -125,15 +95,15 @@ class SourceFlow:
         scan, rules = self._scan(look, under, manifest)
         is_believed = scan.files or look.full or self._builder.believes_empty
         if under is None and not is_believed:
-            require_rows_unneeded(self.source, self._store, look.changed or look.under)
+            require_rows_unneeded(self._source, self._store, look.changed or look.under)
         if made_by is None:
             self._begin_anew()
         for path in self._builder.outdated(manifest):
             manifest[path] = replace(manifest[path], fingerprint="")
         found = differences(scan, manifest, everything=look.full or made_by != version)
         if len(found.changed) >= MANY_FILES and not manifest:
-            self._notice(_many(found.changed))
-        done = self._applier.apply(found, progress, is_full=look.full)
+            notice(_many(found.changed))
+        done = self.apply(found, progress, is_full=look.full)
         if under is None:
             self._store.end_scan(name, chunker=version, rules=rules)
             self._builder.finish(self._store)
@@ -157,11 +127,11 @@ class SourceFlow:
 
         The digest is "" where rules were written meanwhile: the next scan trusts nothing of this.
         """
-        before = self._store.rules_of(self.source.name)
+        before = self._store.rules_of(self._source.name)
         if under is not None:
             rules, known = self._builder.rules_elsewhere(()), None
             if rules and rules.partition(" ")[0] == before.partition(" ")[0]:
-                above = self._store.manifest(self.source.name, under=rules_above(under))
+                above = self._store.manifest(self._source.name, under=rules_above(under))
                 known = _stamps({**manifest, **above})
             return self._builder.scan(under, known=known), ""
         began_ns = time.time_ns()
@@ -175,23 +145,15 @@ class SourceFlow:
                 rules = ""
         return scan, "" if were_rules_written(scan.files, since_ns=began_ns) else rules
 
-    def stop(self) -> None:
-        """End a refresh that is under way, soon, and any later one. Any thread may call this."""
-        self._applier.stop()
-
-    def close(self) -> None:
-        """Let go of CocoIndex's state; finishes what is under way."""
-        self._applier.close()
-
     def _made_by(self) -> str | None:
         """The builder's version that made the rows, "" while they are being made anew.
 
         `None` where rows and CocoIndex state do not belong together: one of them was lost.
         """
-        known = self._store.source_state(self.source.name)
-        if known is None or known.root != self.source.root:
+        known = self._store.source_state(self._source.name)
+        if known is None or known.root != self._source.root:
             return None
-        if self._state.is_empty and self._store.manifest(self.source.name):
+        if self._state.is_empty and self._store.manifest(self._source.name):
             return None
         return known.chunker if known.state_id == self._state.paired_with else None
 
@@ -201,10 +163,10 @@ class SourceFlow:
         The rows stay until then: after a kill all of them are there, and the next pass goes on.
         """
         with suppress(Exception):  # its state may have been taken away under it
-            self._applier.close()
+            self.close()
         self._state.clear()
         state_id = new_state_id()
-        self._store.begin_source(self.source.name, root=self.source.root, state_id=state_id)
+        self._store.begin_source(self._source.name, root=self._source.root, state_id=state_id)
         self._state.pair(state_id)
 
 
