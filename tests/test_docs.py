@@ -80,6 +80,17 @@ def test_what_starts_the_mcp_server_does():
         assert unknown_options(words) == []
 
 
+def test_the_names_to_know_first_are_classes():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = page.partition("## The names to know first\n")[2].partition("\n## ")[0]
+    files = (ROOT / "memory_sidecar").rglob("*.py")
+    known = {
+        name for file in files for name in re.findall(r"(?m)^class (\w+)", file.read_text("utf-8"))
+    }
+    assert set(re.findall(r"`(\w+)`", named)) <= known
+    assert "`Owner`" in named
+
+
 def argument_lists() -> Iterator[list[str]]:
     """The literal words of every `["command", …]` in the C# page; other arguments as `…`."""
     for block in blocks(HOST, "csharp"):
