@@ -183,10 +183,12 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
 
 def _print_session(call: Call, shown: ShownSession) -> None:
     session = read_session(shown)
-    call.print(f"{session.session_id}  {session.opening}")
+    told = session.summary
+    called = "" if told and told.brief == session.called else session.called
+    call.print(f"{session.session_id}  {called}".rstrip())
     about = [iso_utc(session.created_at), session.project_path, ", ".join(session.topics)]
     call.print("  " + " · ".join(part for part in about if part))
-    if told := session.summary:
+    if told:
         call.print()
         call.print(told.brief + (f" ({told.outcome})" if told.outcome else ""))
         for label, items in (

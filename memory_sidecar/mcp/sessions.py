@@ -214,8 +214,8 @@ class SessionText(StoredAnswer):
 
     def text(self) -> str:
         head = as_name(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
-        lines = [f"From an earlier session: {DATA}.", f"<session {head}>", quoted(self.title)]
-        lines += [quoted(each) for each in _lines_of(self.summary)] if self.summary else []
+        told = dict.fromkeys([self.title, *(_lines_of(self.summary) if self.summary else ())])
+        lines = [f"From an earlier session: {DATA}.", f"<session {head}>", *map(quoted, told)]
         lines += map(_turn, self.messages)
         lines += map(_snippet, self.code_snippets)
         more = [f'later messages: cursor "{self.next_cursor}"'] if self.next_cursor else []
@@ -272,7 +272,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     return told_as(
         SessionText,
         session,
-        title=session.opening,
+        title=shortened(session.called, MIN_BRIEF),
         created_at=iso_utc(session.created_at),
         summary=short,
         code_snippets=tuple(shown),

@@ -118,10 +118,10 @@ class Session:
         return title if isinstance(title, str) else ""
 
     @property
-    def opening(self) -> str:
-        """One line that tells it from others: its title, or the first words of it."""
-        if self.title:
-            return self.title
+    def called(self) -> str:
+        """What tells it from others: its title, or its brief, or else its first words."""
+        if told := self.title or (self.summary.brief if self.summary else ""):
+            return told
         first = next(iter(self._asked()), "")
         return first or next(
             (_first_words(s.description or s.code) for s in self.code_snippets), ""
@@ -132,7 +132,7 @@ class Session:
         """All that tier 1 finds it by: date, project, title, summary or first words, topics."""
         told = self.summary
         if told is None:
-            lines = [self.opening, *self._asked()]
+            lines = [self.called, *self._asked()]
         else:
             lines = [
                 *(self.title, told.brief, told.detailed),

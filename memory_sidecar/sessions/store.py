@@ -166,7 +166,7 @@ def _write_head(write: Write, document: SessionDocument, statement: str) -> None
 
 
 def _insert_summary(write: Write, session_row: int, session: Session, found: Findable) -> None:
-    told = session.summary or Summary(brief=session.opening, made_by=OPENING)
+    told = session.summary or Summary(brief=session.called, made_by=OPENING)
     write.connection.execute(
         "INSERT INTO summaries (session_id, brief, detailed, key_decisions, problems_solved,"
         " technologies, outcome, user_note, created_at, made_by, embedded)"

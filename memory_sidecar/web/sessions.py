@@ -80,8 +80,6 @@ def show_one(visit: Visit) -> View:
     agent = visit.seen(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
     session, _ = mask_document(read_session(document))
-    told = session.summary
-    called = told.brief if told and not session.title else session.opening  # as where it is listed
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
@@ -92,7 +90,7 @@ def show_one(visit: Visit) -> View:
     most = len(str(document)) if whole else MAX_SHOWN
     return View(
         template="session.html",
-        title=called or session.session_id,
+        title=session.called or session.session_id,
         data=OneSession(agent, document, around(visit.services, agent, session), promotion),
         more={
             "session": session,

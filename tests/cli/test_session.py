@@ -73,6 +73,7 @@ def test_a_session_is_shown_as_it_was_saved(run, saved):
     assert {key: shown[key] for key in SESSION} == SESSION
     assert shown["path"] == "2026-03/2026-03-01-payment.json"
     text = run("session", "show", "2026-03-01-payment").out
+    assert text.startswith("2026-03-01-payment\n")  # its brief comes below
     for line in ("Locked the refresh (success)", "note: Test first now", "  a lock", "  will help"):
         assert f"{line}\n" in text
     assert "Claude, 2026-03-01 09:12\n" in text
