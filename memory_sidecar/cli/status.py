@@ -15,7 +15,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import counted
 from memory_sidecar.core.times import how_long, system_clock
@@ -24,6 +24,7 @@ from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 REDRAW_S = 1.0
 REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands below
 MAX_WEEKS = 104
+MAX_QUESTION = 200  # characters of one that are printed
 _COLUMNS = ("memories", "sessions", "reads", "questions", "unanswered")
 
 
@@ -185,7 +186,9 @@ def _print_growth(call: Call, found: Growth) -> None:
         half, most = f"{each.p50_ms:.1f} ms", f"{each.p95_ms:.1f} ms"
         call.print(f"{each.kind}: {counted(each.questions, 'question')}, p50 {half}, p95 {most}")
     for asked in found.unanswered:
-        call.print(f"no good hit: {asked.text}  ({asked.kind}, {asked.times:,} times)")
+        text = one_line(asked.text)
+        text = text if len(text) <= MAX_QUESTION else f"{text[:MAX_QUESTION]}…"
+        call.print(f"no good hit: {text}  ({asked.kind}, {counted(asked.times, 'time')})")
     if not found.keeps_questions:
         call.reporter.notice("questions are not noted: the setting keep_questions says so")
 

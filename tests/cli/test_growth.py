@@ -45,7 +45,18 @@ def test_what_is_asked_is_noted_and_shown(run, project, data_dir, known_vectors)
     assert (of_bob["agents"], of_bob["weeks"][-1]["questions"]) == (["bob"], 2)
     text = run("growth").out
     assert "2 memories: 1 hot, 1 cold, 1 never read" in text
-    assert "no good hit: Zanzibar  ledger  (memories, 2 times)" in text
+    assert "no good hit: Zanzibar ledger  (memories, 2 times)" in text
+
+
+def test_a_question_takes_one_line(run):
+    run("store", "Carts are emptied at night", "--agent", "bob", "--category", "pitfall")
+    run("query", "zanzibar\n\tledger " + "x" * 900, "--agent", "bob", "--mode", "keyword")
+    text = run("growth").out
+    (line,) = (
+        each for each in text.splitlines() if each.startswith("no good hit: zanzibar ledger")
+    )
+    assert line.endswith("x…  (memories, 1 time)")
+    assert len(line) < 250
 
 
 @pytest.mark.parametrize("set_to", ["true", "false"])
