@@ -20,6 +20,7 @@ LONG_LINES: Final = "lines too long"  # data in one line; nothing in it can be p
 BINARY: Final = "binary"
 NOT_TEXT: Final = "not text"  # no encoding that we know
 EMPTY: Final = "empty"
+LFS_POINTER: Final = "git LFS pointer"  # `git lfs pull` brings the file
 
 
 def larger_than(limit_bytes: int) -> str:

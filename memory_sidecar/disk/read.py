@@ -74,6 +74,7 @@ _GENERATED = re.compile(
 )
 
 
+_LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid "
 _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
 
 
@@ -128,6 +129,8 @@ def _skip_by_text(text: str, name: str, *, is_asked_for: bool) -> str:
         return reasons.EMPTY
     if not is_asked_for and _PRIVATE_KEY.match(text):
         return reasons.SECRETS
+    if text.startswith(_LFS_POINTER):
+        return reasons.LFS_POINTER
     if _is_generated(text[:PROBE_BYTES]):
         return reasons.GENERATED
     extension = name.rpartition(".")[2].lower()

@@ -112,6 +112,11 @@ def test_long_lines_are_judged_by_the_kind_of_file(root, path, data, expected):
     assert reason(read_bytes(root, data, path=path)) == expected
 
 
+def test_what_stands_for_a_file_that_git_lfs_keeps_is_skipped_for_that(root):
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n"
+    assert reason(read_bytes(root, pointer, path="orders.csv")) == "git LFS pointer"
+
+
 def test_pictures_in_a_notebook_are_blank_lines(root):
     code, picture = '   "import pandas",\n', '   "image/png": "' + "iVBOR" * 5000 + '"\n'
     read = read_bytes(root, (code + picture + code).encode(), path="book.ipynb")
