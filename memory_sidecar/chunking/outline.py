@@ -22,8 +22,8 @@ from memory_sidecar.chunking.syntax import has_grammar, load_query, parse
 _QUERIES = {
     **{
         name: (name,)
-        for name in "bash csharp gdscript go java javascript kotlin lua php python ruby rust sql"
-        " swift typescript".split()
+        for name in "bash csharp gdscript go haskell java javascript kotlin lua php python ruby"
+        " rust scala sql swift typescript".split()
     },
     "c": ("c", "c_family"),
     "cpp": ("cpp", "c_family"),
@@ -41,6 +41,7 @@ _KINDS = {
     **dict.fromkeys(("preproc", "macro"), "macro"),
     **dict.fromkeys(("func", "subroutine"), "function"),
     **dict.fromkeys(("interface", "protocol"), "interface"),
+    "instance": "impl",
     **{word: word for word in ("trait", "enum", "struct", "union", "signal", "impl")},
     **dict.fromkeys(("class", "record", "object"), "class"),
     **dict.fromkeys(("namespace", "module", "mod_item"), "module"),

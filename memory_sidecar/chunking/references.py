@@ -34,7 +34,9 @@ MAX_FOLLOWED = 200  # bindings of a file
 _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
-_LANGUAGES = "bash c cpp csharp gdscript go java kotlin lua php python ruby rust swift"
+_LANGUAGES = (
+    "bash c cpp csharp gdscript go haskell java kotlin lua php python ruby rust scala swift"
+)
 _QUERIES = {
     **{name: (name,) for name in _LANGUAGES.split()},
     "javascript": ("ecmascript", "jsx", "javascript"),

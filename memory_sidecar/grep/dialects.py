@@ -73,6 +73,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
             ),
             ("{0}", "{0} {0}", "case {0}:"),
         ),
+        "haskell": Dialect((("@@\n",), ("z = @@\n", "z :: @@\n", "class Z z where\n  @@\n"))),
         "java": Dialect(
             (
                 ("@@", "class Z { @@ }", "class Z { void z(@@) {} }", "class Z { @@ z; }"),
@@ -114,6 +115,10 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
                 ),
             ),
             ("{0}", "{0};", "{0}: {0}", "{0}!{{}}", "{0} => {0},"),
+        ),
+        "scala": Dialect(
+            (("@@", "class Z { @@ }"), ("def z(@@): Z", "@@ class Z", "val z: @@ = z")),
+            ("{0}", "{0}: {0}", "val {0} = {0}"),
         ),
         "sql": Dialect((("@@",), ("SELECT * FROM z WHERE @@", "CREATE TABLE z (@@)"))),
         "swift": Dialect(

@@ -29,6 +29,8 @@ from memory_sidecar.core.language import LANGUAGES, detect_language, known_langu
         ("x.lua", "lua"),
         ("x.sh", "bash"),
         ("x.sql", "sql"),
+        ("Cart.hs", "haskell"),
+        ("Cart.scala", "scala"),
         ("player.gd", "gdscript"),
         ("player.gdscript", "gdscript"),
         ("main.tscn", "godot"),

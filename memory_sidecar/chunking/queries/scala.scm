@@ -1,0 +1,14 @@
+; Scala.
+(package_object name: (_) @name body: (_)? @body) @definition
+(class_definition name: (_) @name body: (_)? @body) @definition
+(object_definition name: (_) @name body: (_)? @body) @definition
+(trait_definition name: (_) @name body: (_)? @body) @definition
+(enum_definition name: (_) @name body: (_) @body) @definition
+(simple_enum_case name: (_) @name) @definition
+(full_enum_case name: (_) @name) @definition
+(type_definition name: (_) @name) @definition
+(function_definition name: (_) @name body: (_) @body) @definition
+(function_declaration name: (_) @name) @definition
+(given_definition name: (_) @name) @definition
+(template_body [(val_definition pattern: (identifier) @name) (var_definition pattern: (identifier) @name)] @definition)
+[(comment) (block_comment) (annotation)] @lead
