@@ -282,6 +282,9 @@ def test_views_of_memories_are_for_everyone(served, tab, faults_of):
     for path in ("/memories?tag=axe", one(first), one(first, "edit"), "/memories/duplicates"):
         tab.goto(f"http://127.0.0.1:{served.site.port}{path}")
         assert faults_of(tab) == [], path
+    paragraphs = tab.locator(".clipped", has_text="Long words").first.locator("p")
+    tops = [paragraphs.nth(at).bounding_box()["y"] for at in range(2)]
+    assert tops[0] < tops[1]  # below each other, not side by side
     tab.set_viewport_size({"width": 400, "height": 800})
     tab.goto(f"http://127.0.0.1:{served.site.port}/memories?tag=axe")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 400
