@@ -36,7 +36,11 @@ _MAX_NAME = 100  # characters
 
 # By words in the name of a node, the first that it holds.
 _KINDS = {
-    **dict.fromkeys(("enum_constant", "enum_entry", "enum_member", "enumerator"), "constant"),
+    **dict.fromkeys(
+        "enum_assignment enum_case enum_constant enum_entry enum_member enum_variant enumerator"
+        " property_identifier".split(),
+        "constant",
+    ),
     **dict.fromkeys(("constructor", "destructor", "method"), "method"),
     **dict.fromkeys(("preproc", "macro"), "macro"),
     **dict.fromkeys(("func", "subroutine"), "function"),

@@ -187,8 +187,11 @@ class Graph:
         return any(at.id in self._imported(name) for name in names)
 
     def kind_around(self, defined: Defined) -> str:
-        """What kind of definition encloses it; empty at the top, and in a mere namespace."""
-        if not defined.row.scope:
+        """What kind of definition encloses it; empty at the top, and in a mere namespace.
+
+        The constants of an enum of C are seen around it.
+        """
+        if not defined.row.scope or (defined.row.kind == "constant" and defined.at.family == "c"):
             return ""
         for each in self._gone:
             if each.at.id == defined.at.id and each.row.path == defined.row.scope:

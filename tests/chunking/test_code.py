@@ -44,7 +44,7 @@ def csharp_class(name: str, *, methods: int) -> str:
 def test_small_file_is_one_chunk_with_all_its_symbols():
     (chunk,) = chunk_text("import os\n\n\ndef a():\n    pass\n\n\nclass B:\n    x = 1\n", "python")
     assert (chunk.start_line, chunk.end_line) == (1, 9)
-    assert chunk.symbols == ("a", "B")
+    assert chunk.symbols == ("a", "B", "x")
     assert (chunk.scope, chunk.signature) == ("", "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,21 +64,36 @@ FILES = {
     "net/Elsewhere.cs": (
         "class Elsewhere { LocalGossip x; Gossip y;\n  void Go() { newGossip.Merge(x); }\n}\n"
     ),
+    "c/state.h": "enum state { IDLE, BUSY = 3 };\n",
+    "c/state.c": '#include "state.h"\nint idle(int now) { return now == IDLE; }\n',
+    "java/Plan.java": "enum Plan {\n  FREE, PAID;\n  static Plan first() { return FREE; }\n}\n",
+    "java/Use.java": "class Use { Plan plan = Plan.FREE; }\n",
+    "ts/use.ts": "enum Level { Low, High = 2 }\nexport const level = Level.High;\n",
 }
 CLASSES = 60  # that have a method of one name
 
 
 @pytest.fixture
-def callers(run, tmp_path: Path):
-    """What calls a name, as path:line and how sure that is."""
+def told(run, tmp_path: Path):
+    """What a command finds of a name, as path:line and how sure that is."""
     write_tree(tmp_path, FILES)
     assert run("index", tmp_path, "--wait", "keyword").status == 0
 
-    def ask(name: str) -> list[str]:
-        found = run("callers", name, "--json", cwd=tmp_path).json
+    def ask(command: str, name: str) -> list[str]:
+        found = run(command, name, "--json", cwd=tmp_path).json
         return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
 
     return ask
+
+
+@pytest.fixture
+def callers(told):
+    return partial(told, "callers")
+
+
+@pytest.fixture
+def refs(told):
+    return partial(told, "refs")
 
 
 def test_super_means_what_the_own_class_overrides(callers):
@@ -140,3 +156,15 @@ def test_a_class_is_told_apart_among_very_many(callers, run, tmp_path):
     assert run("index", tmp_path, "--wait", "keyword").status == 0
     assert callers("Part7.Get") == ["net/Use.cs:2 exact"]
     assert callers("Part8.Get") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("IDLE", ["c/state.c:2 exact"]),
+        ("FREE", ["java/Plan.java:3 exact", "java/Use.java:1 exact"]),
+        ("Level.High", ["ts/use.ts:2 exact"]),
+    ],
+)
+def test_a_constant_of_an_enum_is_used_by_its_name(refs, name, uses):
+    assert refs(name) == uses

@@ -17,5 +17,6 @@
 (indexer_declaration "this" @name accessors: (accessor_list)? @body) @definition
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition
 (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition
+(enum_member_declaration name: (identifier) @name) @definition
 (attribute_list) @lead
 (comment) @lead

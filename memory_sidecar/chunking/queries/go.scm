@@ -9,6 +9,7 @@
   name: (field_identifier) @name body: (block)? @body) @definition
 (type_declaration (type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body))) @definition
 (type_declaration (type_spec name: (type_identifier) @name)) @definition
+(method_elem name: (field_identifier) @name) @definition
 (type_declaration (type_alias name: (type_identifier) @name)) @definition
 (source_file (const_declaration (const_spec name: (identifier) @name) @definition))
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))

@@ -9,6 +9,7 @@
 (compact_constructor_declaration name: (identifier) @name body: (block) @body) @definition
 (field_declaration declarator: (variable_declarator name: (identifier) @name)) @definition
 (constant_declaration declarator: (variable_declarator name: (identifier) @name)) @definition
+(enum_constant name: (identifier) @name body: (class_body)? @body) @definition
 (marker_annotation) @lead
 (annotation) @lead
 (line_comment) @lead

@@ -7,6 +7,7 @@
 (type_alias type: (identifier) @name) @definition
 (source_file (property_declaration (variable_declaration (identifier) @name)) @definition)
 (class_body (property_declaration (variable_declaration (identifier) @name)) @definition)
+(enum_entry (identifier) @name (class_body)? @body) @definition
 (annotation) @lead
 (line_comment) @lead
 (block_comment) @lead

@@ -8,5 +8,6 @@
 (method_declaration name: (name) @name body: (compound_statement)? @body) @definition
 (const_declaration (const_element (name) @name)) @definition
 (property_declaration (property_element name: (variable_name (name) @name))) @definition
+(enum_case name: (name) @name) @definition
 (attribute_list) @lead
 (comment) @lead

@@ -5,6 +5,7 @@
 (struct_item name: (type_identifier) @name body: (_)? @body) @definition
 (enum_item name: (type_identifier) @name body: (_) @body) @definition
 (union_item name: (type_identifier) @name body: (_) @body) @definition
+(enum_variant name: (identifier) @name) @definition
 (trait_item name: (type_identifier) @name body: (declaration_list) @body) @definition
 (function_item name: (identifier) @name body: (block) @body) @definition
 (function_signature_item name: (identifier) @name) @definition

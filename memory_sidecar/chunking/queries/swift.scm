@@ -9,6 +9,7 @@
 (typealias_declaration name: (type_identifier) @name) @definition
 (source_file (property_declaration name: (pattern (simple_identifier) @name)) @definition)
 (class_body (property_declaration name: (pattern (simple_identifier) @name)) @definition)
+(enum_entry name: (simple_identifier) @name) @definition
 (attribute) @lead
 (comment) @lead
 (multiline_comment) @lead

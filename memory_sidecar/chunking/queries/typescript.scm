@@ -12,6 +12,8 @@
 (method_definition name: (_) @name body: (statement_block) @body) @definition
 (method_signature name: (_) @name) @definition
 (abstract_method_signature name: (_) @name) @definition
+(enum_body name: (property_identifier) @name @definition)
+(enum_assignment name: (_) @name) @definition
 (public_field_definition name: (_) @name value: (arrow_function body: (_) @body)) @definition
 (variable_declarator name: (identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
