@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 
@@ -212,16 +212,24 @@ def unforeseen(error: BaseException, *, hint: str, at: str = "") -> SidecarError
     """
     if isinstance(error, SidecarError):
         return error
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in _causes(error):
         if is_out_of_files(cause):
             return OutOfFiles()
         if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
             where = cause.filename or "the output"
             return DiskFull(f"no room left to write {where}", hint="free some space and try again")
-        cause = cause.__cause__ or cause.__context__
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return SidecarError(f"internal error{at}: {what}", hint=hint)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """`error` and what led to it, each once: Python lets an error be a cause of itself."""
+    told: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and not any(cause is each for each in told):
+        told.append(cause)
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def is_out_of_files(error: BaseException) -> bool:

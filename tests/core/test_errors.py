@@ -1,0 +1,23 @@
+"""What is said of errors that none of ours foresaw."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from memory_sidecar.core.errors import OutOfFiles, unforeseen
+
+
+@pytest.mark.timeout(20)
+def test_an_error_that_is_its_own_cause_is_told_once():
+    error = RuntimeError("odd")
+    error.__cause__ = error
+    assert unforeseen(error, hint="report it").message == "internal error: RuntimeError: odd"
+
+
+def test_a_limit_of_the_system_is_found_below_an_error():
+    error = RuntimeError("odd")
+    error.__cause__ = ValueError("even")
+    error.__cause__.__context__ = OSError(errno.EMFILE, "too many")
+    assert isinstance(unforeseen(error, hint=""), OutOfFiles)
