@@ -233,6 +233,7 @@ class Applier:
                 is_stopped=self._is_ending,
             )
             engine.start()
+            self._state.begun()
             self._engine = engine
             self._crashes = CrashLog(self._state.folder, "in_flight")
         return self._engine

@@ -35,6 +35,7 @@ MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one tra
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
+_BROKEN = ("MDB_", "tracking info not found")  # of LMDB, and of what CocoIndex keeps there
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 T = TypeVar("T")
@@ -166,7 +167,9 @@ class Engine:
         try:
             return future.result()
         except RuntimeError as error:
-            raise _named(error) from error
+            if (named := _named(error)) is error:
+                raise  # from itself, it would be its own cause
+            raise named from error
 
     async def _open(self) -> None:
         self._root = _Root(
@@ -247,7 +250,7 @@ def _named(error: RuntimeError) -> Exception:
     """What CocoIndex's own error says of its state."""
     if number := _OS_ERROR.search(str(error)):
         return OSError(int(number[1]), str(error))
-    return StateBroken(str(error)) if str(error).startswith("MDB_") else error
+    return StateBroken(str(error)) if str(error).startswith(_BROKEN) else error
 
 
 class _Feed:

@@ -37,6 +37,7 @@ class EngineState:
         self.folder = folder
         self.engine = folder / "cocoindex"
         self._opened = folder / "opened"  # how often it was begun to be used, and not ended
+        self._beginning = folder / "beginning"  # there while CocoIndex's state is being made
         self._id = folder / "state_id"
 
     @property
@@ -46,8 +47,8 @@ class EngineState:
 
     @property
     def is_empty(self) -> bool:
-        """Whether CocoIndex knows no file: its state was not opened yet, or was taken away."""
-        return knows_nothing(self.engine)
+        """Whether CocoIndex knows no file: its state was not made yet, or was taken away."""
+        return knows_nothing(self.engine) or self._beginning.exists()
 
     def pair(self, state_id: str) -> None:
         """Note that this state belongs to the rows with `state_id`, which is committed already."""
@@ -69,13 +70,24 @@ class EngineState:
         return aside
 
     def begin(self) -> None:
-        """CocoIndex's state is opened now. Raises StateBroken where that went wrong too often."""
+        """CocoIndex's state is opened now. Raises StateBroken where that went wrong too often.
+
+        One whose making was interrupted is made anew: the first run of an app deletes whatever it
+        did not mount itself, and would do so to the files that come with it.
+        """
         count = 0
         with suppress(OSError, ValueError):
             count = int(self._opened.read_bytes()[:8])
         if count >= MAX_UNCLEAN_ENDS:
             raise StateBroken(f"the process ended {count} times while it was opened")
         self._opened.write_text(str(count + 1), "ascii")
+        if self.is_empty:
+            remove_state(self.engine)
+            self._beginning.touch()
+
+    def begun(self) -> None:
+        """CocoIndex's state is made: from now on it is of use, however the process ends."""
+        self._beginning.unlink(missing_ok=True)
 
     def end(self) -> None:
         """CocoIndex's state was of use, or is closed."""

@@ -9,6 +9,7 @@ import pytest
 
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
+from memory_sidecar.index.engine import Engine
 from memory_sidecar.index.engine_state import (
     MAX_UNCLEAN_ENDS,
     EngineState,
@@ -79,3 +80,29 @@ def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir
     )
     assert paths == ["one.md", "two.md"]
     assert (state.parent.with_name("memories.broken") / "cocoindex").is_dir()
+
+
+def test_a_state_whose_making_was_interrupted_is_made_anew(
+    make_agent, state, data_dir, monkeypatch
+):
+    agent = make_agent()
+    EngineState(state.parent).clear()  # as a rebuild does
+
+    async def end_early(_self, *, is_fresh):
+        raise RuntimeError("ended early")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "_begin", end_early)
+        with pytest.raises(RuntimeError) as ended:
+            agent.answer(lambda *_: None, Silent())
+    assert ended.value.__cause__ is None
+    agent.close()
+    assert not knows_nothing(state)  # CocoIndex has it, and has never run in it
+    assert EngineState(state.parent).is_empty
+    write_memory(data_dir / "knowledge" / "architect", "two.md", "The second.")
+    paths = make_agent().answer(
+        lambda _, connection: column(connection, "SELECT path FROM memories ORDER BY path"),
+        Silent(),
+    )
+    assert paths == ["one.md", "two.md"]
+    assert not EngineState(state.parent).is_empty
