@@ -17,6 +17,7 @@ from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import is_utf8, written_out
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.ignores import NEVER
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, WORKTREE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
@@ -119,6 +120,8 @@ def _how_to_include(rule: Rule | None, root: Path) -> str:
     if rule is None:
         return "`git check-ignore -v PATH` tells which"
     if rule.file == BUILT_IN:
+        if rule.pattern.rstrip("/") in NEVER:
+            return "nothing includes what version control keeps for itself"
         return (
             f"a line `!{rule.pattern}` in the .sidecarignore at the top of the source includes it"
         )

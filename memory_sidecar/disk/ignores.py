@@ -35,7 +35,7 @@ from memory_sidecar.disk.rule_files import (
     repository_top,
 )
 
-NEVER = (".git", ".hg", ".svn", ".bzr", ".jj")
+NEVER = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs")
 """A version control system's own files. In a worktree and a submodule `.git` is a file."""
 
 BUILT_IN = tuple(

@@ -91,6 +91,18 @@ def test_why(served, project, path, fate, reason):
         assert told["rule"]["line"] == 2
 
 
+@pytest.mark.parametrize("kept", [".git/config", ".sl/requires"])
+def test_nothing_is_said_to_include_what_version_control_keeps(served, project, kept):
+    (project / kept).parent.mkdir(exist_ok=True)
+    (project / kept).write_text("x\n")
+    (project / ".sidecarignore").write_text(f"!{kept.partition('/')[0]}/\n")
+    told = served("why", project / kept, "--json").json
+    assert (told["fate"], told["hint"]) == (
+        "ignored",
+        "nothing includes what version control keeps for itself",
+    )
+
+
 def test_what_git_ignores_is_explained_only_if_the_walk_ignores_it(served, project):
     """A later rule takes the earlier one back: the walk decides."""
     (project / ".gitignore").write_text("*.py\n!cart.py\n")
