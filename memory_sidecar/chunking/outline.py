@@ -33,6 +33,7 @@ _QUERIES = {
 _MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
+_MAX_BROKEN = 10_000  # nodes beside each other that make no sense; half a second of a query
 
 # By words in the name of a node, the first that it holds.
 _KINDS = {
@@ -113,10 +114,10 @@ def has_outline(language: str) -> bool:
 def outline(data: bytes, language: str, *, with_references: bool = False) -> Outline:
     """The outline of `data`, UTF-8 with LF line breaks, in a language that has one.
 
-    Empty and not sound for text that a grammar would take minutes or gigabytes for.
+    Empty and not sound for text that a grammar, or its query, would take minutes or gigabytes for.
     """
     tree = parse(data, language)
-    if tree is None:
+    if tree is None or _is_endless(tree.root_node):
         return Outline(is_sound=False)
     leads = _Leads(data)
     found: dict[int, _Found] = {}
@@ -325,6 +326,12 @@ def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:
     if before and _MODIFIERS.fullmatch(before) and before.strip() != b"return":
         start = line
     return start, stop
+
+
+def _is_endless(root: tree_sitter.Node) -> bool:
+    """Whether so much of no meaning lies side by side that a query, quadratic in it, takes long."""
+    broken = (node for node in (root, *root.children) if node.is_error)
+    return any(node.child_count > _MAX_BROKEN for node in broken)
 
 
 def _is_mostly_errors(root: tree_sitter.Node) -> bool:

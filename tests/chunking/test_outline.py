@@ -76,3 +76,14 @@ def test_a_function_that_is_a_value_is_one_definition_by_its_outer_name(language
     found = outline(source, language).definitions
     functions = [each.symbol for each in found if each.kind == "function"]
     assert functions == ["f", "h", "k", "n", "p"]
+
+
+def test_no_query_runs_over_very_much_that_makes_no_sense(monkeypatch):
+    broken = b"template<template<\n"
+    assert outline(b"int one() { return 1; }\n" + broken, "cpp").definitions
+
+    def query(language):
+        raise AssertionError(language)
+
+    monkeypatch.setattr("memory_sidecar.chunking.outline._query", query)
+    assert not outline(broken * 8_000, "cpp").is_sound
