@@ -254,13 +254,15 @@ def _is_text(word: str, options: Collection[str]) -> bool:
     return word.startswith("-") and any(map(str.isspace, word)) and name not in options
 
 
-def text_argument(name: str, *, option: str = "") -> Callable[[Command], Command]:
+def text_argument(
+    name: str, *, option: str = "", required: bool = True
+) -> Callable[[Command], Command]:
     """Words of a text: several are joined by spaces, a lone `-` is read from standard input.
 
     With `option`, such as `--content`, the text may as well be given as its value.
     """
     if not option:
-        return click.argument(name, nargs=-1, required=True)
+        return click.argument(name, nargs=-1, required=required)
 
     def decorate(command: Command) -> Command:
         @click.argument(name, nargs=-1)
@@ -270,11 +272,11 @@ def text_argument(name: str, *, option: str = "") -> Callable[[Command], Command
             words, text = given[name], given.pop("as_option")
             if words and text is not None:
                 raise UsageError(f"the {name} is given twice", hint=f"leave out {option}")
-            if not words and text is None:
+            if required and not words and text is None:
                 raise click.UsageError(
                     f"Missing argument '{name.upper()}...'.", click.get_current_context()
                 )
-            return command(**given | {name: words or (text,)})
+            return command(**given | {name: words if text is None else (text,)})
 
         return called
 

@@ -69,7 +69,7 @@ def store(
 
 @click.command(cls=TextCommand)
 @click.argument("path")
-@click.argument("text", nargs=-1)
+@text_argument("text", option="--content", required=False)
 @with_hash
 @click.option("--summary", help='"" removes it.')
 @click.option("--source", help='Who or what says so; "" removes it.')

@@ -44,6 +44,15 @@ def test_the_text_of_an_option_may_be_standard_input_or_missing(run, text):
     assert done.status == (0 if text else 2)
 
 
+def test_a_text_is_changed_by_the_option_that_stores_it(run):
+    path = run("store", "--content", "Use SQLite.", "--json").json["path"]
+    for words in (("--content", "Use files."), ("Use files, only.",), ("--summary", "Files")):
+        assert run("update", path, *words, "--json").json["changed"] is True
+    assert run("get", path, "--json").json["content"].strip() == "Use files, only."
+    done = run("update", path, "one", "--content", "two", "--json")
+    assert (done.status, done.error["code"]) == (2, "usage")
+
+
 @pytest.mark.parametrize(
     ("command", "option"), [("store", "--content"), ("query", "--query"), ("search", "--query")]
 )
