@@ -196,7 +196,8 @@ def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
 def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses") -> None:
     has_names = len({hit.name for hit in hits}) > 1
     for hit in hits:
-        how = f"{hit.how} of {hit.name}" if has_names else hit.how
+        how: str = "use" if hit.how == "other" else hit.how
+        how += f" of {hit.name}" if has_names else ""
         steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {counted(hit.others, 'other')}" if hit.others else "")
         sure += ", of what was removed" if hit.is_gone is True else ""
