@@ -26,7 +26,7 @@ from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "12"
+CHUNKER_VERSION = "13"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 
@@ -152,7 +152,7 @@ def _describe(
         around = [d for d in around if d.stop > start]
         outer = [d for d in around if d.start < start]
         begun = next((d for d in around if d.start == start), None)
-        at = begun or (outer[-1] if outer else None)
+        at = begun or (outer[-1] if outer and outer[-1].kind != "module" else None)
         symbols: dict[str, None] = {}
         while next_name < len(named) and named[next_name].name_row < stop:
             symbols[named[next_name].symbol] = None

@@ -3,27 +3,30 @@
 `queries/<language>.scm`, with what its family has in common, says what counts. Its captures are
 `@definition` (or `@scope` for what only encloses: a namespace, an `impl`, an extension; with
 `@rest` where that is the rest of the file), its `@name`, the `@owner` that a method names, its
-`@body`, what tells its `@kind` where the definition itself does not, and `@lead` for what belongs
-to the definition that follows: comments, attributes, decorators.
+`@body`, what tells its `@kind` where the definition itself does not, the `@word` that tells
+whether it is one (`chunking.elixir`), and `@lead` for what belongs to the definition that follows:
+comments, attributes, decorators.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import tree_sitter
 
+from memory_sidecar.chunking.elixir import DEFINING, LEADS, word_of
+from memory_sidecar.chunking.leads import Leads
 from memory_sidecar.chunking.references import Reference, find_references, has_references
 from memory_sidecar.chunking.syntax import has_grammar, load_query, parse
 
 _QUERIES = {
     **{
         name: (name,)
-        for name in "bash csharp gdscript go haskell java javascript kotlin lua php python ruby"
-        " rust scala sql swift typescript".split()
+        for name in "bash csharp elixir gdscript go haskell java javascript kotlin lua php python"
+        " ruby rust scala sql swift typescript".split()
     },
     "c": ("c", "c_family"),
     "cpp": ("cpp", "c_family"),
@@ -59,6 +62,7 @@ _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 _NAMED_VALUES = frozenset({"function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 _FUNCTIONS = frozenset({"function", "method"})
+_WITH_CLAUSES = _FUNCTIONS | {"macro"}
 _RECORDS = frozenset({"struct", "union", "enum"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
@@ -119,15 +123,22 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     tree = parse(data, language)
     if tree is None or _is_endless(tree.root_node):
         return Outline(is_sound=False)
-    leads = _Leads(data)
+    leads = Leads(data)
     found: dict[int, _Found] = {}
     for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
+        word = word_of(data, captures)
         if lead := captures.get("lead"):
-            leads.add(lead[0])
+            if word is None or word in LEADS:
+                leads.add(lead[0])
+            continue
+        if word is not None and word not in DEFINING:
             continue
         if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
             continue
         match = _Found(captures, len(data))
+        if word is not None:
+            match.kind = DEFINING[word]
+            match.symbol = match.kind != "impl"
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
@@ -138,7 +149,21 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     if with_references and is_sound and has_references(language):
         spans = {each.bare_byte(data): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
-    return Outline(tuple(kept.values()), tuple(references), is_sound)
+    definitions = kept.values() if language != "elixir" else _joined(kept.values())
+    return Outline(tuple(definitions), tuple(references), is_sound)
+
+
+def _joined(definitions: Iterable[Definition]) -> list[Definition]:
+    """Those of `definitions`, clauses of one function as one, but what has a comment of its own."""
+    joined: list[Definition] = []
+    for each in definitions:
+        last = joined[-1] if joined else None
+        is_bare = each.kind in _WITH_CLAUSES and each.start == each.name_row
+        if last and is_bare and each.path == last.path:
+            joined[-1] = replace(last, stop=each.stop)
+        else:
+            joined.append(each)
+    return joined
 
 
 def _drop_inner_names(found: dict[int, _Found]) -> None:
@@ -185,7 +210,8 @@ class _Found:
     def bare_byte(self, data: bytes) -> int:
         """Where its name begins without what owns it: `add` of `Cart::add`."""
         start, stop = self.name.byte_range
-        return max(start, data.rfind(b"::", start, stop) + 2)
+        mark = b"." if self.name.type == "alias" else b"::"  # of Elixir
+        return max(start, data.rfind(mark, start, stop) + len(mark))
 
     @property
     def is_named_last(self) -> bool:
@@ -196,41 +222,8 @@ class _Found:
         return self.start_byte, -self.end_byte, self.name.start_byte
 
 
-class _Leads:
-    """Comments, attributes and decorators, by where they end."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._by_last_row: dict[int, tree_sitter.Node] = {}
-        self._ends: dict[int, int] = {}  # first byte → byte after
-
-    def add(self, node: tree_sitter.Node) -> None:
-        row, column = node.end_point
-        self._by_last_row.setdefault(row if column else row - 1, node)
-        start, end = node.byte_range
-        self._ends[start] = end
-
-    def first_row(self, row: int) -> int:
-        """The row where the unbroken run of leads directly above `row` begins."""
-        while node := self._by_last_row.get(row - 1):
-            above, column = node.start_point
-            start = node.start_byte
-            if self._data[start - column : start].strip() not in (b"", b"template"):
-                break  # behind code: not about what follows
-            row = above
-        return row
-
-    def skip(self, byte: int) -> int:
-        """The first byte at or after `byte` that is in no lead."""
-        while end := self._ends.get(byte):
-            byte = end
-            while self._data[byte : byte + 1].isspace():
-                byte += 1
-        return byte
-
-
 def _nest(
-    data: bytes, found: Iterable[_Found], leads: _Leads, row_count: int
+    data: bytes, found: Iterable[_Found], leads: Leads, row_count: int
 ) -> Iterable[tuple[_Found, Definition]]:
     """Those of `found` that are definitions, in order, each with the path of those around it."""
     around: list[tuple[_Found, str, int, str]] = []  # with path, first row and kind
@@ -317,7 +310,7 @@ def _text(data: bytes, node: tree_sitter.Node) -> str:
     return data[start:stop].decode(errors="replace")
 
 
-def _head(data: bytes, match: _Found, leads: _Leads) -> tuple[int, int]:
+def _head(data: bytes, match: _Found, leads: Leads) -> tuple[int, int]:
     """From the definition's first word to its body; `export` and the like before it count too."""
     start = leads.skip(match.start_byte)
     stop = match.body[0].start_byte if match.body else match.node.end_byte

@@ -5,12 +5,8 @@
 names a file, `@argument` one that may (after `require(`). No references are a variable `@bound`,
 what is `@never` one, like the name of a definition, and what to `@skip` unless another capture
 takes it. Scopes are followed only for a name that the file defines or imports, too: in the
-definition that binds it that is a variable. Any other name a file binds or does not.
-
-What an import calls by a name of its own counts as what that stands for: `Basket` of `from
-shop.cart import Cart as Basket`. `queries/aliases/<language>.scm` captures the `@alias`, the
-`@name` that it stands for (a string names a module by its path), and the `@module` that this is
-taken from, where it says so, or the `@class`, which with a small letter is a package.
+definition that binds it that is a variable. Any other name a file binds or does not. What an
+import calls by a name of its own (`chunking.aliases`) counts as what that stands for.
 """
 
 from __future__ import annotations
@@ -24,6 +20,8 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
+from memory_sidecar.chunking.aliases import Alias, find_aliases, is_capital
+from memory_sidecar.chunking.elixir import KEYWORDS
 from memory_sidecar.chunking.syntax import load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -35,7 +33,7 @@ _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
 _LANGUAGES = (
-    "bash c cpp csharp gdscript go haskell java kotlin lua php python ruby rust scala swift"
+    "bash c cpp csharp elixir gdscript go haskell java kotlin lua php python ruby rust scala swift"
 )
 _QUERIES = {
     **{name: (name,) for name in _LANGUAGES.split()},
@@ -43,16 +41,6 @@ _QUERIES = {
     "typescript": ("ecmascript", "typescript"),
     "tsx": ("ecmascript", "jsx", "typescript"),
 }
-_ALIAS_QUERIES = {
-    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin")},
-    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
-}
-_MAY_HAVE_ALIAS = re.compile(  # a text without has none
-    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
-)
-_PATHS_OF_MODULES = frozenset(
-    {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
-)
 
 # Of several captures of one identifier the first of these counts.
 _RANKS: tuple[tuple[str, How | None], ...] = (
@@ -88,7 +76,9 @@ _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # characters
 _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 
-_IMPORTER = re.compile(rb"(?:\b(?:require\w*|load|preload|source)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z")
+_IMPORTER = re.compile(
+    rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
+)
 # Of Go, whose versions begin with a second one: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
 _MODULE = re.compile(r"([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
@@ -120,7 +110,7 @@ def find_references(
     reference nor a variable.
     """
     captures = _captures(root, language)
-    aliases = _find_aliases(root, data, language)
+    aliases = find_aliases(root, data, language)
     imported = [each.name for each in aliases.values()]
     captures["import"] = captures.get("import", []) + imported
     captures["import"] = captures.get("import", []) + _paths(captures, data)
@@ -129,9 +119,10 @@ def find_references(
     bound: dict[bytes, list[int]] = {}
     for capture, how in _RANKS:
         for node in captures.get(capture, ()):
-            start = node.start_byte
+            start, stop = node.byte_range
+            if node.type == "alias":  # of Elixir: `Shop.Cart` is `Cart`
+                start = max(start, data.rfind(b".", start, stop) + 1)
             if start not in found:
-                stop = node.end_byte
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
@@ -161,19 +152,6 @@ def _captures(root: tree_sitter.Node, language: str) -> dict[str, list[tree_sitt
     return {name: sorted(nodes, key=_span) for name, nodes in found.items()}
 
 
-class _Alias(NamedTuple):
-    """A name that an import binds, and what it stands for, both as nodes."""
-
-    alias: tree_sitter.Node
-    name: tree_sitter.Node
-    module: tree_sitter.Node | None
-
-    @property
-    def is_of_module(self) -> bool:
-        """Whether it stands for a whole module, of which `name` is the path."""
-        return self.name.type in _PATHS_OF_MODULES
-
-
 class _Meaning(NamedTuple):
     """What the alias of an import stands for."""
 
@@ -182,7 +160,7 @@ class _Meaning(NamedTuple):
     owner: str  # before a dot
 
 
-def _meaning(data: bytes, alias: _Alias, language: str) -> _Meaning:
+def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
     name = _module(_text(data, alias.name), language)
     if alias.is_of_module:
         return _Meaning("", "", name)
@@ -228,7 +206,7 @@ def _paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tre
 
 def _components(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
     """The JSX elements that are functions: HTML's own begin with a small letter."""
-    return [node for node in captures.get("tag", ()) if _is_capital(node, data)]
+    return [node for node in captures.get("tag", ()) if is_capital(node, data)]
 
 
 def _in_order(
@@ -239,6 +217,7 @@ def _in_order(
     meant: Mapping[bytes, _Meaning],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
+    no_names = _NO_NAMES | KEYWORDS if language == "elixir" else _NO_NAMES
     references = []
     texts: dict[bytes, str] = {}
     dot_ends = {dot[-1] for dot in dots}
@@ -253,7 +232,7 @@ def _in_order(
             meaning = alias.name if alias else ""
             spans = variables.get(how, {}).get(name, ())
             is_variable = not meaning and not (is_member and how == "call") and _is_in(spans, start)
-            is_name = name not in _NO_NAMES or (name in _NAMES_TOO and (is_member or how == "call"))
+            is_name = name not in no_names or (name in _NAMES_TOO and (is_member or how == "call"))
             if is_name and not is_variable:
                 row += data.count(b"\n", counted, start)
                 counted = start
@@ -302,49 +281,12 @@ def _text(data: bytes, node: tree_sitter.Node) -> str:
 def _module(path: str, language: str) -> str:
     """The last part of the path of a module or file: `y` of `./x/y.js`, `x.y`, `<x/y.h>`."""
     path = path.strip("\"'`<>")
-    if language == "lua":
+    if language in ("elixir", "lua"):
         path = path.replace(".", "/")
     part = _MODULE.search(path)
     return part[1] if part else path
 
 
-def _find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, _Alias]:
-    """Those under `root`, by the first byte of the alias."""
-    found: dict[int, _Alias] = {}
-    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
-        return found
-    for _, captures in tree_sitter.QueryCursor(_alias_query(language)).matches(root):
-        (alias, *_), (name, *_) = captures["alias"], captures["name"]
-        classes = captures.get("class", ())
-        if not all(_is_capital(each, data) for each in classes):
-            continue
-        module = next(iter(captures.get("module", classes)), None)
-        each = _Alias(alias, name, module)
-        if "by" in captures and not _is_required(each, captures["by"][0], data):
-            continue
-        if module or alias.start_byte not in found:
-            found[alias.start_byte] = each
-    return found
-
-
-def _is_required(alias: _Alias, by: tree_sitter.Node, data: bytes) -> bool:
-    """Whether it is CommonJS that binds it: a predicate of the query cannot ask, for want of text.
-
-    What is called as a class is, of a module, is that class: `const Cart = require('./cart')`.
-    """
-    is_class = alias.is_of_module and _is_capital(alias.alias, data)
-    return data[by.start_byte : by.end_byte] == b"require" and not is_class
-
-
-def _is_capital(name: tree_sitter.Node, data: bytes) -> bool:
-    return data[name.start_byte : name.start_byte + 1].isupper()
-
-
 @cache
 def _query(language: str) -> tree_sitter.Query:
     return load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
-
-
-@cache
-def _alias_query(language: str) -> tree_sitter.Query:
-    return load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")

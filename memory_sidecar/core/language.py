@@ -24,6 +24,7 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "csharp": ("cs", "csx"),
         "css": ("css",),
         "dockerfile": ("dockerfile",),
+        "elixir": ("ex", "exs"),
         "gdscript": ("gd", "gdscript"),
         "go": ("go",),
         "godot": ("tscn", "tres", "godot"),

@@ -65,6 +65,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
             _NAME_OR_STATEMENT,
         ),
         "css": Dialect((("@@", "z { @@ }"),), ("{0}", "{0};", "{0}: {0};")),
+        "elixir": Dialect((("@@", "[@@]"),), ("{0}", "{0}: {0}")),
         "gdscript": Dialect((("@@", "func z():\n\t@@"), ("func z(@@):\n\tpass",))),
         "go": Dialect(
             (

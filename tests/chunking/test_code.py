@@ -89,6 +89,16 @@ def test_large_method_is_split_and_knows_where_it_lies():
         assert chunk.symbols == ()
 
 
+def test_chunk_in_the_midst_of_a_module_says_only_what_module_that_is():
+    prose = "".join(f"  A line of documentation, number {number}.\n" for number in range(80))
+    doc = f'  @moduledoc """\n{prose}  """\n'
+    source = f"defmodule Shop.Cart do\n{doc}\n  def add(cart), do: cart\nend\n"
+    first, *inner, last = chunk_text(source, "elixir")
+    assert (first.symbols, first.signature) == (("Cart",), "defmodule Shop.Cart")
+    assert {(chunk.scope, chunk.signature) for chunk in inner} == {("Shop.Cart", "")}
+    assert (last.scope, last.symbols) == ("Shop.Cart", ("add",))
+
+
 def test_gdscript_is_cut_between_functions():
     functions = "".join(
         f"""

@@ -78,6 +78,19 @@ def test_a_function_that_is_a_value_is_one_definition_by_its_outer_name(language
     assert functions == ["f", "h", "k", "n", "p"]
 
 
+def test_what_elixir_calls_is_a_definition_by_the_word_that_is_called():
+    source = (SAMPLES / "cart.ex").read_bytes()
+    found = outline(source, "elixir", with_references=True)
+    kinds = {each.path: each.kind for each in found.definitions}
+    assert kinds["Shop.Cart"] == "module"
+    assert kinds["Shop.Cart.__using__"] == "macro"
+    assert kinds["Total"] == "interface"
+    assert kinds["Shop.Cart.add"] == "function"
+    called = {each.name for each in found.references if each.how == "call"}
+    assert "length" in called
+    assert not called & {"add", "def", "defmodule", "use", "doc"}
+
+
 def test_no_query_runs_over_very_much_that_makes_no_sense(monkeypatch):
     broken = b"template<template<\n"
     assert outline(b"int one() { return 1; }\n" + broken, "cpp").definitions

@@ -29,6 +29,8 @@ from memory_sidecar.core.language import LANGUAGES, detect_language, known_langu
         ("x.lua", "lua"),
         ("x.sh", "bash"),
         ("x.sql", "sql"),
+        ("cart.ex", "elixir"),
+        ("cart_test.exs", "elixir"),
         ("Cart.hs", "haskell"),
         ("Cart.scala", "scala"),
         ("player.gd", "gdscript"),

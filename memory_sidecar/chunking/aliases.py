@@ -1,0 +1,79 @@
+"""What an import calls by a name of its own, and what that counts as.
+
+`Basket` of `from shop.cart import Cart as Basket` is a use of `Cart`.
+`queries/aliases/<language>.scm` captures the `@alias`, the `@name` that it stands for (a string
+names a module by its path), and the `@module` that this is taken from, where it says so, or the
+`@class`, which with a small letter is a package.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+import tree_sitter
+
+from memory_sidecar.chunking.syntax import load_query
+
+_ALIAS_QUERIES = {
+    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin", "elixir")},
+    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
+}
+_MAY_HAVE_ALIAS = re.compile(  # a text without has none
+    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
+)
+_PATHS_OF_MODULES = frozenset(
+    {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
+)
+
+
+class Alias(NamedTuple):
+    """A name that an import binds, and what it stands for, both as nodes."""
+
+    alias: tree_sitter.Node
+    name: tree_sitter.Node
+    module: tree_sitter.Node | None
+
+    @property
+    def is_of_module(self) -> bool:
+        """Whether it stands for a whole module, of which `name` is the path."""
+        return self.name.type in _PATHS_OF_MODULES
+
+
+def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, Alias]:
+    """Those under `root`, by the first byte of the alias."""
+    found: dict[int, Alias] = {}
+    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
+        return found
+    for _, captures in tree_sitter.QueryCursor(_alias_query(language)).matches(root):
+        (alias, *_), (name, *_) = captures["alias"], captures["name"]
+        classes = captures.get("class", ())
+        if not all(is_capital(each, data) for each in classes):
+            continue
+        module = next(iter(captures.get("module", classes)), None)
+        each = Alias(alias, name, module)
+        if "by" in captures and not _is_required(each, captures["by"][0], data):
+            continue
+        if module or alias.start_byte not in found:
+            found[alias.start_byte] = each
+    return found
+
+
+def _is_required(alias: Alias, by: tree_sitter.Node, data: bytes) -> bool:
+    """Whether a call that imports binds it: a predicate of the query cannot ask, for want of text.
+
+    What is called as a class is, of a module, is that class: `const Cart = require('./cart')`.
+    """
+    is_class = alias.is_of_module and is_capital(alias.alias, data)
+    return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class
+
+
+def is_capital(name: tree_sitter.Node, data: bytes) -> bool:
+    """Whether the `name` begins with a capital letter."""
+    return data[name.start_byte : name.start_byte + 1].isupper()
+
+
+@cache
+def _alias_query(language: str) -> tree_sitter.Query:
+    return load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")

@@ -1,0 +1,38 @@
+"""What belongs to a definition and stands above it: comments, attributes, decorators."""
+
+from __future__ import annotations
+
+import tree_sitter
+
+
+class Leads:
+    """Comments, attributes and decorators, by where they end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._by_last_row: dict[int, tree_sitter.Node] = {}
+        self._ends: dict[int, int] = {}  # first byte → byte after
+
+    def add(self, node: tree_sitter.Node) -> None:
+        row, column = node.end_point
+        self._by_last_row.setdefault(row if column else row - 1, node)
+        start, end = node.byte_range
+        self._ends[start] = end
+
+    def first_row(self, row: int) -> int:
+        """The row where the unbroken run of leads directly above `row` begins."""
+        while node := self._by_last_row.get(row - 1):
+            above, column = node.start_point
+            start = node.start_byte
+            if self._data[start - column : start].strip() not in (b"", b"template"):
+                break  # behind code: not about what follows
+            row = above
+        return row
+
+    def skip(self, byte: int) -> int:
+        """The first byte at or after `byte` that is in no lead."""
+        while end := self._ends.get(byte):
+            byte = end
+            while self._data[byte : byte + 1].isspace():
+                byte += 1
+        return byte
