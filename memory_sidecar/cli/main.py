@@ -296,5 +296,9 @@ def _usage_error(error: click.ClickException) -> UsageError:
     if isinstance(error, UnknownCommand):
         return UsageError(error.format_message(), hint=error.hint)
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context and isinstance(context.command, Group):
+        option, path = error.option_name, context.command_path
+        hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them all"
+        return UsageError(f"{option} does not stand before a command", hint=hint)
     hint = f"see `{context.command_path} --help`" if context else ""
     return UsageError(error.format_message(), hint=hint)
