@@ -91,7 +91,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("xyzzy",), 2, "--help"),
     (PROJECT, ("search", "total", "--topk", "3"), 2, "--top-k"),
     (PROJECT, ("--agent", "bob", "recent"), 2, "`memory-sidecar COMMAND --agent`"),
-    (PROJECT, ("source", "--json", "list"), 2, "`memory-sidecar source COMMAND --json`"),
+    (PROJECT, ("source", "--agent", "bob", "list"), 2, "`memory-sidecar source COMMAND --agent`"),
     (PROJECT, ("search", "total", "--path", "a[b"), 2, "without its ]"),
     (PROJECT, ("help", "serch"), 2, "`memory-sidecar search`"),
     # The wrong place
