@@ -162,7 +162,7 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
     with store.reading() as connection:
         sources = count_sources(connection)
         vectors = count_vectors(connection, store.SCHEMA.corpora)
-    text = f"{db}, {vectors.rows:,} {'texts' if agent else 'chunks'}"
+    text = f"{db}, {counted(vectors.rows, 'text' if agent else 'chunk')}"
     return [
         Check(check, True, text, agent=agent),
         _sources(data, agent, sources),

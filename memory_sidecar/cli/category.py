@@ -68,7 +68,8 @@ def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> Categor
 
 def _print_categories(call: Call, categories: list[Category]) -> None:
     for each in categories:
-        held = f"{counted(each.total_memories, 'memory', 'memories')}, {each.total_tokens:,} tokens"
+        held = counted(each.total_memories, "memory", "memories")
+        held += f", {counted(each.total_tokens, 'token')}"
         call.print(title(each.path), f"  {held}  {each.description}".rstrip())
 
 
