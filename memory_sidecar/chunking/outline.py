@@ -26,7 +26,7 @@ _QUERIES = {
     **{
         name: (name,)
         for name in "bash csharp elixir gdscript go haskell java javascript kotlin lua php python"
-        " ruby rust scala sql swift typescript".split()
+        " ruby rust scala sql swift typescript zig".split()
     },
     "c": ("c", "c_family"),
     "cpp": ("cpp", "c_family"),
@@ -67,7 +67,7 @@ _RECORDS = frozenset({"struct", "union", "enum"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
 _SEPARATOR = re.compile(r"::|[.:]")
-_IMPORT = re.compile(rb"(?:await\s+)?(?:require|import)\s*\(")
+_IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*\(")
 _WORD = re.compile(r"[\w$]+")
 _MODIFIERS = re.compile(rb"[\w \t]*")
 

@@ -33,7 +33,8 @@ _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
 _LANGUAGES = (
-    "bash c cpp csharp elixir gdscript go haskell java kotlin lua php python ruby rust scala swift"
+    "bash c cpp csharp elixir gdscript go haskell java kotlin lua php python ruby"
+    " rust scala swift zig"
 )
 _QUERIES = {
     **{name: (name,) for name in _LANGUAGES.split()},

@@ -52,6 +52,7 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "typescript": ("ts", "mts", "cts"),
         "xml": ("xml", "csproj", "fsproj", "vbproj", "props", "targets", "xaml", "resx", "xsd"),
         "yaml": ("yaml", "yml"),
+        "zig": ("zig",),
     }
 )
 LANGUAGES = frozenset(EXTENSIONS)

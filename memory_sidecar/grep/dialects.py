@@ -132,5 +132,9 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
             tuple(tuple(c for c in row if "<" not in c) for row in _TYPED_SCRIPT.contexts),
             _TYPED_SCRIPT.spellings,
         ),
+        "zig": Dialect(
+            (("@@", "fn z() void { @@ }"), ("fn z(@@) void {}", "const z = @@;")),
+            ("{0}", "{0};", "{0}: {0}"),
+        ),
     }
 )

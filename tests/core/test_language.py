@@ -31,6 +31,7 @@ from memory_sidecar.core.language import LANGUAGES, detect_language, known_langu
         ("x.sql", "sql"),
         ("cart.ex", "elixir"),
         ("cart_test.exs", "elixir"),
+        ("cart.zig", "zig"),
         ("Cart.hs", "haskell"),
         ("Cart.scala", "scala"),
         ("player.gd", "gdscript"),
