@@ -4,7 +4,7 @@
 `@definition` (or `@scope` for what only encloses: a namespace, an `impl`, an extension; with
 `@rest` where that is the rest of the file), its `@name`, the `@owner` that a method names, its
 `@body`, what tells its `@kind` where the definition itself does not, the `@word` that tells
-whether it is one (`chunking.elixir`), and `@lead` for what belongs to the definition that follows:
+whether it is one (`chunking.words`), and `@lead` for what belongs to the definition that follows:
 comments, attributes, decorators.
 """
 
@@ -17,16 +17,16 @@ from functools import cache
 
 import tree_sitter
 
-from memory_sidecar.chunking.elixir import DEFINING, LEADS, word_of
 from memory_sidecar.chunking.leads import Leads
 from memory_sidecar.chunking.references import Reference, find_references, has_references
 from memory_sidecar.chunking.syntax import has_grammar, load_query, parse
+from memory_sidecar.chunking.words import DEFINING, LEADS, OWNERS, word_of
 
 _QUERIES = {
     **{
         name: (name,)
-        for name in "bash csharp elixir gdscript go haskell java javascript kotlin lua php python"
-        " ruby rust scala sql swift typescript zig".split()
+        for name in "bash csharp elixir gdscript go haskell hcl java javascript kotlin lua php"
+        " python ruby rust scala sql swift typescript zig".split()
     },
     "c": ("c", "c_family"),
     "cpp": ("cpp", "c_family"),
@@ -50,6 +50,7 @@ _KINDS = {
     **dict.fromkeys(("func", "subroutine"), "function"),
     **dict.fromkeys(("interface", "protocol"), "interface"),
     "instance": "impl",
+    "resource": "resource",
     **{word: word for word in ("trait", "enum", "struct", "union", "signal", "impl")},
     **dict.fromkeys(("class", "record", "object"), "class"),
     **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
@@ -123,7 +124,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     tree = parse(data, language)
     if tree is None or _is_endless(tree.root_node):
         return Outline(is_sound=False)
-    leads = Leads(data)
+    leads, kinds = Leads(data), DEFINING.get(language, {})
     found: dict[int, _Found] = {}
     for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
         word = word_of(data, captures)
@@ -131,14 +132,15 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
             if word is None or word in LEADS:
                 leads.add(lead[0])
             continue
-        if word is not None and word not in DEFINING:
+        if word is not None and word not in kinds:
             continue
         if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
             continue
         match = _Found(captures, len(data))
         if word is not None:
-            match.kind = DEFINING[word]
+            match.kind = kinds[word]
             match.symbol = match.kind != "impl"
+            match.prefix = OWNERS.get(word, "")
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
@@ -186,6 +188,7 @@ class _Found:
         "name",
         "node",
         "owner",
+        "prefix",
         "rest",
         "start_byte",
         "symbol",
@@ -198,6 +201,7 @@ class _Found:
         self.kind = captures.get("kind", [self.node])[0].type
         self.body = captures.get("body")
         self.owner = captures.get("owner")
+        self.prefix = ""
         self.rest = "rest" in captures
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
@@ -301,7 +305,7 @@ def _names(data: bytes, match: _Found) -> tuple[str, str]:
         text = text.replace("::", ".")
     if match.owner:
         return text, f"{_text(data, match.owner[0])}.{text}"
-    return text, text
+    return text, f"{match.prefix}.{text}" if match.prefix else text
 
 
 def _text(data: bytes, node: tree_sitter.Node) -> str:

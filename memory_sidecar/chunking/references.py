@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple
 import tree_sitter
 
 from memory_sidecar.chunking.aliases import Alias, find_aliases, is_capital
-from memory_sidecar.chunking.elixir import KEYWORDS
 from memory_sidecar.chunking.syntax import load_query
+from memory_sidecar.chunking.words import KEYWORDS
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -33,7 +33,7 @@ _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
 _LANGUAGES = (
-    "bash c cpp csharp elixir gdscript go haskell java kotlin lua php python ruby"
+    "bash c cpp csharp elixir gdscript go haskell hcl java kotlin lua php python ruby"
     " rust scala swift zig"
 )
 _QUERIES = {
@@ -71,6 +71,10 @@ _NO_NAMES = _SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
     b" break class continue false null true".split()
 )
+_NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
+    "elixir": _NO_NAMES | KEYWORDS,
+    "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
+}
 _WORD = re.compile(rb"\w+\Z")
 _span = attrgetter("start_byte", "end_byte")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
@@ -218,7 +222,7 @@ def _in_order(
     meant: Mapping[bytes, _Meaning],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
-    no_names = _NO_NAMES | KEYWORDS if language == "elixir" else _NO_NAMES
+    no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
     references = []
     texts: dict[bytes, str] = {}
     dot_ends = {dot[-1] for dot in dots}

@@ -29,6 +29,7 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "go": ("go",),
         "godot": ("tscn", "tres", "godot"),
         "haskell": ("hs",),
+        "hcl": ("tf", "tfvars", "hcl"),
         "html": ("html", "htm", "xhtml"),
         "ini": ("ini", "cfg"),
         "java": ("java",),

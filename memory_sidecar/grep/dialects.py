@@ -75,6 +75,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
             ("{0}", "{0} {0}", "case {0}:"),
         ),
         "haskell": Dialect((("@@\n",), ("z = @@\n", "z :: @@\n", "class Z z where\n  @@\n"))),
+        "hcl": Dialect((("@@\n", "z = @@\n"),), ("{0}", "{0} = {0}", "{0} {{}}")),
         "java": Dialect(
             (
                 ("@@", "class Z { @@ }", "class Z { void z(@@) {} }", "class Z { @@ z; }"),

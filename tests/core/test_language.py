@@ -32,6 +32,8 @@ from memory_sidecar.core.language import LANGUAGES, detect_language, known_langu
         ("cart.ex", "elixir"),
         ("cart_test.exs", "elixir"),
         ("cart.zig", "zig"),
+        ("main.tf", "hcl"),
+        ("prod.tfvars", "hcl"),
         ("Cart.hs", "haskell"),
         ("Cart.scala", "scala"),
         ("player.gd", "gdscript"),

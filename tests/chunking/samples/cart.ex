@@ -24,7 +24,7 @@ defmodule Shop.Cart do
   # What is no item.
   def add(_, item) when is_binary(item), do: raise(item)
 
-  defp checked?(cart), do: cart.items != []
+  defp checked?(cart), do: output(cart)
 
   defmacro __using__(_opts) do
     quote do

@@ -1,6 +1,6 @@
-"""The words of Elixir, in which a definition, an import and a condition are calls like any other.
+"""Words that tell what a call defines in Elixir, and a block in HCL.
 
-The queries capture what is called as `@word`; they cannot ask what it is, for want of text.
+The queries capture them as `@word`; they cannot ask what it is, for want of text.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import tree_sitter
 
-# Each with the kind of what it defines.
-DEFINING: Mapping[str, str] = MappingProxyType(
+# By language, each with the kind of what it defines.
+_ELIXIR = MappingProxyType(
     {
         **dict.fromkeys(("def", "defp", "defguard", "defguardp", "defdelegate"), "function"),
         **dict.fromkeys(("defmacro", "defmacrop"), "macro"),
@@ -21,8 +21,19 @@ DEFINING: Mapping[str, str] = MappingProxyType(
         "defimpl": "impl",
     }
 )
+_HCL = MappingProxyType(
+    {
+        **dict.fromkeys(("resource", "data"), "resource"),
+        **dict.fromkeys(("variable", "output", "locals"), "variable"),
+        "module": "module",
+    }
+)
+DEFINING: Mapping[str, Mapping[str, str]] = MappingProxyType({"elixir": _ELIXIR, "hcl": _HCL})
+OWNERS: Mapping[str, str] = MappingProxyType(  # what a use of it names first
+    {"variable": "var", "locals": "local", "module": "module"}
+)
 LEADS = frozenset({"@deprecated", "@dialyzer", "@doc", "@impl", "@since", "@spec"})
-KEYWORDS = frozenset(
+KEYWORDS = frozenset(  # of Elixir, which are called, too
     b"alias case cond def defdelegate defexception defguard defguardp defimpl defmacro defmacrop"
     b" defmodule defoverridable defp defprotocol defstruct for if import quote receive require try"
     b" unless unquote unquote_splicing use with".split()
@@ -30,7 +41,7 @@ KEYWORDS = frozenset(
 
 
 def word_of(data: bytes, captures: Mapping[str, Sequence[tree_sitter.Node]]) -> str | None:
-    """What is called, with the `@` of an attribute; `None` in a language of other definitions."""
+    """The word, with the `@` of an attribute; `None` in a language of other definitions."""
     if "word" not in captures:
         return None
     start, stop = captures["word"][0].byte_range
