@@ -66,8 +66,9 @@ class WriterLock:
         return True
 
     def release(self) -> None:
-        with suppress(OSError):
-            self._write_note("")
+        if self._file.lock_counter == 1:  # else this process holds it for something else, too
+            with suppress(OSError):
+                self._write_note("")
         self._file.release()
 
     def holder(self) -> str:

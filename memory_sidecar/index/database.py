@@ -71,7 +71,7 @@ class Database(Readings[S]):
         embed: EmbedPending = embed_pending,
     ) -> None:
         """As `Readings`; `builder` makes rows of the files of a source."""
-        file = StoreFile(paths.db, store, clock=clock)
+        file = StoreFile(paths, store, clock=clock)
         super().__init__(file, sources=sources, models=models, remedy=remedy)
         self.paths = paths
         self._builder = builder

@@ -28,7 +28,6 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
-from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
@@ -66,7 +65,7 @@ class Owner(Generic[S]):
         """`sources` are those of which it may hold rows, as they are at the moment."""
         self.activity = Activity()
         self.loop = Loop(
-            WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree),
+            file.lock,
             name=file.path.name,
             due_s=self._due_s,
             do_due=self._do_due,

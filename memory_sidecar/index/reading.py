@@ -17,8 +17,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreCorrupt
+from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreBusy, StoreCorrupt
+from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import Source
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
@@ -26,11 +28,12 @@ from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts, source_names, source_standings
-from memory_sidecar.index.schema import found_version, read_identity
+from memory_sidecar.index.schema import found_version, is_outdated, read_identity
 from memory_sidecar.index.vectors import EmbedQuery
 
 BY_KEYWORD = "by keyword alone"
 BY_STATIC = "by keyword and static vectors"
+OLDER_PATIENCE_S, OLDER_POLL_S = 5.0, 0.05  # with a process that writes an older schema
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 
 S = TypeVar("S", bound=DerivedStore)
@@ -67,11 +70,12 @@ OPEN_FILES = OpenFiles()
 
 
 class StoreFile(Generic[S]):
-    """The database at `path`. Thread-safe."""
+    """The database at `path`, and its writer's lock. Thread-safe."""
 
-    def __init__(self, path: Path, store: type[S], *, clock: Clock) -> None:
-        self.path = path
+    def __init__(self, paths: StorePaths, store: type[S], *, clock: Clock) -> None:
+        self.path = paths.db
         self.clock = clock
+        self.lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
         self.used_at_s = time.monotonic()  # when it was opened last, for whatever purpose
         self.beginnings = 0  # how many times it was set aside for a new one
         self._type = store
@@ -80,11 +84,14 @@ class StoreFile(Generic[S]):
         self._was_outdated = False
 
     def open(self) -> S:
-        """The store, as it is. Raises StoreCorrupt where its file was taken away."""
+        """The store, as it is. Raises StoreCorrupt where its file was taken away.
+
+        StoreBusy where it is of an older schema, and another process writes it.
+        """
         self.used_at_s = time.monotonic()
         with self._lock:
             if self._store is None:
-                self._store = self._type(self.path, clock=self.clock)
+                self._store = self._opened()
                 self._was_outdated |= self._store.was_outdated
             else:
                 self._store.require_in_place()
@@ -125,6 +132,23 @@ class StoreFile(Generic[S]):
                 found_version(self.path, self._type.SCHEMA)
             if self.path.exists():
                 set_aside(self.path)
+
+    def _opened(self) -> S:
+        """An older daemon that runs would go on with the file that was set aside, and lose it."""
+        until_s = time.monotonic() + OLDER_PATIENCE_S
+        while is_outdated(self.path, self._type.SCHEMA):
+            if self.lock.acquire():
+                try:
+                    return self._type(self.path, clock=self.clock)
+                finally:
+                    self.lock.release()
+            if time.monotonic() > until_s:
+                raise StoreBusy(
+                    f"{self.path.name} is of an older version, and {self.lock.holder()} writes it",
+                    hint="`memory-sidecar stop` ends an older daemon",
+                )
+            time.sleep(OLDER_POLL_S)
+        return self._type(self.path, clock=self.clock)
 
     def _close(self, *, keeps_log: bool = False) -> None:
         store, self._store = self._store, None

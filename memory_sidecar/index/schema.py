@@ -138,6 +138,11 @@ def found_version(path: Path, schema: Schema) -> int:
         connection.close()
 
 
+def is_outdated(path: Path, schema: Schema) -> bool:
+    """Whether `path` has an older schema. Raises as `open_current`; writes nothing."""
+    return found_version(path, schema) not in (0, schema.version)
+
+
 def require_ours(path: Path, schema: Schema) -> None:
     """Raise StoreForeign for what is at `path` and no database of `schema`; a damaged one is ours.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import APPLICATION_ID
+from memory_sidecar.index import reading
 from tests.faults.conftest import everyday
 
 
@@ -19,6 +23,13 @@ def db(run, project, known_vectors, data_dir: Path) -> Path:
     """A database with `project` in it, and nothing else open."""
     assert run("index", project).status == 0
     return data_dir / "codebase.sqlite"
+
+
+def make_older(db: Path) -> None:
+    """Have it be of a schema before the first: only the header tells."""
+    with db.open("r+b") as file:
+        file.seek(60)
+        file.write((-1).to_bytes(4, signed=True))
 
 
 def set_version(db: Path, version: int) -> None:
@@ -40,14 +51,28 @@ def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
 def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     before = run("search", "--all", "total_price", "--json").out
     set_version(db, CodeStore.SCHEMA.version + 1000)
-    with db.open("r+b") as file:  # older than the first: only the header tells
-        file.seek(60)
-        file.write((-1).to_bytes(4, signed=True))
+    make_older(db)
     done = run(*answer, "--json")
     assert done.status == 0
     assert "older version: making it again" in done.err
     assert run("search", "--all", "total_price", "--json").out == before
     assert db.with_name("codebase.sqlite.old").is_file()
+
+
+@pytest.mark.parametrize("asked", [*COMMANDS, ("doctor",)], ids=" ".join)
+def test_an_older_schema_that_a_process_writes_is_left_to_it(run, db, asked, monkeypatch):
+    monkeypatch.setattr(reading, "OLDER_PATIENCE_S", 0.0)
+    set_version(db, CodeStore.SCHEMA.version + 1000)
+    make_older(db)
+    before = db.read_bytes()
+    older = WriterLock(StorePaths(db).writer_lock, data_dir=db.parent)
+    assert older.acquire()
+    done = run(*asked)
+    assert done.status == 1
+    assert f"process {os.getpid()}, data directory {db.parent}" in done.out + done.err
+    assert db.read_bytes() == before
+    older.release()
+    assert run("search", "--all", "total_price").status == 0
 
 
 def test_a_newer_schema_is_refused_and_left(run, db, command):

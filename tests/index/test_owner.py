@@ -45,7 +45,7 @@ def source(project: Path) -> Source:
 
 @pytest.fixture
 def file(data_dir: Path) -> Iterator[StoreFile[CodeStore]]:
-    file = StoreFile(data_dir / "codebase.sqlite", CodeStore, clock=system_clock)
+    file = StoreFile(StorePaths(data_dir / "codebase.sqlite"), CodeStore, clock=system_clock)
     yield file
     file.close()
 
@@ -196,9 +196,10 @@ def test_what_is_watched_is_due_at_once_and_again_after_a_rescan(owner, source, 
 
 def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_dir):
     assert owner.loop.other_writer() == ""
+    paths = StorePaths(file.path)
     other = Owner(
-        file,
-        StorePaths(file.path),
+        StoreFile(paths, CodeStore, clock=system_clock),
+        paths,
         sources=list,
         builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=owner._models,
