@@ -91,8 +91,12 @@ class Status:
     )
 
 
-def daemon_here(started_at_ms: int, log: str) -> DaemonStatus:
-    """This process, as the daemon that began then and logs to the file `log`."""
+def daemon_here(log: str) -> DaemonStatus:
+    """This process, as the daemon that logs to the file `log`."""
+    import psutil
+
+    # Counted from the start of the machine where it can be: the clock may have been set since.
+    started_at_ms = int(psutil.Process().create_time() * 1000)
     return DaemonStatus(
         pid=os.getpid(),
         version=__version__,

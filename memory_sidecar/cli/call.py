@@ -92,7 +92,6 @@ class Companion(Protocol):
 class Host:
     """The daemon that a call runs in."""
 
-    started_at_ms: int
     log: str
     kept: dict[str, Companion]  # by name, what outlives the call that began it; it takes itself out
 

@@ -25,7 +25,6 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.opening import make_only_while
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import Settings, load_settings
-from memory_sidecar.core.times import system_clock
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
@@ -89,7 +88,6 @@ class Commands:
     def __init__(self, data_dir: Path, *, environ: Mapping[str, str]) -> None:
         self._data_dir = data_dir.resolve()
         self._environ = environ
-        self._started_at_ms = system_clock()
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[Beginning] = ()
@@ -170,9 +168,7 @@ class Commands:
             page=exchange.page,
             cancelled=exchange.cancelled,
             open_services=self._open_services,
-            host=Host(
-                self._started_at_ms, state_file(str(self._data_dir), "daemon.log"), self._kept
-            ),
+            host=Host(state_file(str(self._data_dir), "daemon.log"), self._kept),
         )
 
     def _run(self, call: Call, exchange: Exchange) -> int:

@@ -80,7 +80,7 @@ def _watch(call: Call) -> NoReturn:
 
 def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
     host = call.host
-    daemon = daemon_here(host.started_at_ms, host.log) if host else None
+    daemon = daemon_here(host.log) if host else None
     return status_of(call.services, call.db, daemon=daemon, listed=listed)
 
 

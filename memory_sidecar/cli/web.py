@@ -95,7 +95,7 @@ def _begin(call: Call, port: int) -> Site:
     site = Site(
         call.services,
         environ=call.child_environ,
-        daemon=lambda: daemon_here(host.started_at_ms, host.log) if host else None,
+        daemon=lambda: daemon_here(host.log) if host else None,
         idle_s=IDLE_MINUTES * 60,
         on_end=lambda: _forget(call),
     )

@@ -50,7 +50,7 @@ class ProcessLock:
         os.ftruncate(self._fd, 0)
         os.lseek(self._fd, _NAME_AT, os.SEEK_SET)
         pid = os.getpid()
-        os.write(self._fd, f"{pid} {_started_at_s(pid)}\n".encode())
+        os.write(self._fd, f"{pid} {_starts_s(pid)[0]}\n".encode())
 
     @property
     def is_in_place(self) -> bool:
@@ -73,12 +73,11 @@ class Holder:
     """The process that signed a lock. Its number alone may be another's by now."""
 
     pid: int
-    started_at_s: float  # Unix time
+    started_at_s: float  # one of `_starts_s`
 
     @property
     def is_alive(self) -> bool:
-        started_at_s = _started_at_s(self.pid)
-        return started_at_s is not None and abs(started_at_s - self.started_at_s) < CLOCK_STEP_S
+        return any(abs(each - self.started_at_s) < CLOCK_STEP_S for each in _starts_s(self.pid))
 
     def kill(self, *, wait_s: float) -> bool:
         """Whether it has ended, within `wait_s`."""
@@ -134,12 +133,20 @@ def _lock(fd: int) -> bool:
     return True
 
 
-def _started_at_s(pid: int) -> float | None:
-    """When the process began; `None` where there is none."""
+def _starts_s(pid: int) -> tuple[float, ...]:
+    """When the process began, as `sign` writes it, and as earlier versions did; () for none.
+
+    On Linux since the machine began: the Unix time is computed from that, and so becomes another
+    when the clock is set, as on a board without one that learns the time from the network.
+    """
     import psutil
 
     try:
         process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return ()
+        machine_began_s = psutil.boot_time()
+        began_s = float(process.create_time())
     except (psutil.Error, ValueError, OverflowError):
-        return None
+        return ()
+    return (began_s - machine_began_s, began_s) if sys.platform == "linux" else (began_s,)

@@ -72,7 +72,7 @@ def test_the_live_view_goes_on_until_it_is_cancelled(run, indexed):
     [
         (None, ", and the next call goes on from there"),
         (
-            Host(0, "daemon.log", {}),
+            Host("daemon.log", {}),
             ", and this daemon or the next goes on with what waits: "
             "`memory-sidecar status --watch` shows it",
         ),

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import psutil
 import pytest
 
+from memory_sidecar.agents import status
+from memory_sidecar.agents.status import daemon_here
+from memory_sidecar.core.times import system_clock
 from memory_sidecar.daemon.lock import Holder, ProcessLock, holder
 
 SIGN = """
@@ -84,6 +90,36 @@ def test_holder_is_known_by_its_number_and_its_start(tmp_path):
     assert signed.kill(wait_s=60)
     assert holder(path) is None
     process.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the start is what was noted")
+@pytest.mark.parametrize("step_s", [-86_400, 3_600])
+def test_a_holder_is_known_after_the_clock_was_set(tmp_path, monkeypatch, step_s):
+    path = tmp_path / "lock"
+    lock = ProcessLock(str(path))
+    assert lock.acquire()
+    lock.sign()
+    before = daemon_here("")
+    proc = tmp_path / "proc"
+    proc.mkdir()
+    (proc / str(os.getpid())).symlink_to(f"/proc/{os.getpid()}")
+    known = Path("/proc/stat").read_text()
+    begun = re.sub(r"(?<=btime )\d+", lambda at: str(int(at[0]) + step_s), known)
+    (proc / "stat").write_text(begun)
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(proc))
+    monkeypatch.setattr(status, "system_clock", lambda: system_clock() + 1000 * step_s)
+    found = holder(str(path))
+    assert found is not None
+    assert found.pid == os.getpid()
+    assert daemon_here("").uptime_seconds == pytest.approx(before.uptime_seconds, abs=60)
+    lock.release()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the start is what was noted")
+def test_a_holder_that_an_earlier_version_signed_is_known(tmp_path):
+    path = tmp_path / "lock"
+    path.write_text(f" {os.getpid()} {psutil.Process().create_time()}\n")
+    assert holder(str(path)) is not None
 
 
 @pytest.mark.parametrize(
