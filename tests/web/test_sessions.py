@@ -92,22 +92,6 @@ def test_a_session_is_called_as_where_it_is_listed(reader):
         assert f"<p>{session['title']}</p>" not in unescape(shown.text)
 
 
-def test_a_promotion_is_previewed_and_then_made(served, reader):
-    preview = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]
-    assert {each["fate"] for each in preview["memories"]} == {"new"}
-    reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
-    text = reader.get(ONE).text
-    assert "Remembered: pattern/empty-the-carts-at-night.md" in text
-    became = reader.get(f"{ONE}&json=1").json["around"]["became"]
-    assert ["architect", "pattern/empty-the-carts-at-night.md"] in became
-    again = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]["memories"]
-    assert {each["fate"] for each in again} == {"known"}
-    assert (
-        reader.post("/sessions/promote", {"agent": "builder", "id": "s-2", "as": "ann"}).status
-        == 404
-    )
-
-
 @pytest.mark.browser
 def test_sessions_in_a_browser(tab, faults_of):
     tab.get_by_role("link", name="Sessions").click()
@@ -125,6 +109,22 @@ def test_sessions_in_a_browser(tab, faults_of):
     box = tab.get_by_label("for all agents").bounding_box()
     assert box["width"] == box["height"]
     assert faults_of(tab) == []
+
+
+def test_a_promotion_is_previewed_and_then_made(served, reader):
+    preview = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]
+    assert {each["fate"] for each in preview["memories"]} == {"new"}
+    reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
+    text = reader.get(ONE).text
+    assert "Remembered: pattern/empty-the-carts-at-night.md" in text
+    became = reader.get(f"{ONE}&json=1").json["around"]["became"]
+    assert ["architect", "pattern/empty-the-carts-at-night.md"] in became
+    again = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]["memories"]
+    assert {each["fate"] for each in again} == {"known"}
+    assert (
+        reader.post("/sessions/promote", {"agent": "builder", "id": "s-2", "as": "ann"}).status
+        == 404
+    )
 
 
 def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(served, reader):
