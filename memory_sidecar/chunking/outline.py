@@ -19,7 +19,7 @@ import tree_sitter
 
 from memory_sidecar.chunking.leads import Leads
 from memory_sidecar.chunking.references import Reference, find_references, has_references
-from memory_sidecar.chunking.syntax import has_grammar, load_query, parse
+from memory_sidecar.chunking.syntax import bare_byte, has_grammar, load_query, parse
 from memory_sidecar.chunking.words import DEFINING, LEADS, OWNERS, word_of
 
 _QUERIES = {
@@ -136,11 +136,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
             continue
         if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
             continue
-        match = _Found(captures, len(data))
-        if word is not None:
-            match.kind = kinds[word]
-            match.symbol = match.kind != "impl"
-            match.prefix = OWNERS.get(word, "")
+        match = _Found(captures, len(data), word=word or "", kind=kinds.get(word or "", ""))
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
@@ -149,7 +145,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     is_sound = not _is_mostly_errors(tree.root_node)
     references: list[Reference] = []
     if with_references and is_sound and has_references(language):
-        spans = {each.bare_byte(data): (each.start_byte, each.end_byte) for each in kept}
+        spans = {bare_byte(data, each.name): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
     definitions = kept.values() if language != "elixir" else _joined(kept.values())
     return Outline(tuple(definitions), tuple(references), is_sound)
@@ -194,14 +190,17 @@ class _Found:
         "symbol",
     )
 
-    def __init__(self, captures: dict[str, list[tree_sitter.Node]], size: int) -> None:
-        self.symbol = "definition" in captures
-        self.node = captures["definition" if self.symbol else "scope"][0]
+    def __init__(
+        self, captures: dict[str, list[tree_sitter.Node]], size: int, *, word: str, kind: str
+    ) -> None:
+        """`word` and `kind` are those of `chunking.words`, or ""."""
+        self.symbol = "definition" in captures and kind != "impl"
+        self.node = (captures.get("definition") or captures["scope"])[0]
         self.name = captures["name"][0]
-        self.kind = captures.get("kind", [self.node])[0].type
+        self.kind = kind or captures.get("kind", [self.node])[0].type
         self.body = captures.get("body")
         self.owner = captures.get("owner")
-        self.prefix = ""
+        self.prefix = OWNERS.get(word, "")
         self.rest = "rest" in captures
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
@@ -210,12 +209,6 @@ class _Found:
     def is_qualified(self, data: bytes) -> bool:
         """Whether its name says what owns it: `Cart::add`."""
         return data.find(b"::", *self.name.byte_range) >= 0
-
-    def bare_byte(self, data: bytes) -> int:
-        """Where its name begins without what owns it: `add` of `Cart::add`."""
-        start, stop = self.name.byte_range
-        mark = b"." if self.name.type == "alias" else b"::"  # of Elixir
-        return max(start, data.rfind(mark, start, stop) + len(mark))
 
     @property
     def is_named_last(self) -> bool:

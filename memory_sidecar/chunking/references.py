@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import tree_sitter
 
 from memory_sidecar.chunking.aliases import Alias, find_aliases, is_capital
-from memory_sidecar.chunking.syntax import load_query
+from memory_sidecar.chunking.syntax import bare_byte, load_query
 from memory_sidecar.chunking.words import KEYWORDS
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -125,8 +125,8 @@ def find_references(
     for capture, how in _RANKS:
         for node in captures.get(capture, ()):
             start, stop = node.byte_range
-            if node.type == "alias":  # of Elixir: `Shop.Cart` is `Cart`
-                start = max(start, data.rfind(b".", start, stop) + 1)
+            if node.type == "alias":
+                start = bare_byte(data, node)
             if start not in found:
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:

@@ -78,6 +78,13 @@ def load_query(language: str, *parts: str) -> tree_sitter.Query:
     return tree_sitter.Query(grammar(language), "".join(texts))
 
 
+def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
+    """Where `name` begins without what owns it: `add` of `Cart::add`, `Cart` of `Shop.Cart`."""
+    start, stop = name.byte_range
+    mark = b"." if name.type == "alias" else b"::"  # of Elixir
+    return max(start, data.rfind(mark, start, stop) + len(mark))
+
+
 def grammar_package(language: str) -> str:
     """The module that carries it; its distribution is called the same, with dashes."""
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
