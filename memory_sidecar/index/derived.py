@@ -82,7 +82,6 @@ class DerivedStore(ABC):
         self._clock = clock
         self._write_lock = threading.Lock()
         found = found_version(path, self.SCHEMA)
-        self.was_outdated = found not in (0, self.SCHEMA.version)
         self._writer: apsw.Connection | None = None
         if found != self.SCHEMA.version:
             self._writer = open_current(path, self.SCHEMA)

@@ -92,7 +92,6 @@ class StoreFile(Generic[S]):
         with self._lock:
             if self._store is None:
                 self._store = self._opened()
-                self._was_outdated |= self._store.was_outdated
             else:
                 self._store.require_in_place()
             OPEN_FILES.use(self._store)
@@ -138,7 +137,8 @@ class StoreFile(Generic[S]):
         until_s = time.monotonic() + OLDER_PATIENCE_S
         while is_outdated(self.path, self._type.SCHEMA):
             if self.lock.acquire():
-                try:
+                try:  # another process may have made it anew before
+                    self._was_outdated |= is_outdated(self.path, self._type.SCHEMA)
                     return self._type(self.path, clock=self.clock)
                 finally:
                     self.lock.release()
