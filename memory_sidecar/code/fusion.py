@@ -103,10 +103,10 @@ _ASIDES = (
 )
 
 
-# A question of somebody who uses or builds the project, which its README and docs answer.
 # What stands ready for tests, which is no test.
 _FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
+# A question of somebody who uses or builds the project, which its README and docs answer.
 _ASKS = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
