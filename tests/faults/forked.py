@@ -9,6 +9,7 @@ threads of a process stand still is what a SIGKILL at that moment would leave th
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -17,15 +18,18 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.finished import Finished
 
-DEADLINE_S = 60.0  # none of these commands takes two seconds on a machine that is not busy
+DEADLINE_S = 60.0  # of doing nothing, or of a processor: none of these commands takes two seconds
+LOOK_EVERY_S = 0.25
 HUNG = 124  # as `timeout` says it
 # Neither what starts threads on import, as the engine does, which a fork would be without, nor what
 # sets variables of the environment, which a job has of its own.
@@ -71,7 +75,8 @@ class Job:
             process.kill()
         while True:
             try:
-                if not ours.poll(DEADLINE_S):
+                assert process.pid is not None
+                if not answers(ours, process.pid):
                     process.kill()
                     finished.append(Finished(HUNG, "", f"no answer in {DEADLINE_S:.0f} s"))
                     break
@@ -80,7 +85,6 @@ class Job:
                     finished.append(Finished(*said))
                     continue
                 assert at_change is not None
-                assert process.pid is not None
                 with _halted(process.pid):
                     at_change()
                 ours.send(_CHANGES)
@@ -91,6 +95,46 @@ class Job:
         if process.exitcode:
             finished.append(Finished(process.exitcode, "", f"ended with {process.exitcode}"))
         return finished
+
+
+def answers(pipe: Connection, pid: int) -> bool:
+    """Whether the process says something, or ends, before it or its children hang.
+
+    It hangs that sleeps for `DEADLINE_S` though nothing keeps it from running, or takes as much of
+    a processor. The time it waits for a processor or a disk is the machine's, which may be busy.
+    """
+    slept_s, before_s, began_s = 0.0, 0.0, math.inf
+    while not pipe.poll(LOOK_EVERY_S):
+        used_s = _used_s(pid)
+        began_s = min(began_s, used_s)
+        if used_s == before_s and all(_sleeps(each) for each in family(pid)):
+            slept_s += LOOK_EVERY_S
+        if max(slept_s, used_s - began_s) > DEADLINE_S:
+            return False
+        before_s = used_s
+    return True
+
+
+def _used_s(pid: int) -> float:
+    """Seconds of a processor that the process and its children used, also those that ended."""
+    times: list[float] = []
+    for each in family(pid):
+        with suppress(psutil.NoSuchProcess):
+            times += each.cpu_times()[:4]
+    return sum(times)
+
+
+def family(pid: int) -> list[psutil.Process]:
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
+
+
+def _sleeps(process: psutil.Process) -> bool:
+    """Whether none of its threads runs, waits for a disk or was stopped."""
+    try:
+        return all(_state(each) in "SZXI" for each in Path(f"/proc/{process.pid}/task").iterdir())
+    except OSError:  # it ended
+        return True
 
 
 @contextmanager
