@@ -17,12 +17,12 @@ from memory_sidecar.web.memory import came_from, memories_of
 from memory_sidecar.web.visit import Done, View, Visit
 
 ACTIONS: dict[str, str] = {
-    "archive": "go into the archive",
-    "pin": "are pinned: they do not fade",
-    "unpin": "fade again",
-    "tag": "get the tag",
-    "move": "move to the category",
-    "share": "can be read by all agents",
+    "archive": "archived",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "tag": "tagged",
+    "move": "moved to",
+    "share": "shared with all agents",
 }
 _NEEDING = frozenset({"tag", "move"})  # a value
 
@@ -58,12 +58,11 @@ def plan(visit: Visit) -> View:
     stay = {(each.agent, each.path) for each in seen if _stays(each, action, value)}
     return View(
         template="bulk.html",
-        title=f"{counted(len(found), 'memory', 'memories')} {ACTIONS[action]} {value}".rstrip(),
+        title=f"{action.capitalize()} {counted(len(found), 'memory', 'memories')}",
         data=BulkPlan(action, value, tuple(found)),
         more={
             "chosen": visit.texts("chosen"),
             "back": came_from(visit),
-            "what": ACTIONS[action],
             "stay": stay,
         },
     )
@@ -113,7 +112,7 @@ def undo(visit: Visit) -> Done:
             count += 1
         except SidecarError as error:
             visit.notice(f"{each.path}: {error.message}")
-    return Done(came_from(visit), Told(_told(visit, count, "as before")))
+    return Done(came_from(visit), Told(_told(visit, count, "restored")))
 
 
 def _do(chosen: _Chosen, action: str, value: str) -> Remembered | None:
@@ -135,7 +134,7 @@ def _unchanged(visit: Visit, chosen: Iterable[_Chosen]) -> list[_Chosen]:
     for each in chosen:
         try:
             if each.now().hash != each.hash:
-                raise Conflict("it has changed meanwhile, and stays")
+                raise Conflict("it has changed in the meantime, and stays as it is")
             found.append(each)
         except SidecarError as error:
             visit.notice(f"{each.path}: {error.message}")
@@ -163,9 +162,9 @@ def _archive(visit: Visit) -> Done:
         batches += [f"{agent} {batch}" for batch in sorted({each.batch for each in gone})]
         count += len(gone)
     if left := sum(map(len, seen.values())) - count:
-        visit.notice(f"{left} changed meanwhile and stay")
+        visit.notice(f"{left} changed in the meantime and stay")
     undo = {"batch": ",".join(batches), "as": visit.text("as"), "to": came_from(visit)}
-    text = _told(visit, count, "lie in the archive")
+    text = _told(visit, count, "archived")
     return Done(came_from(visit), Told(text, "/memories/restore" if batches else "", undo))
 
 
@@ -206,4 +205,4 @@ def _chosen(visit: Visit) -> Iterator[_Chosen]:
 
 
 def _told(visit: Visit, count: int, what: str) -> str:
-    return "; ".join([f"{counted(count, 'memory', 'memories')}: {what}", *visit.notices])
+    return "; ".join([f"{counted(count, 'memory', 'memories')} {what}", *visit.notices])

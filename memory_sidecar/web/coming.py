@@ -19,8 +19,10 @@ def is_there(agent: Agent, reporter: Reporter) -> bool:
     if passes:
         done, total = sum(p.files_done for p in passes), sum(p.files_total for p in passes)
         reporter.notice(
-            f"{agent.name} is being indexed, {done:,} of {total:,} files: the rest comes here"
+            f"{agent.name} is being indexed, {done:,} of {total:,} files: the rest will appear here"
         )
     elif missing and not is_begun:
-        reporter.notice(f"{agent.name} is to be indexed: what it has comes here")
+        reporter.notice(
+            f"{agent.name} is about to be indexed: its memories and sessions will appear here"
+        )
     return is_begun or not missing

@@ -17,9 +17,9 @@ USUAL_WEEKS = 12
 
 # What is drawn together, by the name of the chart: fields of a week.
 _CHARTS = {
-    "Memories made": ("memories",),
+    "New memories": ("memories",),
     "Sessions": ("sessions",),
-    "Reads of memories": ("reads",),
+    "Memory reads": ("reads",),
     "Questions": ("questions", "unanswered"),
 }
 

@@ -119,7 +119,7 @@ def mend(visit: Visit) -> Done:
     codebase = visit.services.codebase()
     repair(_checks(visit), visit.services, codebase, reporter=visit)
     left = sum(not each.ok for each in _checks(visit))
-    text = f"Mended, but for {left}" if left else "Mended"
+    text = f"Fixed, except {left}" if left else "Fixed"
     return Done(visit.to("/index/checks"), Told("; ".join([text, *visit.notices])))
 
 
@@ -128,8 +128,8 @@ def look(visit: Visit) -> Done:
     codebase = visit.services.codebase()
     source = codebase.registry.get(visit.text("name"))
     report = codebase.index([source.root], reporter=visit, embed=False)
-    files = counted(report.files_processed, "file was", "files were")
-    return Done(visit.to("/index"), Told(f"{source.name}: {files} indexed anew"))
+    files = counted(report.files_processed, "file")
+    return Done(visit.to("/index"), Told(f"{source.name}: rescanned, {files} indexed again"))
 
 
 def _status(visit: Visit) -> Status:

@@ -77,7 +77,7 @@ def test_a_change_of_many_is_taken_back(served, reader, action, value):
     chosen = [("chosen", f"{m['agent']} {m['hash']} {m['path']}") for m in found]
     form = [("action", action), (action, value), ("form_token", reader.form_token), *chosen]
     planned = reader.send("/memories/bulk", form).text
-    assert planned.count("is so already") == 3 - changing
+    assert planned.count("already so") == 3 - changing
     assert reader.send("/memories/bulk/change", form).status == 303
     assert state() != before
     assert _undone(reader).status == 303
@@ -111,7 +111,7 @@ def test_what_was_moved_and_then_edited_is_not_moved_back(served, reader):
     memories = Memories(served.services.agent(kept.agent), Silent())
     moved = memories.update("to-there/moved-and-edited", Changes(content="Edited since"))
     assert _undone(reader).status == 303
-    assert "changed meanwhile" in reader.get("/memories").text
+    assert "changed in the meantime" in reader.get("/memories").text
     assert memories.look(moved.path).content == "Edited since"
 
 
@@ -129,4 +129,4 @@ def test_of_many_those_that_are_gone_keep_no_other_from_the_archive(served, read
     form = [("action", "archive"), ("form_token", reader.form_token), *chosen]
     assert reader.send("/memories/bulk/change", form).status == 303
     assert reader.get("/memories?category=goes&json=1").json["memories"] == []
-    assert "1 changed meanwhile" in reader.get("/memories").text
+    assert "1 changed in the meantime" in reader.get("/memories").text

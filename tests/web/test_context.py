@@ -115,7 +115,7 @@ def test_where_there_is_no_root_it_says_how_to_have_one(served, reader):
         served.services.settings,
         replace(served.services.settings, context_root=""),
     )
-    assert "The setting context_root names one" in reader.get("/context").text
+    assert "Set context_root, or run" in reader.get("/context").text
     served.services.settings = before
 
 

@@ -43,7 +43,7 @@ def test_a_memory_that_says_nothing_is_called_by_its_path(served, reader):
     agent.take_up(["blank/nothing.md"], reporter=Silent())
     shown = reader.get("/memories/one?agent=silent&path=blank/nothing.md").text
     assert "<h1>blank/nothing.md</h1>" in shown
-    assert 'aria-label="Choose blank/nothing.md"' in reader.get("/memories?agent=silent").text
+    assert 'aria-label="Select blank/nothing.md"' in reader.get("/memories?agent=silent").text
 
 
 def test_what_is_stored_is_text(served, reader):
@@ -266,7 +266,8 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served, tab):
     other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
     other.locator("[name=chosen]").check()
     other.get_by_role("button", name="Archive").click()
-    other.get_by_role("button", name="Do it").click()
+    other.get_by_role("heading", name="Archive 1 memory?").wait_for()
+    other.get_by_role("button", name="Archive").click()
     assert other.locator("[data-row]").count() == 0
     other.get_by_role("button", name="Undo").click()
     other.locator("[data-row]", has_text="Depot opens at nine").wait_for()

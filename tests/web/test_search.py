@@ -62,7 +62,7 @@ def test_filters_and_modes_are_those_of_the_command_line(served, reader):
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("docs/setup.md", "at place <strong>"),
+        ("docs/setup.md", "chunk ranks <strong>"),
         ("logo.png", "skipped"),
         ("nowhere.py", "absent"),
         ("/elsewhere.py", "absent"),
@@ -119,10 +119,10 @@ def test_a_search_in_a_browser(tab, faults_of):
     tab.keyboard.press("Enter")
     tab.wait_for_url("**q=retry**")
     first = tab.locator(".hit", has_text="web/retry.ts").first
-    first.get_by_text("why here").click()
+    first.get_by_text("why this rank").click()
     assert first.locator(".sum tr").count() > 0
     assert faults_of(tab) == []
-    first.get_by_role("button", name="this was right").click()
+    first.get_by_role("button", name="mark as right").click()
     tab.get_by_role("button", name="Undo").click()
     tab.get_by_text("no longer noted").wait_for()
     tab.get_by_role("link", name="Code", exact=True).click()

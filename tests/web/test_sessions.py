@@ -104,8 +104,8 @@ def test_sessions_in_a_browser(tab, faults_of):
     tab.keyboard.press("j")
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/sessions/one**")
-    tab.get_by_role("button", name="What would it be worth").click()
-    tab.get_by_role("heading", name="What it suggests to remember").wait_for()
+    tab.get_by_role("button", name="Suggest memories").click()
+    tab.get_by_role("heading", name="Suggested memories").wait_for()
     box = tab.get_by_label("for all agents").bounding_box()
     assert box["width"] == box["height"]
     assert faults_of(tab) == []

@@ -28,7 +28,7 @@ function lookAgain() {
 const tell = (text) => (at("#failed").textContent = text);
 document.addEventListener("htmx:afterSwap", () => tell(""));
 document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
-document.addEventListener("htmx:sendError", () => tell("The page has ended: `memory-sidecar web` opens it again"));
+document.addEventListener("htmx:sendError", () => tell("The page is no longer served: `memory-sidecar web` opens it again"));
 
 document.addEventListener("visibilitychange", () => {
   listen();
