@@ -1,1 +1,1 @@
-"""What an agent has: its database of memories and sessions, and what a command asks of them."""
+"""Puts an agent's database together, opens a data directory for a command, reports and repairs."""

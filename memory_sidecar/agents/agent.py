@@ -1,8 +1,8 @@
-"""One agent's database: opened, made again when lost, and kept in line with its files.
+"""One agent's database: opens it, makes it again when lost, and keeps it in line with its files.
 
-Whatever writes a file of memories or sessions calls `take_up` afterwards, so that the file can be
-found when the call returns. Each agent has a database and folders of its own, which keeps agents
-apart. Questions are answered by `memories.handlers` and `sessions.handlers`.
+Code that writes a file of memories or sessions calls `index_written` afterwards, so that the file
+can be found when the call returns. Each agent has its own database and folders, so no agent sees
+another's. `memories.handlers` and `sessions.handlers` answer the questions.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from memory_sidecar.agents.team_files import TeamFiles
 
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
-"""What a registered directory cannot be called: sources and files of our own."""
+"""Names that a registered directory cannot have: the agent's own sources and files have them."""
 
-FIRST_LOOK_MS = 500  # that the first question after a start waits for the files
+FIRST_LOOK_MS = 500  # how long a question waits for the watcher's first scan after a start
 T = TypeVar("T")
 
 
@@ -69,9 +69,9 @@ class Agent:
         shared: Agent | None,
         reranks: bool = True,
     ) -> None:
-        """`shared` is the agent whose memories this one reads besides its own.
+        """`shared`: the agent whose memories this one reads besides its own, if any.
 
-        `reranks` says whether hits are reranked where a question leaves that open.
+        `reranks`: whether to rerank the hits of a query that does not say.
         """
         self.paths = paths
         self.name = paths.agent
@@ -93,36 +93,36 @@ class Agent:
             clock=clock,
             remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
-        self._has_looked = False  # at the files, since this process began
-        self._is_own = False  # whether the database was found to hold the rows of this agent
-        self.on_use: Callable[[], None] = lambda: None  # whenever it was read or written
+        self._has_compared_files = False  # with the rows, since this process began
+        self._is_own = False  # whether the database was checked to hold the rows of this agent
+        self.on_use: Callable[[], None] = lambda: None  # called after each read or write
         self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
-        self.team: TeamFiles | None = None  # its files as a team's database has them
+        self.team: TeamFiles | None = None  # the exchange with a team's database, if it has one
 
     def close(self) -> None:
         self.data.close()
 
     def unload(self) -> None:
-        """Give the memory of the vectors back; the next query reads them again."""
+        """Free the vectors held in memory; the next query reads them again."""
         self.data.file.unload()
 
     @property
     def exists(self) -> bool:
-        """Whether this agent has a database or files, or a team may have some of it."""
+        """Whether this agent has a database or sources, or a team that may have its files."""
         return self.paths.db.exists() or bool(self.sources()) or self.team is not None
 
     @property
     def last_changed(self) -> float:
-        """When its database was last written to, in seconds since 1970; 0 without one."""
+        """When the database file was last written to, in seconds since 1970; 0 without one."""
         try:
             return self.paths.db.stat().st_mtime
         except FileNotFoundError:
             return 0.0
 
     def sources(self) -> list[Source]:
-        """What its database is derived from: its own folders, and what is registered besides.
+        """The agent's own folders that exist, and its registered directories.
 
-        Raises PathRefused where one of its own is a link.
+        Raises PathRefused where one of its own folders is a link.
         """
         self.paths.require_no_links()
         own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
@@ -130,7 +130,7 @@ class Agent:
         return found + self.registry.all()
 
     def source(self, directory: str) -> Source:
-        """The source of that name. Raises NotFound."""
+        """The source called `directory`. Raises NotFound."""
         for source in self.sources():
             if source.name == directory:
                 return source
@@ -142,60 +142,61 @@ class Agent:
     def _builder(self, source: Source) -> Builder:
         if source.name == SESSIONS:
             return SessionBuilder(source)
-        # Its own folder lies beside its database: both are there, or neither is.
-        is_beside = source.name == OWN_DIRECTORY
+        # The own folder lies beside the database: if it is absent, no disk is, it was deleted.
+        is_own = source.name == OWN_DIRECTORY
         return MemoryBuilder(
-            source, agent=self.name, believes_empty=is_beside, is_unfilled=is_unfilled
+            source, agent=self.name, believes_empty=is_own, is_unfilled=is_unfilled
         )
 
     # Writing
 
-    def take_up(
+    def index_written(
         self, files: Collection[str], *, reporter: Reporter, directory: str = OWN_DIRECTORY
     ) -> None:
-        """Index these files, just written, moved or removed, relative to their directory.
+        """Index `files`, just written, moved or removed, and upload them to the team, if any.
 
-        Returns when the files can be found, with their vectors if there is a model; a process that
-        watches them leaves texts that take longer than a second for later. A notice says so where
-        another process holds the database for too long. The files are given to a team, too.
+        `files`: paths relative to `directory`. Returns when they can be found, with their vectors
+        if there is a model; a process that watches them leaves texts that take longer than a
+        second for later. A notice says if another process holds the database for too long.
         """
         self.index(files, reporter=reporter, directory=directory)
         if self.team is not None:
             self.team.after_writing(reporter, directory, files)
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """As `take_up`, but without giving the files to a team."""
+        """Index `files` as `index_written` does, but without uploading them to the team."""
         source = self.source(directory)
 
         def first(said: Reporter) -> None:
             self._require_own(said)
-            if self.paths.flow_state(source.name).exists():  # so its database was there before
+            if self.paths.flow_state(source.name).exists():  # so there was a database before
                 self.data.complete(said)
 
-        self.on_use()  # a watch of a new agent begins, which embeds what need not be waited for
+        self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
         self.data.take_up(
             source,
             files,
             reporter,
             first=first,
-            is_done=lambda: self._is_taken_up(source, files),
+            is_done=lambda: self._is_indexed(source, files),
         )
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
-        """Derive everything again from the files. Raises NoIndex where there are none."""
+        """Derive every row again from the files. Raises NoIndex for an agent without sources."""
         sources = self.sources()
         if not sources:
-            raise self.nothing()
+            raise self.no_memories_error()
         report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
         count_reads(self)
         self.on_use()
         return replace(report, agent=self.name)
 
     def register(self, root: Path, *, name: str | None = None, force: bool = False) -> Source:
-        """Have the folder `root` as one more knowledge directory.
+        """Register the folder `root` as one more knowledge directory.
 
-        A process that watches this agent indexes the folder at once, without one the next reader
-        does. Raises PathRefused for a folder of the agents' own, as none may read another's.
+        A process that watches this agent indexes the folder at once; without one, the next reader
+        does. Raises PathRefused for a folder inside or around the agents' own, since no agent may
+        read another's.
         """
         real = Path(real_path(root))
         knowledge = Path(real_path(self.paths.db.parent))
@@ -210,10 +211,10 @@ class Agent:
         return source
 
     def unregister(self, name: str, *, reporter: Reporter) -> Source:
-        """Forget a registered directory, and everything derived from it. Its files stay."""
+        """Remove a registered directory and all rows derived from it. Its files stay."""
         return self.data.forget(name, self.registry, reporter=reporter)
 
-    def _is_taken_up(self, source: Source, files: Collection[str]) -> bool:
+    def _is_indexed(self, source: Source, files: Collection[str]) -> bool:
         """Whether another process has indexed `files` as they are on disk now."""
         if not self.paths.db.exists():
             return False
@@ -223,8 +224,8 @@ class Agent:
 
     # Reading
 
-    def take_news(self, reporter: Reporter) -> None:
-        """Have what a team's other machines stored by now, as files and rows of this one."""
+    def pull_from_team(self, reporter: Reporter) -> None:
+        """Write and index the files that the team's other machines stored, if there is a team."""
         if self.team is not None:
             self.team.before_reading(reporter)
 
@@ -240,11 +241,11 @@ class Agent:
         self, reporter: Reporter, *embedded: Corpus
     ) -> Iterator[tuple[AgentStore, Connection]]:
         self._require_own(reporter)
-        self.take_news(reporter)
-        if not self._has_looked and not self.data.is_tended:
+        self.pull_from_team(reporter)
+        if not self._has_compared_files and not self.data.is_tended:
             self.data.complete(reporter)
-            sources = [*self.sources(), *self._removed()]
-            self._has_looked = self.data.catch_up(sources, reporter)
+            sources = [*self.sources(), *self._removed_sources()]
+            self._has_compared_files = self.data.catch_up(sources, reporter)
         self._embed(embedded, reporter)
         if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being compared with its files: answering from before")
@@ -254,7 +255,10 @@ class Agent:
         self.on_use()
 
     def _embed(self, corpora: Collection[Corpus], reporter: Reporter) -> None:
-        """Embed what waits of `corpora`, unless a process that watches, or another writer, does."""
+        """Embed the rows of `corpora` that have no vector yet.
+
+        Does nothing in a process that watches, which embeds by itself, or beside another writer.
+        """
 
         def is_done() -> bool:
             return not waiting(self.data.open(), corpora)
@@ -270,10 +274,10 @@ class Agent:
                 )
 
     @contextmanager
-    def glimpse(self) -> Iterator[Connection]:
-        """The existing database as it is, by a connection that is closed afterwards.
+    def short_connection(self) -> Iterator[Connection]:
+        """Open a read-only snapshot of the existing database, without indexing anything first.
 
-        Very many agents can be counted this way, since none of them stays open.
+        The connection is closed afterwards, so that very many agents can be counted in turn.
         """
         connection = connect(self.paths.db, read_only=True)
         try:
@@ -282,16 +286,17 @@ class Agent:
         finally:
             connection.close()
 
-    def _removed(self) -> Iterator[Source]:
-        """The folder of its own memories, if it was deleted and the database still has its rows."""
+    def _removed_sources(self) -> Iterator[Source]:
+        """The agent's own memories, if their folder was deleted and their rows are still there."""
         known = self.data.open().source_state(OWN_DIRECTORY)
         if known is not None and not os.path.lexists(self.paths.memories):
             yield Source(OWN_DIRECTORY, known.root)
 
     def _require_own(self, reporter: Reporter) -> None:
-        """Raises UsageError for a database that holds another agent's rows, PathRefused for links.
+        """Check that the database holds this agent's rows. Raises UsageError, PathRefused.
 
-        If the file is named after this agent, it is made again: everything in it is derived.
+        Another agent's rows in the file named after this agent are no error: the file is made
+        again, as everything in it is derived.
         """
         self.paths.require_no_links()
         if self._is_own:
@@ -312,8 +317,8 @@ class Agent:
             break
         self._is_own = True
 
-    def nothing(self) -> NoIndex:
-        """The error for a question to an agent for which nothing was ever stored."""
+    def no_memories_error(self) -> NoIndex:
+        """Make the error for a question to an agent that has stored nothing yet."""
         return NoIndex(
             f"{self.name} has no memories yet",
             hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",

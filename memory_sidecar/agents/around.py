@@ -1,7 +1,7 @@
-"""What lies around a session: memories read and questions asked meanwhile, memories made of it.
+"""Finds what belongs to a session: memories read, questions asked, and memories made of it.
 
-No transcript tells what was recalled, so the clock does: reads and questions of the same agent
-between the first message and the last belong to the session.
+No transcript tells what was recalled, so times decide: the agent's reads and questions between the
+first message and shortly after the last one count as the session's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memory_sidecar.memories.lookup import memories_with_evidence
 from memory_sidecar.sessions.model import Session
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 
-AFTER_MS = 60_000  # of the last message: what an answer was made of is read before it is told
+AFTER_MS = 60_000  # of the last message, in which reads and questions still count
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True)
 class AskedDuring:
-    """A question of that time."""
+    """A question that the agent asked during a session."""
 
     text: str
     kind: Asked
@@ -42,7 +42,7 @@ class AskedDuring:
 
 @dataclass(frozen=True, slots=True)
 class AroundSession:
-    """What lies around a session."""
+    """The memories and questions that belong to a session."""
 
     recalled: tuple[RecalledMemory, ...]
     asked: tuple[AskedDuring, ...]
@@ -50,7 +50,7 @@ class AroundSession:
 
 
 def around(services: Services, name: str, session: Session) -> AroundSession:
-    """What lies around `session` of the agent called `name`, whose database is read as it is."""
+    """Find the reads, questions and memories of `session` of the agent `name`; indexes nothing."""
     agent = services.agent(name)
     ends = max([*(each.created_at for each in session.messages), session.created_at]) + AFTER_MS
     recalled: dict[str, int] = {}
@@ -60,7 +60,7 @@ def around(services: Services, name: str, session: Session) -> AroundSession:
     became: list[tuple[str, str]] = []
     for each in (agent, agent.shared):
         if each is not None and each.paths.db.exists():
-            with each.glimpse() as connection:
+            with each.short_connection() as connection:
                 paths = memories_with_evidence(connection, EVIDENCE_PREFIX + session.session_id)
             became += [(each.name, path) for path in paths]
     return AroundSession(

@@ -1,8 +1,8 @@
-"""Checks that what should hold does hold, and repairs what needs no decision.
+"""Runs the checks of `doctor`, and repairs what needs no decision of the user.
 
-The checks cover the runtime, the models, every database that is derived from files, and the files
-of agents. Work under way is no fault; its progress is told. Memories that are stale, never read or
-contradicted are no fault either: they are listed, and left to the user.
+The checks cover the runtime, the models, every derived database, and the files of agents. Work
+under way is no fault: its progress is shown. Memories that are stale, never read or contradicted
+are no fault either: they are listed, and left to the user.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from memory_sidecar.memories.health import (
     missing_successors,
 )
 
-SHOWN = 5  # of a list that may be long
+SHOWN = 5  # names in the text of one check, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
 def repair(
     checks: Sequence[Check], services: Services, codebase: Codebase, *, reporter: Reporter
 ) -> None:
-    """Do what the remedies of `checks` say, the most thorough one first."""
+    """Apply the remedies of `checks`; where several fit one database, the most thorough one."""
     remedies = {each.remedy for each in checks if not each.agent}
     if "rebuild" in remedies:
         codebase.rebuild((), reporter=reporter)
@@ -108,7 +108,7 @@ def _static(services: Services) -> Check:
 
 
 def examine_team(services: Services) -> Iterator[Check]:
-    """Whether the database of a team answers, where there is one, and what differs."""
+    """Check that the team's database answers, if there is one, and list the files that differ."""
     if (team := team_status(services)) is None:
         return
     problem = team.problem
@@ -118,7 +118,7 @@ def examine_team(services: Services) -> Iterator[Check]:
         if each.differing:
             yield Check(
                 f"agent {each.name}, team", True,
-                f"otherwise there: {_some([file.path for file in each.differing])}",
+                f"otherwise there: {_shorten([file.path for file in each.differing])}",
                 f"`memory-sidecar memory pull --agent {each.name}`, or push; --over settles it",
                 agent=each.name,
             )  # fmt: skip
@@ -138,9 +138,9 @@ def _code(codebase: Codebase) -> list[Check]:
 
 
 def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
-    """Checks of the database's file, its sources and its vectors; of a damaged file nothing else.
+    """Check a database's file, its sources, watches and vectors; if it is damaged, the file alone.
 
-    `agent` is whose database it is, "" for the code's. Never raises SidecarError.
+    `agent`: the owner of the database, "" for the code's. Never raises SidecarError.
     """
     check = f"agent {agent}" if agent else "database"
     try:
@@ -172,7 +172,7 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
 
 
 def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
-    check = _named("sources", agent)
+    check = _check_name("sources", agent)
     sources = data.sources()
     if absent := [source.name for source in sources if not source.root.is_dir()]:
         option = f" --agent {agent}" if agent else ""
@@ -183,12 +183,12 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
         )  # fmt: skip
     scanned = {source.name for source in counts if source.scanned_at}
     unscanned = [source.name for source in sources if source.name not in scanned]
-    under_way = _under_way(data)
+    under_way = _progress(data)
     if left := [name for name in unscanned if name not in under_way]:
         text = f"never indexed to the end: {', '.join(left)}"
-        return Check(check, False, text, _indexing(agent), agent, "index")
+        return Check(check, False, text, _index_hint(agent), agent, "index")
     failed = sum(source.failed for source in counts)
-    if failed and not agent:  # the files of an agent are told of one by one
+    if failed and not agent:  # `_faults` names the files of an agent
         return Check(
             check, False, f"{counted(failed, 'file')} could not be indexed",
             "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
@@ -201,18 +201,18 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
 
 
 def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
-    """A failed check for each existing source that cannot be watched at the moment."""
+    """Yield a failed check for each existing source that cannot be watched at the moment."""
     there = {source.name for source in data.sources() if source.root.is_dir()}
     for name, live in data.states().items():
         if name in there and (problem := live.error or live.notice):
             hint = "it is tried again; the log that `memory-sidecar status` names says more"
             if not live.error:
                 hint = "until then a change is found within seconds, by looking at every file there"
-            yield Check(_named(f"watch of {name}", agent), False, problem, hint, agent=agent)
+            yield Check(_check_name(f"watch of {name}", agent), False, problem, hint, agent=agent)
 
 
 def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
-    check = _named("vectors", agent)
+    check = _check_name("vectors", agent)
     if not vectors.pending:
         return Check(check, True, f"all {vectors.rows:,} are there", agent=agent)
     text = f"{vectors.pending:,} of {vectors.rows:,} are not there yet"
@@ -220,12 +220,12 @@ def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
         return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
     if data.is_tended or data.owner.loop.other_writer():
         return Check(check, True, f"{text}, {vectors.percent} % done", agent=agent)
-    # Of an agent the next query makes them.
-    return Check(check, bool(agent), text, _indexing(agent), agent, "index")
+    # An agent's next query embeds them, so that is no fault.
+    return Check(check, bool(agent), text, _index_hint(agent), agent, "index")
 
 
-def _under_way(data: Database[Any]) -> dict[str, str]:
-    """The sources that are being indexed at this moment, with how far that is."""
+def _progress(data: Database[Any]) -> dict[str, str]:
+    """Map the sources that are being indexed at this moment to their progress in words."""
     if not data.is_tended:
         is_elsewhere = data.owner.loop.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
@@ -240,34 +240,34 @@ def _under_way(data: Database[Any]) -> dict[str, str]:
     }
 
 
-def _named(check: str, agent: str) -> str:
+def _check_name(check: str, agent: str) -> str:
     return f"agent {agent}, {check}" if agent else check
 
 
-def _indexing(agent: str) -> str:
+def _index_hint(agent: str) -> str:
     command = f"reindex --agent {agent}" if agent else "index --wait dense"
     return f"run `memory-sidecar {command}`"
 
 
-# Each agent's database, and the files that it comes from
+# Each agent's database, and its files
 
 
 def examine_agents(services: Services) -> list[Check]:
-    """Every check of every agent of the data directory; none changes anything."""
+    """Run every check of every agent of the data directory; none changes anything."""
     checks = []
     for name in services.agent_names():
         agent = services.agent(name)
         found = examine_index(agent.data, name)
         if len(found) > 1:  # its database can be read
             with agent.data.open().reading() as connection:
-                for look in (_faults, _left_out, _doubts):
+                for look in (_faults, _skipped, _doubts):
                     found += look(agent, connection)
         checks += found
     return checks
 
 
 def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Reporter) -> None:
-    """Make the databases again that `checks` say are damaged, and index what is missing."""
+    """Rebuild the agents' databases that `checks` say are damaged, and index what is missing."""
     remedies: dict[str, set[str]] = {}
     for each in checks:
         if each.agent and each.remedy:
@@ -281,7 +281,7 @@ def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Repo
 
 
 def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
-    """One check for each kind of fault, or one that says there is none."""
+    """Yield a failed check for each kind of fault in the agent's files, or one that passes."""
     check = f"agent {agent.name}, files"
     failed = [f"{each.path}: {each.reason}" for each in list_files(connection, FileStatus.FAILED)]
     faults = (
@@ -300,26 +300,27 @@ def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
     for faulty, what, hint in faults:
         if faulty:
             found = True
-            text = f"{len(faulty):,} {what}: {_some(faulty)}"
+            text = f"{len(faulty):,} {what}: {_shorten(faulty)}"
             yield Check(check, False, text, hint, agent=agent.name)
     if not found:
         yield Check(check, True, "all are sound", agent=agent.name)
 
 
-def _left_out(agent: Agent, connection: Connection) -> Iterator[Check]:
-    """The files that were left out, except empty ones."""
+def _skipped(agent: Agent, connection: Connection) -> Iterator[Check]:
+    """Yield a check that lists the files that were skipped, except empty ones."""
     skipped = [
         f"{each.path}: {each.reason}"
         for each in list_files(connection, FileStatus.SKIPPED)
         if each.reason != reasons.EMPTY
     ]
     if skipped:
-        text = f"{len(skipped):,} left out: {_some(skipped)}"
+        text = f"{len(skipped):,} left out: {_shorten(skipped)}"
         hint = "make memories of them that can be read, or remove them"
         yield Check(f"agent {agent.name}, files", True, text, hint, agent=agent.name)
 
 
 def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
+    """Yield a check for each kind of memory that the user may want to update or prune."""
     now = system_clock()
     doubts = (
         (faded(connection, now=now), "stale, hardly any strength left"),
@@ -329,13 +330,13 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     for paths, what in doubts:
         if paths:
             yield Check(
-                f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_some(paths)}",
+                f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_shorten(paths)}",
                 "update, pin or remove them, or see "
                 f"`memory-sidecar prune --dry-run --agent {agent.name}`",
                 agent=agent.name,
             )  # fmt: skip
 
 
-def _some(names: Sequence[str]) -> str:
+def _shorten(names: Sequence[str]) -> str:
     shown = "; ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown}; and {len(names) - SHOWN:,} more"

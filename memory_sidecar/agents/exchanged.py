@@ -1,4 +1,4 @@
-"""What became of files that a team has, too. Needs no driver of its database."""
+"""The results of an exchange of files with a team's database. Imports no PostgreSQL driver."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Final
 
 from memory_sidecar.core.results import Time, about
 
-SHOWN: Final = 5  # conflicts that are named in one line
+SHOWN: Final = 5  # conflicts named in one line, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A file that was changed both here and by another machine, and stays so on both."""
+    """A file that was changed both here and by another machine, and that neither overwrites."""
 
     path: Annotated[str, about("of a memory, or sessions/MONTH/ID.json")]
     removed: Annotated[bool, about("whether the team's was removed")]
@@ -23,7 +23,7 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class KeptBack:
-    """A file that the team was not given."""
+    """A file that was not uploaded to the team, and why."""
 
     path: str
     reason: str
@@ -42,7 +42,7 @@ class Exchanged:
 
 
 def conflict_line(conflicts: Sequence[Differing]) -> str:
-    """One line that names them, for people."""
+    """Name the first SHOWN of `conflicts` and count the others, in one line for people."""
     named = ", ".join(f"{each.path} (by {each.written_by})" for each in conflicts[:SHOWN])
     more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
     return f"changed here and by the team, and left as they are: {named}{more}"

@@ -1,6 +1,6 @@
-"""How what is remembered grows, what of it is used, and how well questions are answered.
+"""Counts how memories grow, which of them are read, and how well questions are answered.
 
-Databases are read as they are; none is made. What was asked comes from `disk.usage`.
+Reads the databases as they are, and indexes nothing. The questions come from `disk.usage`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.results import Memory, MemoryHead
 from memory_sidecar.memories.use import Use, use_of
 
-SHOWN = 10  # of what is told one by one
+SHOWN = 10  # memories or questions in one list of the result, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class Growth:
 def growth_of(
     services: Services, agent: str = "", *, weeks: int, now: int, reporter: Reporter
 ) -> Growth:
-    """Of `agent`, or of all together, over the last `weeks`, the present one the last of them.
+    """Count for `agent`, or for all agents together, over the last `weeks` with the present one.
 
-    An agent whose database cannot be read is told of, and left out.
+    An agent whose database cannot be read is left out, and a notice says so. `now`: epoch ms.
     """
     begins = last_weeks(weeks, now=now)
     made: Counter[int] = Counter()
@@ -103,7 +103,7 @@ def growth_of(
     for each in map(services.agent, names):
         try:
             if each.paths.db.exists():
-                with each.glimpse() as connection:
+                with each.short_connection() as connection:
                     made.update(made_by_week(connection, "memories", since=begins[0]))
                     began.update(made_by_week(connection, "sessions", since=begins[0]))
                     used.append(use_of(MemoryRows(each.name, connection, now), shown=SHOWN))
@@ -124,11 +124,11 @@ def growth_of(
         hot=sum(each.hot for each in used),
         cold=sum(each.cold for each in used),
         never_read=sum(each.never_read for each in used),
-        most_read=_first(
+        most_read=_top(
             (memory for each in used for memory in each.most_read),
             key=lambda memory: -(memory.uses + memory.refs),
         ),
-        longest_unread=_first(
+        longest_unread=_top(
             (memory for each in used for memory in each.longest_unread),
             key=lambda memory: memory.created_at,
         ),
@@ -139,23 +139,23 @@ def growth_of(
     )
 
 
-def _first(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[UsedMemory, ...]:
+def _top(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[UsedMemory, ...]:
     return tuple(told_as(UsedMemory, each) for each in sorted(memories, key=key)[:SHOWN])
 
 
 def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:
-    """Questions without a good answer when asked last; spacing and case make no other question."""
+    """Group the questions whose last answer was weak; spacing and case do not tell them apart."""
     by_text: dict[tuple[Asked, str], list[AskedQuestion]] = defaultdict(list)
     for each in asked:
         by_text[each.kind, " ".join(each.text.lower().split())].append(each)
-    open_ones = sorted(
+    still_open = sorted(
         (found for found in by_text.values() if found[-1].weak),
         key=lambda found: (len(found), found[-1].at),
         reverse=True,
     )
     return tuple(
         Unanswered(found[-1].text, found[-1].kind, len(found), iso_utc(found[-1].at))
-        for found in open_ones[:SHOWN]
+        for found in still_open[:SHOWN]
     )
 
 
@@ -166,5 +166,5 @@ def _latencies(asked: Collection[AskedQuestion]) -> Iterable[Latency]:
 
 
 def _percentile(ordered: Sequence[float], percent: int) -> float:
-    """The smallest value that so many in a hundred do not exceed: the nearest rank."""
+    """Return the nearest-rank percentile of `ordered`, which ascends and is not empty."""
     return ordered[math.ceil(percent / 100 * len(ordered)) - 1]

@@ -1,7 +1,7 @@
-"""Questions whose answers the user judged: a set of their own, which `./task bench -- SET` runs.
+"""Keeps the questions whose answers the user judged: a benchmark set for `./task bench -- SET`.
 
-SET is the folder `questions` of the data directory. In its `queries.jsonl` a line is a question and
-all that was said to answer it, by the paths that a search tells:
+SET is the folder `questions` of the data directory. A line of its `queries.jsonl` is one question
+with the paths, as a search shows them, of everything that the user said answers it:
 
     {"text": "where are prices rounded", "kind": "code", "of": "shop", "root": "/srv/shop",
      "relevant": ["src/money.py"]}
@@ -33,7 +33,7 @@ LOCK_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question, and what answers it."""
+    """A question, and what answers it according to the user."""
 
     text: str
     kind: Asked
@@ -42,12 +42,12 @@ class JudgedQuestion:
     relevant: Annotated[tuple[str, ...], about("paths as a search tells them, or session ids")]
 
     def is_same(self, other: JudgedQuestion) -> bool:
-        """Whether the same is asked of the same."""
+        """Whether both have the same text and kind, and ask the same source or agent."""
         return (self.text, self.kind, self.of) == (other.text, other.kind, other.of)
 
 
 class JudgedSet:
-    """The judged questions of a data directory. Changes wait for those of other processes."""
+    """The judged questions of a data directory. A lock keeps the changes of processes apart."""
 
     def __init__(self, services: Services, reporter: Reporter) -> None:
         self._services = services
@@ -56,7 +56,7 @@ class JudgedSet:
         self._folder = services.data_dir.root / QUESTIONS
 
     def all(self) -> list[JudgedQuestion]:
-        """In the order in which they were first judged. Raises UsageError for a broken file."""
+        """List the questions in the order they were first judged. Raises UsageError if broken."""
         file = self._folder / JUDGED
         with named_errors(file):
             try:
@@ -73,13 +73,13 @@ class JudgedSet:
     def add(self, text: str, kind: Asked, of: str, place: str) -> JudgedQuestion:
         """Note that `place` answers `text`. Raises NotFound, UsageError, SecretRefused.
 
-        A place is the path of a file in the source `of`, or what a memory or a session of the agent
-        `of` is named by.
+        `place`: the path of a file in the source `of`, or the path of a memory or the id of a
+        session of the agent `of`.
         """
         if not text.strip():
             raise UsageError("the question is empty", hint="say what was asked")
         refuse_credentials({"text": text})
-        root, place = self._known(kind, of, place)
+        root, place = self._resolve(kind, of, place)
         judged = JudgedQuestion(text, kind, of, root, (place,))
 
         def change(known: list[JudgedQuestion]) -> list[JudgedQuestion]:
@@ -89,12 +89,12 @@ class JudgedSet:
                     return [*known[:at], replace(judged, relevant=relevant), *known[at + 1 :]]
             return [*known, judged]
 
-        return next(each for each in self._changed(change) if judged.is_same(each))
+        return next(each for each in self._rewrite(change) if judged.is_same(each))
 
     def remove(self, text: str, place: str = "") -> list[JudgedQuestion]:
-        """Take back that `place`, or anything, answers `text`; the questions that are left.
+        """Take back that `place`, or by default anything, answers `text`; return what is left.
 
-        Raises NotFound where that was not said.
+        Raises NotFound if no question `text` has that answer.
         """
 
         def change(known: list[JudgedQuestion]) -> list[JudgedQuestion]:
@@ -111,12 +111,13 @@ class JudgedSet:
                 )
             return [each for each in left if each.relevant]
 
-        change(self.all())  # before a lock makes the folder
-        return self._changed(change)
+        change(self.all())  # raises before the lock would make the folder
+        return self._rewrite(change)
 
-    def _changed(
+    def _rewrite(
         self, change: Callable[[list[JudgedQuestion]], list[JudgedQuestion]]
     ) -> list[JudgedQuestion]:
+        """Replace the file by what `change` makes of its questions, under the lock."""
         lock = self._folder / f"{JUDGED}.lock"
         with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self._folder} is"):
             changed = change(self.all())
@@ -125,8 +126,11 @@ class JudgedSet:
                 replace_file(self._tree, self._folder / JUDGED, content)
         return changed
 
-    def _known(self, kind: Asked, of: str, place: str) -> tuple[str, str]:
-        """The root of a source, "" of an agent, and what is at `place` as a search names it."""
+    def _resolve(self, kind: Asked, of: str, place: str) -> tuple[str, str]:
+        """Resolve `place` to a source's root ("" for an agent) and the name that a search shows.
+
+        Raises NotFound where nothing indexed is at `place`.
+        """
         if kind is Asked.CODE:
             codebase = self._services.codebase()
             source = codebase.registry.get(of)
@@ -141,7 +145,7 @@ class JudgedSet:
         agent = self._services.agent(of)
         for each in (agent, agent.shared):
             if each is not None and each.paths.db.exists():
-                with each.glimpse() as connection:
+                with each.short_connection() as connection:
                     found = MemoryRows(each.name, connection, each.clock()).find(place)
                 if found is not None:
                     return "", found.memory.path

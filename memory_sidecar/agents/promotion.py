@@ -1,9 +1,9 @@
-"""A session becomes memories: summary → candidates → those that are new → memory files.
+"""Turns sessions into memories: summary → candidates → the new ones among them → memory files.
 
     memory-sidecar session promote ID      on demand, or by itself after a success, if configured
 
-Promoting twice stores nothing twice: what a memory or another candidate says already, in the same
-words or nearly so, is named and left alone. A dry run judges as the real one does.
+Promoting twice stores nothing twice: a candidate that a memory or another candidate already says,
+in the same words or nearly so, is reported and not stored. A dry run judges in the same way.
 """
 
 from __future__ import annotations
@@ -53,41 +53,45 @@ class Promoter:
         self._reporter = reporter
 
     def promote(self, session_id: str, *, shared: bool = False, dry_run: bool = False) -> Promotion:
-        """Store what the session suggests; a dry run only tells.
+        """Store the memories that the session suggests; a dry run only reports them.
 
-        A session without a summary gets one, which is saved with it. Raises NotFound,
-        SummarizerFailed, and NotFound for a session with nothing to sum up.
+        A session without a summary gets one, which is saved with it. Raises SummarizerFailed, and
+        NotFound for an unknown session or one without a sentence to summarize.
         """
         document = self._sessions.get(session_id).document
         session = read_session(document)
-        summary = session.summary or mask_document(self._summary(session, document))[0]
+        summary = session.summary or mask_document(self._make_summary(session, document))[0]
         if session.summary is None and not dry_run:
             self._sessions.add_summary(session.session_id, summary_document(summary))
-        judged = list(self._judged(candidates(session, summary)))
-        return self._promotion(session, summary, judged, shared=shared, dry_run=dry_run)
+        judged = list(self._judge(candidates(session, summary)))
+        return self._finish(session, summary, judged, shared=shared, dry_run=dry_run)
 
     def promote_journal(self, tag: str, *, shared: bool, dry_run: bool) -> Promotion:
-        """Store one outcome of the whole journal, or of all sessions that carry `tag`.
+        """Store one outcome of all sessions that carry `tag`; with tag "", of the whole journal.
 
-        What their own summaries decided, solved and noted is stored beside it. Raises as
-        `promote`, and NotFound where there are none.
+        The decisions, solved problems and notes of their own summaries are stored beside it. Raises
+        as `promote`, and NotFound where no session carries the tag.
         """
         documents = self._sessions.journal(tag)
         sessions = [read_session(each) for each in documents]
         document = as_one(documents)
-        session = read_session(document)
-        told = [(each, each.summary) for each in sessions if each.summary]
-        own = all_briefs([summary for _, summary in told]) if told else None
-        is_told = len(told) == len(sessions) <= DETAILED_SENTENCES
-        made = own if own and is_told else self._summary(session, document, otherwise=own)
+        whole = read_session(document)
+        summed_up = [(each, each.summary) for each in sessions if each.summary]
+        briefs = all_briefs([summary for _, summary in summed_up]) if summed_up else None
+        briefs_suffice = len(summed_up) == len(sessions) <= DETAILED_SENTENCES
+        made = (
+            briefs
+            if briefs and briefs_suffice
+            else self._make_summary(whole, document, fallback=briefs)
+        )
         summary = mask_document(made)[0]
-        taught = [each for one, its in told for each in candidates(one, its, with_brief=False)]
+        suggested = [c for one, its in summed_up for c in candidates(one, its, with_brief=False)]
         ids = [each.session_id for each in sessions]
-        judged = list(self._judged([*taught, outcome_of(session, summary, tag, ids)]))
-        return self._promotion(session, summary, judged, shared=shared, dry_run=dry_run)
+        judged = list(self._judge([*suggested, outcome_of(whole, summary, tag, ids)]))
+        return self._finish(whole, summary, judged, shared=shared, dry_run=dry_run)
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
-        """Save a session, and promote it where that is configured and it was a success."""
+        """Save a session; promote it if the settings say so and its outcome is a success."""
         saved = self._sessions.save(document, allow_secrets=allow_secrets)
         if not (self._settings.session_promotion and saved.changed):
             return saved
@@ -96,7 +100,7 @@ class Promoter:
             return saved
         return replace(saved, promotion=self.promote(saved.session_id))
 
-    def _promotion(
+    def _finish(
         self,
         session: Session,
         summary: Summary,
@@ -105,23 +109,26 @@ class Promoter:
         shared: bool,
         dry_run: bool,
     ) -> Promotion:
-        """What `session` was turned into: the new ones of `judged` are stored, the others told."""
+        """Store the new ones of `judged`, unless `dry_run`, and report what became of all."""
         target = self._agent.shared if shared and self._agent.shared else self._agent
         if not dry_run:
             judged = [
-                self._stored(each, target, session.project) if each.fate is Fate.NEW else each
+                self._store(each, target, session.project) if each.fate is Fate.NEW else each
                 for each in judged
             ]
         return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
 
-    def _summary(
+    def _make_summary(
         self,
         session: Session,
         document: Mapping[str, object],
         *,
-        otherwise: Summary | None = None,
+        fallback: Summary | None = None,
     ) -> Summary:
-        """One that is made of `session`; `otherwise` where it holds no sentence."""
+        """Summarize `session` by the configured command, or else extract its central sentences.
+
+        Returns `fallback` for a session without a sentence. Raises NotFound, SummarizerFailed.
+        """
         if command := self._settings.session_summarizer:
             return summarize(
                 command,
@@ -129,7 +136,7 @@ class Promoter:
                 timeout_s=self._settings.session_summarizer_timeout_s,
                 environ=self._environ,
             )
-        summary = extract_summary(session, self._embed) or otherwise
+        summary = extract_summary(session, self._embed) or fallback
         if summary is None:
             raise NotFound(
                 f"the session {session.session_id} has neither a summary nor a sentence to make "
@@ -140,13 +147,13 @@ class Promoter:
 
     @property
     def _embed(self) -> Embed | None:
-        """What makes vectors of texts, where there is a model."""
+        """The model's function from texts to vectors; None without a model."""
         with suppress(ModelError):
             return self._agent.data.models.embed
         return None
 
-    def _judged(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Each candidate against everything that the agent can recall, and those before it."""
+    def _judge(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Compare each candidate with the agent's and shared memories, and with those before it."""
         readable = [agent for agent in (self._agent, self._agent.shared) if agent and agent.exists]
         opened = [each.answer(lambda it, _: it, self._reporter, MEMORY_CHUNKS) for each in readable]
         stores = {agent.name: store for agent, store in zip(readable, opened, strict=True)}
@@ -157,15 +164,16 @@ class Promoter:
             judged = candidate
             if candidate.fate is Fate.NEW:
                 judged = (
-                    self._refused(candidate)
-                    or _repeated(candidate, vector, new)
-                    or _against(stores, candidate, vector)
+                    self._refuse_secret(candidate)
+                    or _find_repeated(candidate, vector, new)
+                    or _compare_with_stores(stores, candidate, vector)
                 )
             if judged.fate is Fate.NEW:
                 new.append((candidate, vector))
             yield judged
 
-    def _refused(self, candidate: Candidate) -> Candidate | None:
+    def _refuse_secret(self, candidate: Candidate) -> Candidate | None:
+        """Return `candidate` as refused if it seems to hold a secret, with a notice; else None."""
         try:
             refuse_credentials(candidate)
         except SecretRefused as error:
@@ -173,7 +181,8 @@ class Promoter:
             return replace(candidate, fate=Fate.REFUSED)
         return None
 
-    def _stored(self, candidate: Candidate, target: Agent, project: str) -> Candidate:
+    def _store(self, candidate: Candidate, target: Agent, project: str) -> Candidate:
+        """Store `candidate` in the memories of `target`; return it with the path and its fate."""
         draft = Draft(
             content=candidate.text,
             category=candidate.category,
@@ -187,9 +196,10 @@ class Promoter:
         return replace(candidate, fate=fate, path=remembered.path, agent=remembered.agent)
 
 
-def _repeated(
+def _find_repeated(
     candidate: Candidate, vector: Vector | None, others: Iterable[tuple[Candidate, Vector | None]]
 ) -> Candidate | None:
+    """Return `candidate` as repeated if one of `others` says the same, or nearly; else None."""
     for other, its_vector in others:
         cosine = None
         if vector is not None and its_vector is not None:
@@ -201,9 +211,13 @@ def _repeated(
     return None
 
 
-def _against(
+def _compare_with_stores(
     stores: Mapping[str, DerivedStore], candidate: Candidate, vector: Vector | None
 ) -> Candidate:
+    """Return `candidate` as known or near if a memory in `stores` says it; else unchanged.
+
+    `stores`: by the name of their agent. Without `vector` only the same words count.
+    """
     for agent, store in stores.items():
         with store.reading() as connection:
             if path := memory_saying(connection, candidate.text):

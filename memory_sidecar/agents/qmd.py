@@ -1,4 +1,4 @@
-"""Programs beside us that `doctor` tells of. None is needed, so nothing about them is a failure."""
+"""The check of QMD, a separate search of documents, for `doctor`. Optional, so it never fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
 
 
 def examine_qmd(environ: Mapping[str, str]) -> Check:
-    """Whether QMD, which searches documents, is on the PATH of `environ` and works."""
+    """Check whether QMD is on the PATH of `environ`, and works."""
     program = find_program("qmd", environ)
     if program is None:
         return Check(
@@ -35,7 +35,7 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
 
 
 def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """What it printed, and why it failed, or ""."""
+    """Run `program`; return what it printed, and why it failed or ""."""
     try:
         done = run_child([program, *arguments], environ=environ, timeout_s=QMD_TIMEOUT_S)
     except subprocess.TimeoutExpired:

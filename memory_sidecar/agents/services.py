@@ -1,4 +1,4 @@
-"""What every command of one data directory shares."""
+"""An opened data directory: the code's database, the agents, the models and the team's link."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """One data directory, opened. Databases and the model are opened when first used.
+    """An opened data directory, shared by all commands. Opens databases and models at first use.
 
-    Thread-safe: the daemon answers every client from one of these.
+    Thread-safe: the daemon answers every client from one instance.
     """
 
     def __init__(self, data_dir: DataDir, settings: Settings) -> None:
@@ -63,16 +63,16 @@ class Services:
 
     @classmethod
     def find(cls, *, data_dir: Path | None, cwd: Path, environ: Mapping[str, str]) -> Services:
-        """For a command that is run in `cwd`; see `paths.find_data_dir`."""
+        """Open the data directory of a command that runs in `cwd`; see `paths.find_data_dir`."""
         found = find_data_dir(data_dir, cwd=cwd, environ=environ)
         return cls(found, load_settings(found.root, environ))
 
     def codebase(self, db: Path | None = None) -> Codebase:
-        """The codebase in the database `db`, or in the data directory's own.
+        """Open the codebase in the database `db`, by default the data directory's.
 
         Raises StoreForeign for a `db` that is another kind of file.
         """
-        paths = StorePaths(self._place(db or self.data_dir.codebase.db))
+        paths = StorePaths(self._resolve_path(db or self.data_dir.codebase.db))
         with self._lock:
             if paths.db not in self._codebases:
                 if db is not None:
@@ -88,23 +88,23 @@ class Services:
             return self._codebases[paths.db]
 
     def agent(self, name: str, db: Path | None = None) -> Agent:
-        """The agent called `name` and its database `db`, by default the data directory's.
+        """Open the agent called `name` with the database `db`, by default the data directory's.
 
-        Raises UsageError for what is no agent's name, StoreForeign for a `db` of another kind.
+        Raises UsageError for an invalid `name`, StoreForeign for a `db` of another kind.
         """
         check_agent(name)
-        paths = AgentPaths(self._place(db or self.data_dir.agent(name).db), name)
+        paths = AgentPaths(self._resolve_path(db or self.data_dir.agent(name).db), name)
         with self._lock:
             if db is not None and paths not in self._agents:
                 from memory_sidecar.agents.store import AgentStore  # a search in code needs none
 
                 require_ours(paths.db, AgentStore.SCHEMA)
-            _require_name_of(paths)
+            _require_own_database(paths)
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
 
     def sessions(self, agent: str, db: Path | None = None, *, reporter: Reporter) -> Sessions:
-        """The sessions of the agent of that name, for one call; otherwise as `agent`."""
+        """Open the sessions of `agent` for one call; `db` and errors as in `agent`."""
         from memory_sidecar.sessions.handlers import Sessions  # a search in code needs none
 
         return Sessions(self.agent(agent, db), reporter)
@@ -117,7 +117,7 @@ class Services:
         environ: Mapping[str, str],
         reporter: Reporter,
     ) -> Promoter:
-        """What makes memories of that agent's sessions; a summarizer is given `environ`."""
+        """Make the promoter of `agent`'s sessions; a summarizer command runs with `environ`."""
         from memory_sidecar.agents.promotion import Promoter  # a search in code needs none
 
         return Promoter(
@@ -131,11 +131,11 @@ class Services:
     def team(self) -> TeamLink | None:
         """The team's database, if the settings name one. Raises UsageError; connects to nothing."""
         if self._team is None and self.settings.database:
-            self._team = _link_of(self.settings)
+            self._team = _make_link(self.settings)
         return self._team
 
-    def required_team(self) -> TeamLink:
-        """The team's database. Raises UsageError without one."""
+    def require_team(self) -> TeamLink:
+        """Return the team's database. Raises UsageError where the settings name none."""
         if (link := self.team) is None:
             raise UsageError(
                 "no database of a team is set",
@@ -144,24 +144,24 @@ class Services:
         return link
 
     def team_files(self, agent: Agent) -> TeamFiles:
-        """The files of `agent` as the team has them. Raises UsageError without a team."""
-        link = self.required_team()
+        """Return what exchanges `agent`'s files with the team. Raises UsageError without one."""
+        link = self.require_team()
         from memory_sidecar.agents.team_files import TeamFiles  # an extra
 
         return agent.team or TeamFiles(agent, link)
 
     def agent_names(self) -> list[str]:
-        """The names of all agents with memories, sessions or a database in the data directory."""
+        """List all agents with memories, sessions or a database in the data directory."""
         knowledge, episodic = self.data_dir.knowledge, self.data_dir.root / EPISODIC
         names = {path.stem for path in knowledge.glob("*.sqlite")}
         names |= {path.name for path in (*knowledge.glob("*/"), *episodic.glob("*/"))}
-        return sorted(name for name in names if _is_agent(name))
+        return sorted(name for name in names if _is_agent_name(name))
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport | AgentReports:
-        """Derive everything again from the files: the code's index, and each agent's.
+        """Rebuild the code's database and each agent's from the files.
 
-        Rebuilds each, whatever becomes of the others, and then raises the first of what went wrong;
-        the rest is told by notices. Raises NoIndex where there is nothing, not even files.
+        Goes on after a failure, then raises the first error; notices tell the others. Raises
+        NoIndex where there is nothing, not even files.
         """
         code: IndexReport | None = None
         agents: list[IndexReport] = []
@@ -187,7 +187,7 @@ class Services:
         return AgentReports(tuple(agents))
 
     def _team_code(self) -> TeamCode | None:
-        """The code that a team shares."""
+        """Make the access to the code that a team shares; None without a team."""
         if self.team is None:
             return None
         from memory_sidecar.team.codebase import TeamCode
@@ -195,11 +195,11 @@ class Services:
         place = f"{getpass.getuser()}@{socket.gethostname()}:{self.data_dir.root}"
         return TeamCode(self.team, holder=place, models=self.models)
 
-    def _place(self, db: Path) -> Path:
-        """One name for each database, whatever links lead to its folder: it must have one owner.
+    def _resolve_path(self, db: Path) -> Path:
+        """Resolve the links above `db`, so that each database has one path and thus one owner.
 
-        A link below the data directory, or in the place of the database, is not resolved: whatever
-        opens it refuses it.
+        A link below the data directory, or in place of the database, stays unresolved: whatever
+        opens the database refuses it.
         """
         named, real = self.data_dir.root, Path(os.path.realpath(self.data_dir.root))
         for root in (named, real):
@@ -207,7 +207,7 @@ class Services:
                 return real / db.relative_to(root)
         return Path(os.path.realpath(db.parent), db.name)
 
-    def _opened(self) -> list[Codebase | Agent]:
+    def _open_databases(self) -> list[Codebase | Agent]:
         return [*self._codebases.values(), *self._agents.values()]
 
     def _agent(self, paths: AgentPaths, shared: Agent | None) -> Agent:
@@ -234,17 +234,17 @@ class Services:
         return self._agents[paths]
 
     def unload(self, *, unused_for_s: float) -> bool:
-        """Give the memory of the model and of vectors back if no call used them for so long."""
+        """Free the model and the vectors if no call used them for so long; whether it did."""
         if not self.models.unload(unused_for_s=unused_for_s):
             return False
         with self._lock:
-            opened = self._opened()
+            opened = self._open_databases()
         for each in opened:
             each.unload()
         return True
 
     def close(self) -> None:
-        for opened in self._opened():
+        for opened in self._open_databases():
             opened.close()
         self._codebases.clear()
         self._agents.clear()
@@ -254,8 +254,8 @@ class Services:
         self.questions.close()
 
 
-def _require_name_of(paths: AgentPaths) -> None:
-    """Raises UsageError for a database that by its place is another agent's."""
+def _require_own_database(paths: AgentPaths) -> None:
+    """Raise UsageError for a database that by its path is another agent's."""
     other = paths.db.stem
     beside = paths.db.with_suffix("")
     if other != paths.agent and (beside.is_dir() or paths.db.parent.name == KNOWLEDGE):
@@ -265,7 +265,7 @@ def _require_name_of(paths: AgentPaths) -> None:
         )
 
 
-def _is_agent(name: str) -> bool:
+def _is_agent_name(name: str) -> bool:
     try:
         check_agent(name)
     except UsageError:
@@ -273,7 +273,7 @@ def _is_agent(name: str) -> bool:
     return True
 
 
-def _link_of(settings: Settings) -> TeamLink | None:
+def _make_link(settings: Settings) -> TeamLink | None:
     try:
         from memory_sidecar.team.link import link_of  # an extra
     except ImportError as error:

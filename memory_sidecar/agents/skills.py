@@ -1,4 +1,4 @@
-"""Skills for coding agents: folders with a SKILL.md that says when and how to call us."""
+"""Skills for coding agents: folders with a SKILL.md that says when and how to call this program."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Skill:
 
 
 def all_skills() -> list[Skill]:
-    """The skills that come with this version, by name."""
+    """List the skills that come with this version, by name."""
     return [_read(file) for file in sorted(FOLDER.glob(f"*/{FILE}"))]
 
 
 def install_skills(folder: Path, *, force: bool = False) -> list[Skill]:
-    """Copy every skill into `folder`, each into one of its own, and return the copies.
+    """Copy each skill into its own folder below `folder`, and return the copies.
 
-    Raises Conflict, before anything is written, where a skill of that name says something else,
-    unless `force` is set, and PathRefused where `folder` is a file, or holds a link in its place.
+    Raises Conflict, before anything is written, where a skill of that name has another text and
+    `force` is not set, and PathRefused where `folder` is a file, or a link is in a copy's place.
     """
     if folder.exists() and not folder.is_dir():
         raise PathRefused(f"{folder} is no folder", hint="for example .claude/skills")

@@ -1,6 +1,6 @@
-"""What is indexed and remembered, and how fresh that is, of a whole data directory.
+"""Collects the state of a data directory: what is indexed and remembered, and how fresh it is.
 
-The agents' databases are read as they are; none is made.
+Reads the agents' databases as they are, and makes none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from memory_sidecar.index.report import (
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """What is remembered of an agent; all 0 where its database is not there or cannot be read."""
+    """The counts of an agent's database; all 0 where it is not there or cannot be read."""
 
     name: str
     memories: int
@@ -92,10 +92,10 @@ class Status:
 
 
 def daemon_here(log: str) -> DaemonStatus:
-    """This process, as the daemon that logs to the file `log`."""
+    """Describe this process as the daemon that logs to the file `log`."""
     import psutil
 
-    # Counted from the start of the machine where it can be: the clock may have been set since.
+    # psutil counts from the boot of the machine where it can: the clock may have been set since.
     started_at_ms = int(psutil.Process().create_time() * 1000)
     return DaemonStatus(
         pid=os.getpid(),
@@ -114,9 +114,10 @@ def status_of(
     daemon: DaemonStatus | None,
     listed: Sequence[FileStatus] = (),
 ) -> Status:
-    """The data directory's, or that of the database `db` alone; with the files `listed`.
+    """Collect the status of the data directory, or of the database `db` alone.
 
-    Raises NoIndex where nothing was indexed, and nothing is remembered.
+    `listed`: the kinds of files to list with it. Raises NoIndex where nothing was indexed and no
+    agent exists.
     """
     agents = [services.agent(name) for name in services.agent_names()] if db is None else []
     codebase = services.codebase(db)
@@ -135,7 +136,7 @@ def status_of(
         db=code.db.as_posix(),
         db_bytes=code.db_bytes,
         sources=code.sources,
-        agents=tuple(map(_state_of, agents)),
+        agents=tuple(map(_agent_status, agents)),
         chunks=code.chunks,
         vectors=code.chunks - code.vectors_pending,
         vectors_pending=code.vectors_pending,
@@ -151,7 +152,7 @@ def status_of(
     )
 
 
-def _state_of(agent: Agent) -> AgentStatus:
+def _agent_status(agent: Agent) -> AgentStatus:
     live = agent.data.states()
     memories = sessions = 0
     vectors = VectorCounts(0, 0)
@@ -160,7 +161,7 @@ def _state_of(agent: Agent) -> AgentStatus:
         problem = "not indexed yet, the next access does it"
     else:
         try:
-            with agent.glimpse() as connection:
+            with agent.short_connection() as connection:
                 memories = rows_in(connection, "memories")
                 sessions = rows_in(connection, "sessions")
                 vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)

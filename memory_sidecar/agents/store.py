@@ -1,4 +1,4 @@
-"""The database of one agent: its memories, and the sessions that it took part in."""
+"""The tables of one agent's database: the rows of its memories, and those of its sessions."""
 
 from __future__ import annotations
 

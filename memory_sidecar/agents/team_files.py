@@ -1,8 +1,8 @@
-"""An agent's memories and sessions, kept in step with a team's database.
+"""Keeps an agent's memories and sessions in step with a team's database.
 
-What is stored goes up before the call returns, and what others stored comes down before a question
-is answered, so both cost one round trip. Where the server does not answer, what is here goes on,
-and says so.
+A change is uploaded before the call that made it returns, and the changes of other machines are
+downloaded before a question is answered: one round trip each. If the server does not answer, calls
+go on with the local files, and a notice says so.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from memory_sidecar.team.mirror import Mirror
 from memory_sidecar.team.mirror_rows import TeamFile
 from memory_sidecar.team.mirrored import MirroredFolder, MirrorReport
 
-LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from what is here
+LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from the local files
 _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 
 
 class TeamFiles:
-    """The files of `agent` that a team has, too."""
+    """The exchange of an agent's files with a team's database, over `link`."""
 
     def __init__(self, agent: AgentDatabase, link: TeamLink) -> None:
         self._agent = agent
@@ -63,12 +63,12 @@ class TeamFiles:
         over: Collection[str] = (),
         with_secrets: bool = False,
     ) -> Exchanged:
-        """As `Mirror.exchange`; what was taken can be found when this returns."""
+        """Run `Mirror.exchange`, then index what it downloaded, so that it can be found."""
         done = self._mirror.exchange(
             takes=takes,
             gives=gives,
             changed=changed,
-            over={_path_of(each) for each in over},
+            over={_team_path(each) for each in over},
             with_secrets=with_secrets,
         )
         self._index(done, reporter)
@@ -77,16 +77,16 @@ class TeamFiles:
             self._link.shown,
             tuple(map(_shown, done.given)),
             tuple(map(_shown, done.taken)),
-            _told(done.conflicts),
+            _differing(done.conflicts),
             tuple(KeptBack(_shown(each.path), each.reason) for each in done.left_out),
         )
 
     def differing(self) -> tuple[Differing, ...]:
-        """What the team had at the last exchange that is not here; asks no server."""
-        return _told(self._mirror.differing())
+        """List the conflicts as of the last exchange; asks no server."""
+        return _differing(self._mirror.differing())
 
     def before_reading(self, reporter: Reporter) -> None:
-        """Take what others stored, if a moment has passed; says so where that cannot be."""
+        """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""
         if time.monotonic() - self._looked_at_s < LOOK_EVERY_S:
             return
         self._looked_at_s = time.monotonic()
@@ -101,7 +101,10 @@ class TeamFiles:
             reporter.notice(f"without news of the team: {error.message}")
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:
-        """Give what was stored; where that cannot be, it stays here and is given later."""
+        """Upload `files` of `directory`; after a failure, which a notice tells, a later call does.
+
+        Downloads what others stored, too.
+        """
         changed = {f"{directory}/{file}" for file in files}
         try:
             if self._link.is_away:
@@ -119,6 +122,7 @@ class TeamFiles:
             reporter.notice(conflict_line(done.conflicts))
 
     def _owe(self, changed: Collection[str]) -> None:
+        """Note that the files `changed` are still to be uploaded."""
         with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
             self._mirror.owe(changed)
 
@@ -162,7 +166,7 @@ def _sessions(agent: AgentDatabase) -> MirroredFolder:
 
 
 def _is_memory(path: str) -> bool:
-    """Whether another machine's file may be called so here: no path leads out, none is hidden."""
+    """Whether another machine's file may have the path `path` here: below the root, not hidden."""
     named = path.removesuffix(CATEGORY_FILE) + "of.md" if path.endswith(CATEGORY_FILE) else path
     try:
         return check_path(named) == named and len(os.fsencode(path)) < 1024
@@ -170,7 +174,8 @@ def _is_memory(path: str) -> bool:
         return False
 
 
-def _path_of(shown: str) -> str:
+def _team_path(shown: str) -> str:
+    """Turn a path as users see it into the team's, which begins with the source. See `_shown`."""
     if shown.startswith(f"{SESSIONS}/") and shown.endswith(".json"):
         return shown
     return f"{OWN_DIRECTORY}/{check_path(shown)}"
@@ -180,7 +185,7 @@ def _shown(path: str) -> str:
     return path.removeprefix(f"{OWN_DIRECTORY}/")
 
 
-def _told(heads: Sequence[TeamFile]) -> tuple[Differing, ...]:
+def _differing(heads: Sequence[TeamFile]) -> tuple[Differing, ...]:
     return tuple(
         Differing(_shown(each.path), not each.hash, each.written_by, each.written_at)
         for each in heads

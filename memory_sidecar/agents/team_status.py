@@ -1,4 +1,4 @@
-"""The state of a team's database: whether it answers, how fast, and which agents' files differ."""
+"""Finds the state of a team's database: whether and how fast it answers, which files differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory_sidecar.core.results import Problem, about, told_as
 
 @dataclass(frozen=True, slots=True)
 class TeamAgent:
-    """An agent whose memories and sessions a team has, too."""
+    """An agent whose memories and sessions are kept in a team's database, too."""
 
     name: str
     differing: Annotated[
@@ -24,7 +24,7 @@ class TeamAgent:
 
 @dataclass(frozen=True, slots=True)
 class TeamStatus:
-    """The database of a team."""
+    """The state of a team's database."""
 
     database: Annotated[str, about("its name, user and host")]
     delay_ms: Annotated[float | None, about("of one question; null where none was answered")]
@@ -34,7 +34,7 @@ class TeamStatus:
 
 
 def team_status(services: Services) -> TeamStatus | None:
-    """`None` without a team. Asks the server one question; a failure is part of the answer."""
+    """Ask the team's server one question; the result holds a failure. `None` without a team."""
     link = problem = delay_ms = None
     try:
         if (link := services.team) is None:
@@ -62,7 +62,7 @@ def team_status(services: Services) -> TeamStatus | None:
 
 
 def team_line(team: TeamStatus) -> str:
-    """For people."""
+    """Describe `team` in one line for people."""
     if team.problem:
         without = ""
         if files := team.files_away:

@@ -1,7 +1,7 @@
-"""Has the sources of code and the files of agents watched for as long as the process lives.
+"""Watches the sources of code and the files of agents, in the daemon and in a server of MCP.
 
-Of very many agents, those that were used last are watched from the start, and each other one from
-its first use on.
+Of more than WATCHED_FROM_START agents, those that were used last are watched from the start, and
+each other one from its first use on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_sidecar.index.tending import Tending
 WATCHED_FROM_START = 32
 CHECK_IDLE_S = 60.0
 EXCHANGE_EVERY_S = 10.0
-END_WITHIN_S = 8.0  # whatever waits
+END_WITHIN_S = 8.0  # that `close` waits for work under way
 
 _log = logging.getLogger(__name__)
 
@@ -29,14 +29,14 @@ class Watching:
     """Keeps the databases of `services` up to date between `start` and `close`."""
 
     def __init__(self, services: Services, *, begin: threading.Event | None = None) -> None:
-        """Waits a moment for `begin`, unless a caller needs something at once."""
+        """The first scans wait for `begin`, but not longer than `Tending` lets them."""
         self._services = services
         self._tending = Tending(begin=begin)
         self._is_over = threading.Event()
         self._exchanging = threading.Thread(target=self._exchange, name="team", daemon=True)
 
     def start(self) -> None:
-        """Returns at once."""
+        """Start the threads, and return at once."""
         services = self._services
         if idle_s := services.settings.idle_unload_minutes * 60:
             self._tending.every(min(CHECK_IDLE_S, idle_s), lambda: self._unload(idle_s))
@@ -47,14 +47,14 @@ class Watching:
         for agent in agents[:WATCHED_FROM_START]:
             try:
                 self.follow(agent)
-            except SidecarError as error:  # the others are watched, and its next call is told
+            except SidecarError as error:  # the others are watched; the agent's next call raises
                 _log.warning("%s is not watched: %s", agent.name, error.message)
         self._tending.start()
         if services.settings.database:
             self._exchanging.start()
 
     def follow(self, agent: Agent) -> None:
-        """Watch `agent` from now on, if there is anything to watch."""
+        """Watch `agent` from now on, if it has any source."""
         if not agent.data.is_tended and agent.sources():
             self._tending.tend(agent.data)
 
@@ -69,7 +69,7 @@ class Watching:
             return_free()
 
     def _exchange(self) -> None:
-        """Keep what a team has of agents in step, also where no command stored or asked for it."""
+        """Exchange files with the team every EXCHANGE_EVERY_S, even when no command runs."""
         while not self._is_over.wait(EXCHANGE_EVERY_S):
             for name in self._services.settings.database_agents:
                 try:

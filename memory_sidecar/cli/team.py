@@ -73,7 +73,7 @@ def init(call: Call, *, sql: bool) -> TeamMade:
 
     Run as the owner of the database, who may make roles; again after an update.
     """
-    link = call.services.required_team()
+    link = call.services.require_team()
     from memory_sidecar.team import schema  # an extra
 
     if not sql:
@@ -97,7 +97,7 @@ def _print_made(call: Call, made: TeamMade) -> None:
 @with_call
 def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
     """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
-    link = call.services.required_team()
+    link = call.services.require_team()
     from memory_sidecar.team.backup import export_code  # an extra
 
     file = call.cwd / file
@@ -111,7 +111,7 @@ def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
 @with_call
 def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
     """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
-    link = call.services.required_team()
+    link = call.services.require_team()
     from memory_sidecar.team.backup import import_code  # an extra
 
     file = call.cwd / file

@@ -50,14 +50,14 @@ class AgentDatabase(Protocol):
     def source(self, directory: str) -> Source:
         """The source of that name. Raises NotFound."""
 
-    def take_up(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """Index these files of a directory, just written, moved or removed, before returning."""
+    def index_written(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
+        """Index `files` of `directory`, just written, moved or removed; upload them to a team."""
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """As `take_up`, but without giving the files to a team."""
+        """Index `files` as `index_written` does, but without uploading them to the team."""
 
-    def take_news(self, reporter: Reporter) -> None:
-        """Have what a team's other machines stored by now, as files and rows of this one."""
+    def pull_from_team(self, reporter: Reporter) -> None:
+        """Write and index the files that the team's other machines stored, if there is a team."""
 
     def answer(self, ask: Ask[T], reporter: Reporter, *embedded: Corpus) -> T:
         """What `ask` finds in a `snapshot`; in another one where that turns out to be damaged."""
@@ -71,5 +71,5 @@ class AgentDatabase(Protocol):
         A process that does not watch gives rows of `embedded` the vectors they wait for first.
         """
 
-    def nothing(self) -> NoIndex:
-        """What is to be said where nothing was ever stored."""
+    def no_memories_error(self) -> NoIndex:
+        """Make the error for a question to an agent that has stored nothing yet."""

@@ -300,7 +300,7 @@ class Memories(Recall):
     def _take_up(self, directory: str, files: Collection[str]) -> None:
         """Index these files, which were just written, moved or removed."""
         if files:
-            self._agent.take_up(files, reporter=self._reporter, directory=directory)
+            self._agent.index_written(files, reporter=self._reporter, directory=directory)
 
     def _remembered(
         self, directory: str, written: Written, *, finds_near: bool = True

@@ -116,7 +116,7 @@ class Recall:
     def categories(self) -> list[Category]:
         """Every category of the agent; none where nothing was ever stored."""
         if not self._agent.exists:
-            self._reporter.notice(self._agent.nothing().with_hint)
+            self._reporter.notice(self._agent.no_memories_error().with_hint)
             return []
         return self._agent.answer(lambda _, connection: list_categories(connection), self._reporter)
 
@@ -231,7 +231,7 @@ class Recall:
         now = own.clock()
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
-            self._reporter.notice(own.nothing().with_hint)
+            self._reporter.notice(own.no_memories_error().with_hint)
         for agent in existing:
             try:
                 snapshot = agent.snapshot(self._reporter, *embedded)

@@ -263,7 +263,7 @@ class Sessions:
     @property
     def are_there(self) -> bool:
         """Whether a session was ever saved, on this machine or by its team."""
-        self.agent.take_news(self._reporter)
+        self.agent.pull_from_team(self._reporter)
         return self.agent.paths.sessions.is_dir()
 
     # How
@@ -278,7 +278,7 @@ class Sessions:
 
         Not to be called with `changing` held: what a team has is taken first.
         """
-        self.agent.take_news(self._reporter)
+        self.agent.pull_from_team(self._reporter)
         if self._files.find(session_id) is not None:
             return session_id
         return the_only_one(session_id, self._files.beginning(session_id)) or session_id
@@ -324,4 +324,4 @@ class Sessions:
 
     def _take_up(self, paths: Sequence[str]) -> None:
         if paths:
-            self.agent.take_up(paths, reporter=self._reporter, directory=SESSIONS)
+            self.agent.index_written(paths, reporter=self._reporter, directory=SESSIONS)

@@ -71,11 +71,11 @@ def test_an_agent_without_memories_reads_the_shared_ones(make_agent, data_dir):
 def test_what_was_taken_up_is_found_by_word_and_by_meaning(make_agent, folder):
     agent = make_agent()
     write_memory(folder, "a/new.md", "Retry with a growing delay.")
-    agent.take_up(["a/new.md"], reporter=Silent())
+    agent.index_written(["a/new.md"], reporter=Silent())
     for mode in SearchMode:
         assert found(agent, "growing delay", mode=mode) == ["a/new.md"]
     (folder / "a" / "new.md").unlink()
-    agent.take_up(["a/new.md"], reporter=Silent())
+    agent.index_written(["a/new.md"], reporter=Silent())
     assert found(agent, "growing delay") == []
 
 
@@ -158,7 +158,7 @@ def test_a_database_made_again_gives_the_same_answers_to_the_byte(make_agent, fo
     for number in range(0, 60, 7):  # so that its rows are not in the order of a first run
         path = f"{words[number % 4]}/{number % 9}/note-{number}.md"
         write_memory(folder, path, f"token scene {number}", tags=["area:draft"])
-        agent.take_up([path], reporter=Silent())
+        agent.index_written([path], reporter=Silent())
     Memories(agent, Silent()).get("newer")
     before = answers(agent)
     agent.close()
@@ -203,7 +203,7 @@ def test_a_list_waits_for_no_vectors_and_a_query_for_those_of_memories(
     assert embedded == []
     assert found(agent, "growing delay", mode="vector") == ["retry.md"]
     assert embedded == ["Retry with a growing delay."]
-    agent.take_up(["retry.md"], reporter=Silent())
+    agent.index_written(["retry.md"], reporter=Silent())
     assert len(embedded) == 1
     assert agent.rebuild(reporter=Silent()).vectors_pending == 0
     assert len(embedded) > 1
@@ -224,7 +224,7 @@ def test_a_damaged_database_is_made_again_with_a_notice(make_agent, folder, data
     assert found(agent, "the first", notices) == ["one.md"]
     assert notices.has("making it again")
     write_memory(folder, "two.md", "The second.")
-    agent.take_up(["two.md"], reporter=notices)
+    agent.index_written(["two.md"], reporter=notices)
     assert paths(agent) == ["one.md", "two.md"]
 
 
@@ -249,7 +249,7 @@ def test_a_database_belongs_to_one_agent(make_agent, folder, data_dir):
     models = HashModels(data_dir / "embeddings.sqlite")
     other = Agent(AgentPaths(database, "tester"), models=models, clock=lambda: NOW, shared=None)
     write_memory(data_dir / "knowledge" / "tester", "two.md", "The second.")
-    for ask in (lambda: paths(other), lambda: other.take_up(["two.md"], reporter=Silent())):
+    for ask in (lambda: paths(other), lambda: other.index_written(["two.md"], reporter=Silent())):
         with pytest.raises(UsageError, match="holds what is 'architect''s"):
             ask()
     other.close()
@@ -373,7 +373,7 @@ def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
     try:
         eventually(lambda: paths(watching) == ["one.md"])
         write_memory(folder, "two.md", "The second.")
-        writing.take_up(["two.md"], reporter=Silent())
+        writing.index_written(["two.md"], reporter=Silent())
         assert paths(writing) == ["one.md", "two.md"]
     finally:
         tending.close(until_s=time.monotonic() + 20)
@@ -435,7 +435,7 @@ def test_a_remedy_that_is_named_works(make_agent, folder, notices):
     write_memory(folder, "retry.md", "Retry with a growing delay.")
     found(make_agent(), "growing delay")
     agent = make_agent(model="2")
-    agent._has_looked = True  # as a reader beside the process that has the lock
+    agent._has_compared_files = True  # as a reader beside the process that has the lock
     assert found(agent, "growing delay", notices) == ["retry.md"]
     assert notices.has("another model; `memory-sidecar reindex --agent architect` makes them anew")
     notices.said.clear()

@@ -73,7 +73,7 @@ def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir
     folder = data_dir / "knowledge" / "architect"
     write_memory(folder, "two.md", "The second.")
     agent = make_agent()
-    agent.take_up(["two.md"], reporter=notices)
+    agent.index_written(["two.md"], reporter=notices)
     assert notices.has("the state of memories is broken (it is cut off: 10000 bytes")
     paths = agent.answer(
         lambda _, connection: column(connection, "SELECT path FROM memories ORDER BY path"), notices

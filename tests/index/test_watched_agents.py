@@ -44,7 +44,7 @@ def test_agents_are_watched_from_the_start_or_from_their_first_use(services, liv
     holds(services, "first", "one.md", "two.md")
     later = services.agent("later")
     write_memory(knowledge / "later", "three.md", "The third.")
-    later.take_up(["three.md"], reporter=Silent())
+    later.index_written(["three.md"], reporter=Silent())
     write_memory(knowledge / "later", "four.md", "The fourth.")
     holds(services, "later", "four.md", "three.md")
 
@@ -95,7 +95,7 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
     monkeypatch.setattr(database, "AT_ONCE_S", 0.0)
     write_memory(data_dir / "knowledge" / "first", "two.md", "The second.")
     try:
-        agent.take_up(["two.md"], reporter=Silent())
+        agent.index_written(["two.md"], reporter=Silent())
         holds(services, "first", "one.md", "two.md")
         assert waiting(agent.data.open()) == 1
     finally:
@@ -119,7 +119,7 @@ def test_the_first_files_of_an_agent_wait_for_few_vectors_too(
     for name in names:
         write_memory(data_dir / "knowledge" / "new", name, f"What {name} says.")
     try:
-        agent.take_up(names, reporter=Silent())
+        agent.index_written(names, reporter=Silent())
         holds(services, "new", *names)
     finally:
         go_on.set()

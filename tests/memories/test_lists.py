@@ -117,7 +117,7 @@ def test_a_successor_that_goes_lets_the_old_one_return(make_agent, data_dir):
 
     assert paths() == ["new.md"]
     new.unlink()
-    agent.take_up(["new.md"], reporter=Silent())
+    agent.index_written(["new.md"], reporter=Silent())
     assert paths() == ["old.md"]
 
 
@@ -136,5 +136,5 @@ def test_categories_are_those_in_use_or_described(make_agent, data_dir):
     described = [("a", None, "What a is"), ("empty", None, "Described by its body")]
     assert categories() == [described[0], ("a/b", "a", None), described[1]]
     only.unlink()
-    agent.take_up(["a/b/only.md"], reporter=Silent())
+    agent.index_written(["a/b/only.md"], reporter=Silent())
     assert categories() == described

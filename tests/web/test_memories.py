@@ -40,7 +40,7 @@ class Pieces(HTMLParser):
 def test_a_memory_that_says_nothing_is_called_by_its_path(served, reader):
     agent = served.services.agent("silent")
     write_memory(agent.paths.memories, "blank/nothing.md", "")
-    agent.take_up(["blank/nothing.md"], reporter=Silent())
+    agent.index_written(["blank/nothing.md"], reporter=Silent())
     shown = reader.get("/memories/one?agent=silent&path=blank/nothing.md").text
     assert "<h1>blank/nothing.md</h1>" in shown
     assert 'aria-label="Select blank/nothing.md"' in reader.get("/memories?agent=silent").text
@@ -141,7 +141,7 @@ def test_a_list_pages_through_several_agents(served, reader):
         files = [f"pages/number-{number}.md" for number in range(30)]
         for file in files:
             write_memory(agent.paths.memories, file)
-        agent.take_up(files, reporter=Silent())
+        agent.index_written(files, reporter=Silent())
     pages = [reader.get(f"/memories?category=pages&page={page}&json=1").json for page in (1, 2)]
     assert [(len(page["memories"]), page["more"]) for page in pages] == [(50, True), (10, False)]
     paths = {(each["agent"], each["path"]) for page in pages for each in page["memories"]}
