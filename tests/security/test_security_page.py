@@ -53,7 +53,7 @@ Where the data directory itself lies
 Your memories, sessions
     e2e/test_private_files.py::test_every_command_closes_the_data_directory_to_others
     agents/test_services.py::test_what_others_could_read_is_closed_to_them
-Skills and units
+Skills and systemd units
     agents/test_skills.py::test_a_skill_is_not_written_through_a_link
     cli/test_service.py::test_units_are_not_written_through_a_link
     setup/test_plan.py::test_settings_that_are_a_link_are_written_where_it_leads
@@ -88,7 +88,7 @@ Of what an address
 An address that holds
     code/test_clones.py::test_a_wrong_address_gets_one_line_and_leaves_nothing
     code/test_clones.py::test_passwords_of_rewritten_addresses_are_not_shown
-Only a folder of our own
+Only a folder among our own
     code/test_clones.py::test_a_folder_that_a_list_calls_a_clone_is_not_touched
 The access log is
     context/test_commit.py::test_no_program_of_the_repository_is_run
@@ -111,7 +111,7 @@ An address that holds a password
     team/test_link.py::test_what_is_no_address_is_told_without_a_password
     team/test_link.py::test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_is_taken
     team/test_link.py::test_another_machine_is_spoken_to_by_tls
-An agent that is not `shared`
+An agent other than `shared`
     team/test_team_files.py::test_an_agents_own_memories_and_sessions_are_its_roles_even_by_sql
 Of `database_agents` alone
     team/test_team_files.py::test_an_agent_that_is_not_named_stays_here
