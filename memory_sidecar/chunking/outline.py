@@ -63,7 +63,8 @@ _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 _NAMED_VALUES = frozenset({"function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 _FUNCTIONS = frozenset({"function", "method"})
-_WITH_CLAUSES = _FUNCTIONS | {"macro"}
+_IN_CLAUSES = frozenset({"elixir", "haskell"})  # what is defined piece by piece, and
+_WITH_CLAUSES = _FUNCTIONS | {"macro", "variable"}  # what is: a signature of Haskell only names
 _RECORDS = frozenset({"struct", "union", "enum"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
@@ -147,7 +148,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     if with_references and is_sound and has_references(language):
         spans = {bare_byte(data, each.name): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
-    definitions = kept.values() if language != "elixir" else _joined(kept.values())
+    definitions = _joined(kept.values()) if language in _IN_CLAUSES else kept.values()
     return Outline(tuple(definitions), tuple(references), is_sound)
 
 
@@ -158,7 +159,7 @@ def _joined(definitions: Iterable[Definition]) -> list[Definition]:
         last = joined[-1] if joined else None
         is_bare = each.kind in _WITH_CLAUSES and each.start == each.name_row
         if last and is_bare and each.path == last.path:
-            joined[-1] = replace(last, stop=each.stop)
+            joined[-1] = replace(last, stop=each.stop, kind=each.kind)
         else:
             joined.append(each)
     return joined
