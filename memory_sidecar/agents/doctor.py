@@ -130,8 +130,8 @@ def _code(codebase: Codebase) -> list[Check]:
         if codebase.sharing.team is not None:
             database = replace(database, text=f"{database.text}, beside the team's")
         return [database, *others]
-    text = f"nothing is indexed in {codebase.paths.db}"
-    return [Check("database", True, text, "run `memory-sidecar index PATH`")]
+    nothing = codebase.nothing()
+    return [Check("database", True, nothing.message, nothing.hint)]
 
 
 # Every database that is derived from files, the code's and each agent's

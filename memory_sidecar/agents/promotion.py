@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from memory_sidecar.agents.agent import Agent
@@ -18,6 +19,7 @@ from memory_sidecar.core.credentials import mask_document, refuse_credentials
 from memory_sidecar.core.errors import ModelError, NotFound, SecretRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
@@ -33,6 +35,8 @@ from memory_sidecar.sessions.mv2 import as_one
 from memory_sidecar.sessions.promotion import Candidate, Fate, all_briefs, candidates, outcome_of
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
+
+_Asked = tuple[Candidate, Vector | None]  # a candidate and its vector, where there is a model
 
 
 class Promoter:
@@ -154,19 +158,22 @@ class Promoter:
 
     def _judge(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Compare each candidate with the agent's and shared memories, and with those before it."""
-        readable = [agent for agent in (self._agent, self._agent.shared) if agent and agent.exists]
-        opened = [each.answer(lambda it, _: it, self._reporter, MEMORY_CHUNKS) for each in readable]
-        stores = {agent.name: store for agent, store in zip(readable, opened, strict=True)}
         embed = self._embed
         vectors = embed([each.text for each in suggested]) if embed else [None] * len(suggested)
-        new: list[tuple[Candidate, Vector | None]] = []
-        for candidate, vector in zip(suggested, vectors, strict=True):
+        asked = list(zip(suggested, vectors, strict=True))
+        known_by_agent = [
+            agent.answer(partial(_find_known, asked, agent.name), self._reporter, MEMORY_CHUNKS)
+            for agent in (self._agent, self._agent.shared)
+            if agent and agent.exists
+        ]
+        new: list[_Asked] = []
+        for place, (candidate, vector) in enumerate(asked):
             judged = candidate
             if candidate.fate is Fate.NEW:
                 judged = (
                     self._refuse_secret(candidate)
                     or _find_repeated(candidate, vector, new)
-                    or _compare_with_stores(stores, candidate, vector)
+                    or next(filter(None, (each[place] for each in known_by_agent)), candidate)
                 )
             if judged.fate is Fate.NEW:
                 new.append((candidate, vector))
@@ -197,7 +204,7 @@ class Promoter:
 
 
 def _find_repeated(
-    candidate: Candidate, vector: Vector | None, others: Iterable[tuple[Candidate, Vector | None]]
+    candidate: Candidate, vector: Vector | None, others: Iterable[_Asked]
 ) -> Candidate | None:
     """Return `candidate` as repeated if one of `others` says the same, or nearly; else None."""
     for other, its_vector in others:
@@ -211,23 +218,21 @@ def _find_repeated(
     return None
 
 
-def _compare_with_stores(
-    stores: Mapping[str, DerivedStore], candidate: Candidate, vector: Vector | None
-) -> Candidate:
-    """Return `candidate` as known or near if a memory in `stores` says it; else unchanged.
+def _find_known(
+    asked: Iterable[_Asked], agent: str, store: DerivedStore, connection: Connection
+) -> list[Candidate | None]:
+    """Return each of `asked` as known or near if a memory of `agent` says it; else None.
 
-    `stores`: by the name of their agent. Without `vector` only the same words count.
+    Without a vector only the same words count.
     """
-    for agent, store in stores.items():
-        with store.reading() as connection:
-            if path := memory_saying(connection, candidate.text):
-                return replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
-            if vector is None:
-                continue
-            near = memories_like(connection, store, vector)
-        if near:
-            best = near[0]
-            return replace(
-                candidate, fate=Fate.NEAR, path=best.path, agent=agent, cosine=best.cosine
+    found: list[Candidate | None] = []
+    for candidate, vector in asked:
+        known = None
+        if path := memory_saying(connection, candidate.text):
+            known = replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
+        elif vector is not None and (near := memories_like(connection, store, vector)):
+            known = replace(
+                candidate, fate=Fate.NEAR, path=near[0].path, agent=agent, cosine=near[0].cosine
             )
-    return candidate
+        found.append(known)
+    return found

@@ -79,7 +79,7 @@ def memories_of(call: Call, agent: str) -> Memories:
 def project_around(call: Call) -> str:
     """The project that the call is made in: the name of the source around it, "" without one."""
     with suppress(SidecarError):  # the list of sources cannot be read, which others say
-        source = call.services.codebase().registry.around(call.cwd)
+        source = call.services.codebase().registry.containing(call.cwd, with_worktrees=True)
         return source.name if source else ""
     return ""
 

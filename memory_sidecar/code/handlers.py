@@ -251,10 +251,7 @@ class Codebase:
         """
         sources = self.registry.all()
         if not sources:
-            raise NoIndex(
-                f"nothing is indexed in {self.paths.db}",
-                hint="run `memory-sidecar index PATH` first",
-            )
+            raise self.nothing()
         snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
         with snapshot as (store, connection):
             scanned = scan_times(connection)
@@ -304,9 +301,7 @@ class Codebase:
         """Raises NoIndex where nothing was indexed."""
         registered = self.registry.all()
         if not self.paths.db.exists() and not registered:
-            raise NoIndex(
-                f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
-            )
+            raise self.nothing()
         live = self.data.states()
         with self.data.open().reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
@@ -326,6 +321,12 @@ class Codebase:
                 vectors_per_second=self.data.owner.activity.vectors.per_second,
                 last_failure=self.data.owner.activity.last_failure,
             )
+
+    def nothing(self) -> NoIndex:
+        """The error for a question where no source is registered."""
+        return NoIndex(
+            f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
+        )
 
     def why(self, path: Path) -> Why:
         """What became of `path`, which is absolute."""

@@ -79,19 +79,17 @@ class Registry:
         sources = self.all()
         return sources[_place_of(name, sources)]
 
-    def containing(self, path: Path) -> Source | None:
-        """The innermost source that `path` is or lies in, and no worktree of its repository there.
+    def containing(self, path: Path, *, with_worktrees: bool = False) -> Source | None:
+        """The innermost source whose root is `path`, or lies above it.
 
-        Raises PathRefused where that cannot be told.
+        What lies in a worktree of a source's repository is no part of that source, except
+        `with_worktrees`. Raises PathRefused where that cannot be told.
         """
-        source, real = self.around(path), Path(real_path(path.expanduser()))
-        return None if source is None or worktree_around(source.root, real) else source
-
-    def around(self, path: Path) -> Source | None:
-        """The innermost source whose root is `path`, or lies above it."""
-        real = Path(real_path(path.expanduser()))
+        real = _real(path)
         around = [source for source in self.all() if real.is_relative_to(source.root)]
-        return max(around, key=lambda source: len(source.root.parts), default=None)
+        source = max(around, key=lambda source: len(source.root.parts), default=None)
+        is_part = source is None or with_worktrees or not worktree_around(source.root, real)
+        return source if is_part else None
 
     def add(
         self,
