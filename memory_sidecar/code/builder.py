@@ -19,7 +19,7 @@ from typing import Protocol
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.document import CodeDocument, build_document
-from memory_sidecar.code.history import follow_history
+from memory_sidecar.code.history import update_history
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
@@ -164,7 +164,7 @@ class CodeBuilder:
         return self.shared.put(documents, gone, at_hand) if self.shared else documents
 
     def finish(self, store: DerivedStore) -> None:
-        follow_history(self._source, store)
+        update_history(self._source, store)
         if self.shared is not None and isinstance(store, CodeStore):
             self.shared.catch_up(store)
 

@@ -1,20 +1,24 @@
-"""How much a chunk answers a question: one number from both arms and what its path tells.
+"""The relevance of a chunk to a question: a sum over what the arms, its path and its file say.
 
     relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
-                - 0.2 for each kind of aside, whose path counts half, + 0.2 or 0.3 for a guide
-                + 0.2 · static cosine + what commits lend to the file: see `history`
-    k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question; above that
-        of the 60th candidate that is no aside     w   0.2, or 0.4 if the question quotes code
+                - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
+                + 0.2 · static cosine + boost by commits: see `history`
+    w   0.2, or 0.4 if the question quotes code
+    k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
+    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0
     p   share of the question's words, by idf, that stand in the path
-    n   share of its words that the name of the file or of its folder begins with, or that begin it
-    d   the same share of its words, by the names that the candidates of its file define
-    c   candidates in its file
+    n   share of the question's words that match a word in the name of the file or of its folder,
+        where one begins the other
+    d   the same share, of the names that the candidates of the file define
+    c   number of candidates in the file
 
-A question of how to install, run or contribute asks for a guide: prose gains, READMEs most.
+An aside is a test, documentation, an example or data (see `_ASIDES`) that the question does not ask
+for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
+gains, READMEs most.
 
-The keyword share saturates instead of being divided by the best of the list: so a weak best match
-stays weak. Each term was kept because leaving it out cost ranking on named sets;
-`benchmarks/retrieval.py` and `benchmarks/repositories.py` measure it.
+The keyword share saturates instead of being divided by the best of the list, so that a weak best
+match stays weak. Each term is here because ranking on named sets got worse without it, as
+`benchmarks/retrieval.py` and `benchmarks/repositories.py` measure.
 """
 
 from __future__ import annotations
@@ -32,10 +36,10 @@ PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 DEFINED_WEIGHT = 0.1
 ASIDE_PENALTY = 0.2
-NAME_OF_ASIDE = 0.5  # the share of what its path gains that an aside keeps
+ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
-FIRST_READ_BOOST = 0.3  # of a README and the like at the root
-LEAST_LETTERS = 3  # that a word of the question and one of a name must have in common
+ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
+MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
 _PROSE = re.compile(
@@ -50,7 +54,7 @@ _LANGUAGE = re.compile(
     re.IGNORECASE,
 )
 
-# What counts as an aside, by path, and the words by which a question asks for such files.
+# The kinds of asides: the paths of such files, and the words by which a question asks for them.
 _ASIDES = (
     (
         "tests",
@@ -103,11 +107,11 @@ _ASIDES = (
 )
 
 
-# What stands ready for tests, which is no test.
+# "A store in memory for tests" asks for code that tests use, not for a test.
 _FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
+_QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 # A question of somebody who uses or builds the project, which its README and docs answer.
-_ASKS = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
     r"|\bhow to (?:install|run|build|compile|configure|set ?up|contribute|upgrade|migrate|deploy"
@@ -120,93 +124,93 @@ _GUIDE = re.compile(
     r"|report (?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability))\b",
     re.IGNORECASE,
 )
-_FIRST_READ = re.compile(
+_ENTRY_PAGE = re.compile(
     r"^(?:readme|contributing|install(?:ing|ation)?|hacking|develop\w*|getting.?started)[^/]*$"
     r"|^(?:\.github/|docs?/)?(?:security|contributing)[^/]*$",
     re.IGNORECASE,
 )
-_LISTS = re.compile(r"(^|/)(?:change|history|news|release|licen[cs]e)[^/]*$", re.IGNORECASE)
+_NOTICES = re.compile(r"(^|/)(?:change|history|news|release|licen[cs]e)[^/]*$", re.IGNORECASE)
 _ASKS_FOR_LICENCE = re.compile(r"\blicen[cs]e[ds]?\b", re.IGNORECASE)
 _LICENCE = re.compile(r"^(?:docs?/)?(?:licen[cs]e|copying|unlicense)[^/]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query's text, and what it tells of how to rank."""
+    """The text of a hybrid query, and what ranking derives from it."""
 
     text: str
-    subject: str  # without the name of a programming language
+    subject: str  # the text without the names of programming languages
     keyword_weight: float
-    may_stand_so: bool  # as a message does; what begins like a question is about the code
+    may_be_message: bool  # an error message or other text to find as it is: no question word first
     asks_for_guide: bool  # how to install, run, configure, contribute …
     asides: frozenset[str]  # kinds of files that it does not ask for
-    words: tuple[str, ...]  # those that tell something
-    beginnings: frozenset[str]  # the first letters of each of `words`
-    matches: dict[str, int] = field(default_factory=dict, compare=False)  # see `matched_by`
+    words: tuple[str, ...]  # distinct, without stop words and those too short to match
+    prefixes: frozenset[str]  # the first MIN_MATCHED_LETTERS of each of `words`
+    bits_of_word: dict[str, int] = field(default_factory=dict, compare=False)  # a cache
 
     @classmethod
     def of(cls, text: str) -> Question:
         asks_for_guide = bool(_GUIDE.search(text))
-        words = tuple(word for word in telling_words(text) if word not in STOPWORDS)
+        words = tuple(word for word in matchable_words(text) if word not in STOPWORDS)
         return cls(
             text=text,
             subject=_LANGUAGE.sub("", text).strip() or text,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            may_stand_so=not _ASKS.match(text),
+            may_be_message=not _QUESTION_WORD.match(text),
             asks_for_guide=asks_for_guide,
-            asides=_unasked(text, asks_for_guide=asks_for_guide),
+            asides=_asides_to(text, asks_for_guide=asks_for_guide),
             words=words,
-            beginnings=frozenset(word[:LEAST_LETTERS] for word in words),
+            prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
         )
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """The texts whose vectors' mean stands for it.
+        """The texts to embed; the mean of their vectors is the vector of the question.
 
-        Most code of a language does not name it: with the name left out of one of them, NDCG@10
-        on CoSQA grew by .008.
+        Most code of a language does not name it: with the name left out of one of the texts,
+        NDCG@10 on CoSQA grew by .008.
         """
         return tuple(dict.fromkeys((self.text, self.subject)))
 
     def path_boost(self, path: str, coverage: float, *, project: str = "") -> float:
-        """What a chunk of the file at `path` gains, whose words have `coverage` of the question.
+        """Return what a chunk gains by the path of its file, which covers `coverage` of the words.
 
-        To install `project` is asked of all of it, not of the files that are called like it, nor is
-        how to test of the tests.
+        A question for a guide means the project as a whole: "how do I install shop" says nothing
+        for files called like the `project` (shop), nor for the names of asides.
         """
         share = 1.0
         if self.penalties(path):
-            share = 0.0 if self.asks_for_guide else NAME_OF_ASIDE
+            share = 0.0 if self.asks_for_guide else ASIDE_PATH_SHARE
         left_out = project if self.asks_for_guide else ""
         return share * max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path, left_out))
 
     def name_share(self, path: str, left_out: str = "") -> float:
-        """Share of its words, 0…1, that match a word in the name of that file or of its folder.
+        """Return the share of `words`, 0…1, that match the name of the file or of its folder.
 
-        The words of `left_out` match none.
+        Words of the name that stand in `left_out` do not count.
         """
-        return self.share_of(self._matched(_words_of_name(path), telling_words(left_out)))
+        return self.share_of_bits(self._match_bits(_name_words(path), matchable_words(left_out)))
 
-    def share_of(self, matched: int) -> float:
-        """Share of its words, 0…1, that the bits of `matched` stand for."""
-        return matched.bit_count() / len(self.words) if self.words else 0.0
+    def share_of_bits(self, bits: int) -> float:
+        """Return the share of `words`, 0…1, whose bits are set: see `match_bits`."""
+        return bits.bit_count() / len(self.words) if self.words else 0.0
 
-    def matched_by(self, text: str) -> int:
-        """A bit for each of its words that matches a word of `text`.
+    def match_bits(self, text: str) -> int:
+        """Return a bit mask of those of `words` that match a word of `text`.
 
-        A word matches one that it begins or that begins with it: `routes` and `router` do not,
-        `naming` and `name` do not, `compile` and `compiler` do.
+        Two words match if one begins with the other: `compile` and `compiler` do, `routes` and
+        `router` do not, nor do `naming` and `name`.
         """
-        return self._matched(telling_words(text)) if text else 0
+        return self._match_bits(matchable_words(text)) if text else 0
 
-    def _matched(self, words: Iterable[str], left_out: Collection[str] = ()) -> int:
+    def _match_bits(self, words: Iterable[str], left_out: Collection[str] = ()) -> int:
         matched = 0
         for word in words:
-            if word[:LEAST_LETTERS] not in self.beginnings:
-                continue  # as most: what matches begins alike
-            bits = self.matches.get(word)
-            if bits is None:  # what most of a project's names are made of is few words
-                bits = self.matches[word] = sum(
+            if word[:MIN_MATCHED_LETTERS] not in self.prefixes:
+                continue  # most words: those that match have the same first letters
+            bits = self.bits_of_word.get(word)
+            if bits is None:  # worth a cache: the names of a project consist of few distinct words
+                bits = self.bits_of_word[word] = sum(
                     1 << number
                     for number, asked in enumerate(self.words)
                     if asked.startswith(word) or word.startswith(asked)
@@ -216,59 +220,63 @@ class Question:
         return matched
 
     def guide_boost(self, path: str) -> float:
-        """What a chunk of the file at `path` gains where a guide is asked for."""
+        """Return what a chunk of the file at `path` gains if a guide is asked for, else 0."""
         if not self.asks_for_guide:
             return 0.0
         if _LICENCE.search(path) and _ASKS_FOR_LICENCE.search(self.text):
-            return FIRST_READ_BOOST
-        if not _PROSE.search(path) or _LISTS.search(path):
+            return ENTRY_PAGE_BOOST
+        if not _PROSE.search(path) or _NOTICES.search(path):
             return 0.0
-        return FIRST_READ_BOOST if _FIRST_READ.search(path) else GUIDE_BOOST
+        return ENTRY_PAGE_BOOST if _ENTRY_PAGE.search(path) else GUIDE_BOOST
 
     def penalties(self, filename: str) -> dict[str, float]:
-        """What a chunk of `filename` loses, by kind of aside."""
+        """Return what a chunk of `filename` loses, by each kind of aside that the file is."""
         return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
 
 
-def _unasked(text: str, *, asks_for_guide: bool) -> frozenset[str]:
-    """The kinds of files that are asides to a question; to one for a guide all but docs."""
+def _asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
+    """Return the kinds of files that the question `text` does not ask for.
+
+    For a guide these are all but docs.
+    """
     if asks_for_guide:
         return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
     text = _FOR_TESTS.sub("", text)
     return frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
 
 
-@lru_cache(maxsize=1 << 14)  # the paths of a source, which come again with every question
+@lru_cache(maxsize=1 << 14)  # every question asks for the same paths
 def _asides_of(path: str) -> frozenset[str]:
+    """Return the kinds of asides that the file at `path` is; most are of none."""
     return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
 
 
 def is_aside(path: str) -> bool:
-    """Whether that file is a test, an example, documentation, data, generated or vendored."""
+    """Whether the file is a test, an example, documentation, data, generated or vendored."""
     return bool(_asides_of(path))
 
 
 def is_data(path: str) -> bool:
-    """Whether that file holds data, or what was generated or vendored."""
+    """Whether the file is data, generated or vendored."""
     return "data" in _asides_of(path)
 
 
 @lru_cache(maxsize=1 << 14)
-def _words_of_name(path: str) -> tuple[str, ...]:
-    """The telling words in the name of the folder and of the file without its ending."""
+def _name_words(path: str) -> tuple[str, ...]:
+    """Return the matchable words in the names of the folder and the file, without its extension."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
-    return telling_words(f"{folder.rpartition('/')[2]} {stem}")
+    return matchable_words(f"{folder.rpartition('/')[2]} {stem}")
 
 
 @lru_cache(maxsize=1 << 15)
-def telling_words(text: str) -> tuple[str, ...]:
-    """The words of identifiers, each once, that are long enough to be matched."""
+def matchable_words(text: str) -> tuple[str, ...]:
+    """Return the distinct words in identifiers of `text` that are long enough to match others."""
     words = dict.fromkeys(plain_words(text))
-    return tuple(word for word in words if len(word) >= LEAST_LETTERS)
+    return tuple(word for word in words if len(word) >= MIN_MATCHED_LETTERS)
 
 
-def forget() -> None:
-    """Give back what is kept of the paths and names that questions have met."""
-    for kept in (_asides_of, _words_of_name, telling_words, humps_apart):
-        kept.cache_clear()
+def clear_caches() -> None:
+    """Empty the caches of the paths and names that questions have met."""
+    for cached in (_asides_of, _name_words, matchable_words, humps_apart):
+        cached.cache_clear()

@@ -15,7 +15,7 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
-from memory_sidecar.code.search import forget, related_chunks, search_code
+from memory_sidecar.code.search import clear_caches, related_chunks, search_code
 from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
@@ -97,7 +97,7 @@ class Codebase:
     def unload(self) -> None:
         """Give back the memory of vectors, paths and names; the next query reads them again."""
         self.data.file.unload()
-        forget()
+        clear_caches()
 
     # Index
 

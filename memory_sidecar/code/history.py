@@ -1,9 +1,9 @@
-"""The history arm: files that were changed by commits whose messages are like the question.
+"""The history arm: boosts files that were changed by commits whose messages match the question.
 
-A commit lends its BM25, as a share that saturates, to each file that it changed. The share is
-divided by the square root of how many files it changed, and by the cube root of how many commits
-changed the file, since a file that changes all the time says little. What a file is lent saturates,
-too, and weighs more in a repository with more commits.
+A commit gives its keyword share (its BM25, saturating) to each file that it changed, divided by the
+square root of the number of files that it changed, and by the cube root of the number of commits
+that changed the file: a file that changes all the time says little. The sum of a file's shares
+saturates, too, and the boost made of it grows with the number of commits in the repository.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 
 HISTORY_WEIGHT = 0.2
-HISTORY_HALF = 0.2  # what is lent that gives half of that
-FEW_COMMITS = 500  # so many count half
-DEPTH = 100  # commits that lend
-MAX_ROWS = 2_000  # scored at most
+HISTORY_HALF = 0.2  # the sum of shares that gives a file half of the boost
+FEW_COMMITS = 500  # a source with this many commits gives half of the boost
+DEPTH = 100  # best matching commits that count
+MAX_ROWS = 2_000  # commits to score, about: see `Keywords.rarest`
 
-_VERSION = "1"  # of what is kept of a commit
+_VERSION = "1"  # of what the tables hold of a commit; another one has all commits read again
 
 COMMITS: Final = Corpus(
     name="commit",
@@ -38,45 +38,46 @@ COMMITS: Final = Corpus(
     weights=(1.0, 1.0),
     source="source",
 )
-"""Found by words alone: it has no vectors, and is no corpus of the schema."""
+"""Commits are searched by words alone: they have no vectors and are no corpus of the schema."""
 
 File = tuple[str, str]
-"""Its source and its path."""
+"""The name of its source, and its path."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
-    """What the commits lend to one file."""
+class HistoryBoost:
+    """What one file gains by the commits that match a question."""
 
-    boost: float
-    subjects: tuple[str, ...]  # of the commits, the one that lends most first
+    boost: float  # added to the relevance
+    subjects: tuple[str, ...]  # of these commits, the one that gives most first
 
 
-def follow_history(source: Source, store: DerivedStore) -> None:
-    """Have `store` hold the newest commits of the repository around `source`, if there is one.
+def update_history(source: Source, store: DerivedStore) -> None:
+    """Bring the commits of `source` in `store` in line with the repository around its root.
 
-    Little is done unless its branch has moved; then only what is new is read.
+    Reads git only if the head or the repository is another, and then only commits not yet stored.
+    Without a repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
-    made = f"{_VERSION} {repository.inside}" if repository else ""
-    state = f"{repository.head} {made}" if repository else ""
+    layout = f"{_VERSION} {repository.inside}" if repository else ""
+    state = f"{repository.head} {layout}" if repository else ""
     with store.reading() as connection:
-        before = _state(connection, source.name)
-        known = _known(connection, source.name) if before else set()
+        before = _read_state(connection, source.name)
+        known = _stored_shas(connection, source.name) if before else set()
     if state == before:
         return
-    if before.partition(" ")[2] != made:
+    if before.partition(" ")[2] != layout:
         known = set()
     found = read_commits(repository, known) if repository else NONE_READ
     if found is None:
         return
     if not found.is_complete:
-        state = f" {made}"  # the next time goes on
+        state = f" {layout}"  # names no head, so that the next call reads on
     with store.writing() as write:
-        _forget(write.connection, source.name, known.intersection(found.newest))
+        _delete_commits(write.connection, source.name, keep=known.intersection(found.newest))
         for commit in found.unknown:
             _insert(write.connection, source.name, commit)
-        _weigh(write.connection, source.name)
+        _weigh_paths(write.connection, source.name)
         write.connection.execute(
             "INSERT OR REPLACE INTO histories SELECT ?1, ?2, count(DISTINCT p.id)"
             " FROM commits c JOIN commit_paths p ON p.id = c.id WHERE c.source = ?1",
@@ -84,16 +85,16 @@ def follow_history(source: Source, store: DerivedStore) -> None:
         )
 
 
-def forget_history(connection: Connection, source: str) -> None:
-    """Remove all that is known of the commits of `source`."""
-    _forget(connection, source, ())
+def delete_history(connection: Connection, source: str) -> None:
+    """Delete all commits of `source`, and the state that `update_history` noted."""
+    _delete_commits(connection, source, keep=())
     connection.execute("DELETE FROM histories WHERE source = ?", (source,))
 
 
-def lent_by_history(
+def history_boosts(
     connection: Connection, text: str, sources: Collection[str]
-) -> Mapping[File, Lent]:
-    """What the commits of `sources`, or of all, that are most like `text` lend to their files."""
+) -> Mapping[File, HistoryBoost]:
+    """Return the boosts by commits that match `text`, of files in `sources` (all if empty)."""
     rows: Any = connection.execute("SELECT source, commits FROM histories WHERE commits > 0")
     sizes: dict[str, int] = dict(rows.fetchall())
     asked = sizes.keys() & set(sources) if sources else sizes.keys()
@@ -103,23 +104,27 @@ def lent_by_history(
     limit = DEPTH if asked == sizes.keys() else None
     ids, bm25 = keyword_scores(connection, COMMITS, keywords, limit=limit)
     shares = dict(zip(ids.tolist(), keyword_share(bm25).tolist(), strict=True))
-    lent: dict[File, list[tuple[float, str]]] = {}
-    for commit, source, subject, path, weight in _paths_of(connection, list(shares), asked):
-        lent.setdefault((source, path), []).append((weight * shares[commit], subject))
-    return {file: _lent(parts, sizes[file[0]]) for file, parts in lent.items()}
+    parts: dict[File, list[tuple[float, str]]] = {}
+    for commit, source, subject, path, weight in _changed_files(connection, list(shares), asked):
+        parts.setdefault((source, path), []).append((weight * shares[commit], subject))
+    return {file: _boost_from(each, sizes[file[0]]) for file, each in parts.items()}
 
 
-def _lent(parts: list[tuple[float, str]], commits: int) -> Lent:
+def _boost_from(parts: list[tuple[float, str]], commits: int) -> HistoryBoost:
+    """`parts`: the weighed share and the subject of each commit; `commits`: those of the source."""
     total = sum(sorted(weight for weight, _ in parts))  # the same in every order of rows
     boost = HISTORY_WEIGHT * commits / (commits + FEW_COMMITS) * total / (total + HISTORY_HALF)
     parts.sort(key=lambda part: (-part[0], part[1]))
-    return Lent(boost, tuple(dict.fromkeys(subject for _, subject in parts)))
+    return HistoryBoost(boost, tuple(dict.fromkeys(subject for _, subject in parts)))
 
 
-def _paths_of(
+def _changed_files(
     connection: Connection, ids: list[int], sources: Collection[str]
 ) -> list[tuple[int, str, str, str, float]]:
-    """The files of the first `DEPTH` of these commits that are of `sources`."""
+    """Return the files that the first `DEPTH` commits of `ids` in `sources` changed.
+
+    A row is the commit's id, its source, its subject, the path of the file, and its weight.
+    """
     rows = connection.execute(
         "SELECT c.id, c.source, c.subject, p.path, p.weight FROM"
         " (SELECT o.key, c.id, c.source, c.subject FROM json_each(?1) o JOIN commits c"
@@ -130,12 +135,12 @@ def _paths_of(
     return list(rows)
 
 
-def _state(connection: Connection, source: str) -> str:
+def _read_state(connection: Connection, source: str) -> str:
     found = connection.execute("SELECT state FROM histories WHERE source = ?", (source,)).get
     return str(found or "")
 
 
-def _known(connection: Connection, source: str) -> set[str]:
+def _stored_shas(connection: Connection, source: str) -> set[str]:
     rows = connection.execute("SELECT sha FROM commits WHERE source = ?", (source,))
     return {str(sha) for (sha,) in rows}
 
@@ -157,16 +162,18 @@ def _insert(connection: Connection, source: str, commit: Commit) -> None:
         )
 
 
-def _forget(connection: Connection, source: str, kept: Collection[str]) -> None:
+def _delete_commits(connection: Connection, source: str, *, keep: Collection[str]) -> None:
+    """Delete the commits of `source` with their words and paths, all but the ids in `keep`."""
     gone = (
         "SELECT id FROM commits WHERE source = ?1 AND sha NOT IN (SELECT value FROM json_each(?2))"
     )
-    values = (source, json.dumps(sorted(kept)))
+    values = (source, json.dumps(sorted(keep)))
     connection.execute(f"DELETE FROM commit_words WHERE rowid IN ({gone})", values)
     connection.execute(f"DELETE FROM commits WHERE id IN ({gone})", values)
 
 
-def _weigh(connection: Connection, source: str) -> None:
+def _weigh_paths(connection: Connection, source: str) -> None:
+    """Set the weights: 1 / √(files that the commit changed) / ∛(commits that changed the file)."""
     connection.execute(
         "WITH of_source AS (SELECT c.id, c.changed, p.path FROM commits c"
         " JOIN commit_paths p ON p.id = c.id WHERE c.source = ?1),"

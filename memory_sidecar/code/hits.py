@@ -90,7 +90,7 @@ def within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeH
     return kept
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Give back what is kept of the chunks that were compared last."""
     _lines_of.cache_clear()
 

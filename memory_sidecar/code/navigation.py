@@ -14,7 +14,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import called_alike
 from memory_sidecar.code.fusion import is_aside
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.meant import BETWEEN_NAMES, MAX_NEAREST, nearest_names
+from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, QUALIFIER_SEPARATOR, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -184,7 +184,8 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     hint = "`memory-sidecar search` finds what it may be called"
     near = nearest_names(graph.connection, sources, parts[-1])
     if known := named or [each for name in near for each in defined(name)]:
-        hint = f"there is {', '.join([*dict.fromkeys(d.row.path for d in known)][:MAX_NEAREST])}"
+        paths = [*dict.fromkeys(each.row.path for each in known)]
+        hint = f"there is {', '.join(paths[:MAX_NEAREST_NAMES])}"
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
 
 
@@ -211,7 +212,7 @@ def _follow(parts: list[str], whole: Iterable[str]) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    return _without_prototype(BETWEEN_NAMES.split(name.removesuffix("()")))
+    return _without_prototype(QUALIFIER_SEPARATOR.split(name.removesuffix("()")))
 
 
 def _without_prototype(parts: list[str]) -> list[str]:

@@ -24,10 +24,11 @@ from msgspec import UNSET
 from memory_sidecar.code import fusion, hits
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.fusion import Question
-from memory_sidecar.code.history import File, Lent
+from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, hit_of, within_budget
-from memory_sidecar.code.meant import Names, chunks_making, names_in
-from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by, rank_hybrid
+from memory_sidecar.code.messages import chunks_with_template
+from memory_sidecar.code.query_names import QueryNames, names_in
+from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by_arm, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.searched import Judging, Nearest, Searched
 from memory_sidecar.core.errors import NotFound
@@ -70,24 +71,24 @@ def search_code(
     """
     text = query.text[:MAX_QUERY_CHARACTERS]
     depth = max(DEPTH, query.top_k)
-    lent: Mapping[File, Lent] = {}
+    history: Mapping[File, HistoryBoost] = {}
     if query.mode is SearchMode.KEYWORD:
         keywords = rows.keywords(text).rarest(KEYWORD_ROWS[query.mode])
         candidates = _judged(rows, keyword=rows.by_words(keywords), depth=depth)
-        ranked = rank_by("keyword", candidates.keyword)
+        ranked = rank_by_arm("keyword", candidates.keyword)
     elif query.mode is SearchMode.VECTOR:
         meaning = _begin(rows.by_vectors, embed_query, (text,), depth)
         candidates = _judged(rows, meaning=meaning(), depth=depth)
-        ranked = rank_by("cosine", candidates.cosine)
+        ranked = rank_by_arm("cosine", candidates.cosine)
     else:
-        candidates, ranked, lent = _hybrid(
+        candidates, ranked, history = _hybrid(
             Question.of(text),
             rows,
             embed_query=embed_query,
             embed_static=embed_static,
             depth=depth,
         )
-    return within_budget(_read_hits(rows, candidates, ranked, query, lent), query.max_tokens)
+    return within_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
 
 
 def _hybrid(
@@ -97,7 +98,7 @@ def _hybrid(
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None,
     depth: int,
-) -> tuple[Candidates, Ranked, Mapping[File, Lent]]:
+) -> tuple[Candidates, Ranked, Mapping[File, HistoryBoost]]:
     """What all arms find, ranked, and what commits lend to files. As `search_code`."""
     # First of all: it takes longer than everything else together.
     meaning_of = _begin(rows.by_vectors, embed_query, question.wordings, depth)
@@ -105,13 +106,13 @@ def _hybrid(
     keywords = rows.keywords(question.subject)
     words = rows.by_words(keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID]))
     names, said = rows.meant(names_in(question.text))
-    if question.may_stand_so and not names.is_alone:
+    if question.may_be_message and not names.is_single_word:
         likely = words.best(MESSAGE_DEPTH).tolist()
-        said = _saying(rows, question) or chunks_making(question.text, likely, rows.read)
+        said = _saying(rows, question) or chunks_with_template(question.text, likely, rows.read)
     named = [*rows.named(names), *said]
     if question.asks_for_guide:
-        named += rows.named(Names((), (), is_alone=False, paths=FIRST_READ))
-    lent = rows.lent(question.subject)
+        named += rows.named(QueryNames((), (), is_single_word=False, paths=FIRST_READ))
+    history = rows.history_boosts(question.subject)
     static = static_of()
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
     # While the model and its vectors are waited for.
@@ -128,12 +129,14 @@ def _hybrid(
         question,
         coverage=lambda path: keywords.coverage(_stems_of_path(path)),
         symbols=[" ".join(symbols) for symbols, _ in described],
-        defines=np.array([names.defined_by(*each) for each in described], np.bool_),
-        located=np.array(names.located([file.path for file in candidates.files]), np.bool_),
-        says=np.isin(candidates.ids, said),
-        lent=lent,
+        defines_name=np.array([names.are_defined_by(*each) for each in described], np.bool_),
+        at_named_path=np.array(
+            names.match_paths([file.path for file in candidates.files]), np.bool_
+        ),
+        holds_message=np.isin(candidates.ids, said),
+        history=history,
     )
-    return candidates, ranked, lent
+    return candidates, ranked, history
 
 
 def _begin(
@@ -200,11 +203,11 @@ def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
     return [hit_of(rows, stored[each], scores[each]) for each in best]
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Give back what is kept of the paths and names that questions have met."""
     _stems_of_path.cache_clear()
-    hits.forget()
-    fusion.forget()
+    hits.clear_caches()
+    fusion.clear_caches()
 
 
 def _saying(rows: Searched, question: Question) -> Sequence[int]:
@@ -235,7 +238,7 @@ def _read_hits(
     candidates: Candidates,
     ranked: Ranked,
     query: CodeQuery,
-    lent: Mapping[File, Lent],
+    history: Mapping[File, HistoryBoost],
 ) -> list[CodeHit]:
     """The best of `candidates`, as many as are asked for, copies folded."""
     rows = candidates.ordered(ranked.scores)
@@ -253,7 +256,7 @@ def _read_hits(
             float(ranked.scores[row]),
             is_weak=bool(is_weak[row]),
             copies=fold.copies,
-            why=_explained(candidates, ranked, row, lent) if query.explain else UNSET,
+            why=_explained(candidates, ranked, row, history) if query.explain else UNSET,
         )
         for fold in folds
         for row in [rows_by_id[fold.best.chunk_id]]
@@ -261,9 +264,9 @@ def _read_hits(
 
 
 def _explained(
-    candidates: Candidates, ranked: Ranked, row: int, lent: Mapping[File, Lent]
+    candidates: Candidates, ranked: Ranked, row: int, history: Mapping[File, HistoryBoost]
 ) -> Explanation:
     file = candidates.files[candidates.file_numbers[row]]
-    from_commits = lent.get((file.source, file.path))
+    from_commits = history.get((file.source, file.path))
     subjects = from_commits.subjects if from_commits else ()
     return replace(ranked.explain(row, candidates), commits=subjects)

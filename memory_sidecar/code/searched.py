@@ -19,15 +19,13 @@ from memory_sidecar.code.directory import (
     Line,
     allowed_chunks,
 )
-from memory_sidecar.code.history import File, Lent, lent_by_history
-from memory_sidecar.code.meant import (
-    MAX_CHUNKS_SAYING,
-    FindWords,
-    Names,
-    ReadChunks,
-    meant_by,
+from memory_sidecar.code.history import File, HistoryBoost, history_boosts
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks, message_phrase
+from memory_sidecar.code.query_names import (
+    FindPhrase,
+    QueryNames,
     named_chunks,
-    words_said,
+    resolve_undefined,
 )
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.model import CodeFilter
@@ -82,11 +80,11 @@ class Searched(Protocol):
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
         """The chunk's vector of the model, or its static one, if it has that."""
 
-    def named(self, names: Names) -> Sequence[int]:
+    def named(self, names: QueryNames) -> Sequence[int]:
         """The chunks that may define or hold one of `names`."""
 
-    def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
-        """What those of `names` mean that nothing defines, and where: see `meant_by`."""
+    def meant(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
+        """What those of `names` mean that nothing defines, and where: see `resolve_undefined`."""
 
     def saying(self, text: str) -> Sequence[int]:
         """Those that hold the words of `text` in a row, as of an error message.
@@ -100,7 +98,7 @@ class Searched(Protocol):
     def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         """What the chunks with these ids define, and their scope; without those that are gone."""
 
-    def lent(self, text: str) -> Mapping[File, Lent]:
+    def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
         """What commits whose messages are like `text` lend to files."""
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
@@ -173,26 +171,26 @@ class LocalRows:
         index = (self._store.static if static else self._store.vectors)[CHUNKS]
         return stored_vector(self.connection, index.table, chunk_id)
 
-    def named(self, names: Names) -> Sequence[int]:
+    def named(self, names: QueryNames) -> Sequence[int]:
         return self._allowed(named_chunks(self.connection, names, self._directory))
 
-    def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
+    def meant(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
         return self.meant_in(names, find=self.with_words, read=self.read)
 
     def meant_in(
-        self, names: Names, *, find: FindWords, read: ReadChunks
-    ) -> tuple[Names, Sequence[int]]:
+        self, names: QueryNames, *, find: FindPhrase, read: ReadChunks
+    ) -> tuple[QueryNames, Sequence[int]]:
         """`meant`, by the names that are defined here and the chunks that `find` finds."""
-        return meant_by(self.connection, names, self.wanted.sources, find=find, read=read)
+        return resolve_undefined(self.connection, names, self.wanted.sources, find=find, read=read)
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
         """The chunks whose text holds `words` in a row, at most `limit`."""
         return self._allowed(self._with_words(words, limit))
 
     def saying(self, text: str) -> Sequence[int]:
-        words = words_said(text)
-        ids = self._with_words(words, MAX_CHUNKS_SAYING + 1) if words else []
-        return self._allowed(ids) if len(ids) <= MAX_CHUNKS_SAYING else []
+        words = message_phrase(text)
+        ids = self._with_words(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        return self._allowed(ids) if len(ids) <= MAX_MESSAGE_CHUNKS else []
 
     def _with_words(self, words: str, limit: int) -> Sequence[int]:
         """As `with_words`, of all chunks."""
@@ -224,8 +222,8 @@ class LocalRows:
         ).get
         return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in json.loads(rows)}
 
-    def lent(self, text: str) -> Mapping[File, Lent]:
-        return lent_by_history(self.connection, text, self.wanted.sources)
+    def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
+        return history_boosts(self.connection, text, self.wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         rows = self.connection.execute(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.meant import MAX_COMPARED
+from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound

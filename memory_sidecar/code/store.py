@@ -13,7 +13,7 @@ from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.fusion import is_data
-from memory_sidecar.code.history import forget_history
+from memory_sidecar.code.history import delete_history
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
@@ -96,7 +96,7 @@ class CodeStore(DerivedStore):
         write.delete_rows(CHUNKS, f"{condition} AND {others}", [*values, json.dumps([*but])])
         write.connection.execute(f"DELETE FROM code_files WHERE {condition}", values)
         if path is None:
-            forget_history(write.connection, source)
+            delete_history(write.connection, source)
 
 
 def _kept_rows(write: Write, document: CodeDocument) -> dict[int, int]:

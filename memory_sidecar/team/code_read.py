@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
-from memory_sidecar.code.meant import (
-    MAX_CHUNKS_PER_NAME,
-    MAX_CHUNKS_SAYING,
-    Names,
-    indexed_name,
-    words_said,
-)
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
+from memory_sidecar.code.query_names import MAX_CHUNKS_PER_NAME, QueryNames, symbol_phrase
 from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.index.arms import Arm, Scores
@@ -110,10 +105,10 @@ class SharedRows:
         rows = self._asking.ask(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
         return np.array(rows[0][0], np.float32) if rows else None
 
-    def named(self, names: Names) -> Sequence[int]:
+    def named(self, names: QueryNames) -> Sequence[int]:
         found: list[int] = []
         for name in names.symbols:
-            stems = stems_of(indexed_name(name[-1]))
+            stems = stems_of(symbol_phrase(name[-1]))
             if not stems:
                 continue
             defining = self.words.living(self.words.list_of(stems))
@@ -135,9 +130,9 @@ class SharedRows:
         return found
 
     def saying(self, text: str) -> Sequence[int]:
-        words = words_said(text)
-        found = self.with_words(words, MAX_CHUNKS_SAYING + 1) if words else []
-        return found if len(found) <= MAX_CHUNKS_SAYING else []
+        words = message_phrase(text)
+        found = self.with_words(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
     def with_words(self, words: str, limit: int) -> Sequence[int]:
         """Those whose text holds `words` in a row, `limit` at most."""

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
-from memory_sidecar.code.history import File, Lent
-from memory_sidecar.code.meant import Names
+from memory_sidecar.code.history import File, HistoryBoost
+from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.searched import Judging, LocalRows, Nearest
 from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
@@ -107,11 +107,11 @@ class Overlaid:
         is_ours = self._has_static if static else self._has_vectors
         return self._shared.vector_of(chunk_id, static=static) if is_ours else None
 
-    def named(self, names: Names) -> Sequence[int]:
+    def named(self, names: QueryNames) -> Sequence[int]:
         return [*self._shared.named(names), *map(OWN.__add__, self._local.named(names))]
 
-    def meant(self, names: Names) -> tuple[Names, Sequence[int]]:
-        # Names are known here, of the team's files too.
+    def meant(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
+        # This machine knows the definitions of all files, the team's included.
         return self._local.meant_in(names, find=self._with_words, read=self.read)
 
     def _with_words(self, words: str, limit: int) -> Sequence[int]:
@@ -138,8 +138,8 @@ class Overlaid:
             **{row + OWN: each for row, each in named.items()},
         }
 
-    def lent(self, text: str) -> Mapping[File, Lent]:
-        return self._local.lent(text)
+    def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
+        return self._local.history_boosts(text)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
         theirs, own = _split(ids)

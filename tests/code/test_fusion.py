@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.fusion import (
-    FIRST_READ_BOOST,
+    ASIDE_PATH_SHARE,
+    ENTRY_PAGE_BOOST,
     GUIDE_BOOST,
     KEYWORD_WEIGHT,
     KEYWORD_WEIGHT_QUOTED,
-    NAME_OF_ASIDE,
     NAME_WEIGHT,
     PATH_WEIGHT,
     Question,
@@ -137,20 +137,21 @@ def test_the_better_of_path_and_name_counts():
 
 
 def test_the_name_of_an_aside_counts_half_unless_asked_for():
-    assert Question.of("cookie").path_boost("tests/cookie.py", 0.0) == NAME_OF_ASIDE * NAME_WEIGHT
+    boost = Question.of("cookie").path_boost("tests/cookie.py", 0.0)
+    assert boost == ASIDE_PATH_SHARE * NAME_WEIGHT
     assert Question.of("cookie tests").path_boost("tests/cookie.py", 0.0) == NAME_WEIGHT
 
 
 @pytest.mark.parametrize(
     ("question", "path", "gain"),
     [
-        ("how is shop licensed", "LICENSE", FIRST_READ_BOOST),
-        ("which licence does it have", "docs/license.rst", FIRST_READ_BOOST),
+        ("how is shop licensed", "LICENSE", ENTRY_PAGE_BOOST),
+        ("which licence does it have", "docs/license.rst", ENTRY_PAGE_BOOST),
         ("how is shop licensed", "vendor/till/LICENSE", 0.0),
         ("how do I install shop", "LICENSE.txt", 0.0),
-        ("how do I install shop", "README.md", FIRST_READ_BOOST),
+        ("how do I install shop", "README.md", ENTRY_PAGE_BOOST),
         ("how do I install shop", "docs/usage.md", GUIDE_BOOST),
-        ("how do I install shop", "INSTALL", FIRST_READ_BOOST),
+        ("how do I install shop", "INSTALL", ENTRY_PAGE_BOOST),
         ("where is the price computed", "README.md", 0.0),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code.commits import read_commits
-from memory_sidecar.code.history import lent_by_history
+from memory_sidecar.code.history import history_boosts
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 from tests.code.test_commits import Repository
@@ -33,7 +33,7 @@ def files_of(project: Path) -> list[Path]:
 
 def lent(codebase, text=ASKED, sources=()):
     with codebase.data.open().reading() as connection:
-        return lent_by_history(connection, text, sources)
+        return history_boosts(connection, text, sources)
 
 
 def subjects(codebase):

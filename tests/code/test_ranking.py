@@ -7,7 +7,7 @@ import pytest
 
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.fusion import KEYWORD_WEIGHT, Question
-from memory_sidecar.code.history import Lent
+from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
 
 
@@ -23,17 +23,17 @@ def candidates(paths, cosine, keyword=None):
     )
 
 
-def ranked(paths, cosine, text="what happens", symbols=None, lent=None, keyword=None):
+def ranked(paths, cosine, text="what happens", symbols=None, history=None, keyword=None):
     found = candidates(paths, cosine, keyword)
     return found, rank_hybrid(
         found,
         Question.of(text),
         coverage=lambda path: 0.0,
         symbols=symbols or [""] * len(paths),
-        defines=np.zeros(len(paths), np.bool_),
-        located=np.zeros(len(found.files), np.bool_),
-        says=np.zeros(len(paths), np.bool_),
-        lent=lent or {},
+        defines_name=np.zeros(len(paths), np.bool_),
+        at_named_path=np.zeros(len(found.files), np.bool_),
+        holds_message=np.zeros(len(paths), np.bool_),
+        history=history or {},
     )
 
 
@@ -69,8 +69,8 @@ def test_words_that_sixty_candidates_hold_as_well_tell_nothing_but_of_tests():
 
 
 def test_a_file_that_commits_of_the_like_changed_comes_first():
-    lent = {("a", "b.py"): Lent(0.1, ("Fix what happens",))}
-    found, result = ranked(["a.py", "b.py"], [0.7, 0.7], lent=lent)
+    history = {("a", "b.py"): HistoryBoost(0.1, ("Fix what happens",))}
+    found, result = ranked(["a.py", "b.py"], [0.7, 0.7], history=history)
     assert found.ordered(result.scores) == [1, 0]
     assert result.explain(1, found).terms["history"] > 0
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.meant import MAX_MEANT, is_one_slip
+from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.results import Silent
 
 
 @pytest.mark.parametrize("other", ["parse_agrs", "parse_arg", "parse_argss", "parse_orgs"])
 def test_a_slip_is_a_letter_more_less_or_another_or_two_swapped(other):
-    assert is_one_slip("parse_args", other)
-    assert is_one_slip(other, "parse_args")
+    assert is_one_typo_apart("parse_args", other)
+    assert is_one_typo_apart(other, "parse_args")
 
 
 @pytest.mark.parametrize("other", ["parse_ag", "args_parse", "parse_argsort", "aprse_agrs", ""])
 def test_two_slips_are_another_name(other):
-    assert not is_one_slip("parse_args", other)
+    assert not is_one_typo_apart("parse_args", other)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_where_a_name_is_called_is_not_where_it_is_defined(search, project):
 
 
 def test_what_begins_many_names_tells_none(search, project):
-    many = (f"def drain_{number}():\n    pass\n" for number in range(MAX_MEANT))
+    many = (f"def drain_{number}():\n    pass\n" for number in range(MAX_SIMILAR_NAMES))
     (project / "many.py").write_text("\n".join(many))
     assert all("exact_symbol" not in hit.explain.boosts for hit in search("drain"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.meant import MAX_FILES_LOCATED, names_in
+from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, names_in
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
@@ -41,23 +41,23 @@ def test_paths_are_recognised(query, path):
 
 def test_a_qualified_name_wants_its_qualifier():
     names = names_in("Cart.add")
-    assert names.defined_by(("add",), "shop.Cart")
-    assert names.defined_by(("Cart", "add"), "")
-    assert not names.defined_by(("add",), "Basket")
-    assert not names.defined_by(("remove",), "Cart")
+    assert names.are_defined_by(("add",), "shop.Cart")
+    assert names.are_defined_by(("Cart", "add"), "")
+    assert not names.are_defined_by(("add",), "Basket")
+    assert not names.are_defined_by(("remove",), "Cart")
 
 
 def test_a_path_is_located_at_its_end_and_at_a_folder():
     names = names_in("app.py")
-    assert names.located(["app.py", "src/app.py", "src/myapp.py"]) == [True, True, False]
+    assert names.match_paths(["app.py", "src/app.py", "src/myapp.py"]) == [True, True, False]
 
 
 def test_a_sentence_about_what_many_files_are_called_is_about_none_of_them():
-    files = [f"packages/{number}/package.json" for number in range(MAX_FILES_LOCATED + 1)]
+    files = [f"packages/{number}/package.json" for number in range(MAX_FILES_AT_PATHS + 1)]
     names = names_in("bump the versions in package.json")
-    assert names.located(files[1:]) == [True] * MAX_FILES_LOCATED
-    assert not any(names.located(files))
-    assert all(names_in("package.json").located(files))
+    assert names.match_paths(files[1:]) == [True] * MAX_FILES_AT_PATHS
+    assert not any(names.match_paths(files))
+    assert all(names_in("package.json").match_paths(files))
 
 
 def test_a_name_finds_the_long_chunk_that_defines_it_behind_all_that_use_it(

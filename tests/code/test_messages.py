@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.meant import MAX_CHUNKS_SAYING
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
@@ -38,7 +38,7 @@ def test_the_same_words_in_another_order_are_no_message(search, project):
 
 
 def test_what_many_say_tells_none_of_them(search, project):
-    for number in range(MAX_CHUNKS_SAYING + 1):
+    for number in range(MAX_MESSAGE_CHUNKS + 1):
         (project / f"said_{number}.py").write_text(f'NOTE = "{MESSAGE}"\n')
     assert all("exact_text" not in hit.explain.boosts for hit in search(MESSAGE))
 
@@ -104,7 +104,7 @@ def test_what_makes_another_message_is_not_meant(search, project, line):
 
 
 def test_a_string_that_many_make_tells_none_of_them(search, project):
-    for number in range(MAX_CHUNKS_SAYING + 1):
+    for number in range(MAX_MESSAGE_CHUNKS + 1):
         (project / f"made_{number}.py").write_text(
             "raise Full(f'No retry of {name} within {n} s')\n"
         )

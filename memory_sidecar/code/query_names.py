@@ -1,0 +1,289 @@
+"""Finds the names and paths that a query quotes, unfinished and mistyped names included.
+
+A word of a query counts as a name if it is written like one (`parse_args`, `HttpClient`,
+`Cart.add`, `main()`, `src/app.py`) or is the whole query. Plain words in a sentence do not count: a
+question about how to `set` a `name` is not about functions called `set` and `name`.
+
+A name that no source defines is first looked for in the text of chunks, letter by letter: it may be
+the key of a setting, a flag, or defined by another package. If no chunk holds it, it stands for the
+defined names that begin with it, else for those that do so whatever the case of letters, else for
+those one typo away: a letter too many, too few, wrong, or two swapped. A name with many candidates
+stands for none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from memory_sidecar.code.directory import ChunkFile, Directory
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
+from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.index.keyword import match_expression
+from memory_sidecar.index.words import index_words, plain_words
+
+MAX_CHUNKS_PER_NAME = 50
+MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
+MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
+MAX_NAMES = 32  # of each kind in a query
+MAX_PARTS = 16  # words of one name
+
+QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
+_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\))?")
+_BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
+_PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
+_MAX_PATH = 256
+_LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+
+MIN_LETTERS = 4  # of an unknown name that is completed or corrected
+MAX_SIMILAR_NAMES = 10  # that an unknown name may stand for
+MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
+MAX_COMPARED = 20_000  # names compared with an unknown one: a tenth of a second
+MIN_LIKENESS = 0.7  # ratio of difflib, 0…1, of a suggested name
+MAX_NEAREST_NAMES = 3  # suggestions
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_LAST = "\U0010ffff"  # sorts after every name
+
+FindPhrase = Callable[[str, int], Sequence[int]]
+"""Return the ids of chunks whose text holds these words in a row; a limit of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryNames:
+    """The names and paths in the text of a query."""
+
+    symbols: tuple[tuple[str, ...], ...]  # each with its qualifiers: ("Cart", "add")
+    tokens: tuple[str, ...]  # the same as written; and a query of one word, whatever that is
+    is_single_word: bool  # whether the query is one word
+    paths: tuple[str, ...]  # as written, with / for each backslash
+
+    def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
+        """Whether a chunk that defines `symbols` inside `scope` defines one of these names.
+
+        All qualifiers of the name must be among the symbols or the parts of the scope.
+        """
+        if not self.symbols or not any(name[-1] in symbols for name in self.symbols):
+            return False
+        around = {*symbols, *scope.split(".")}
+        return any(
+            name[-1] in symbols and all(qualifier in around for qualifier in name[:-1])
+            for name in self.symbols
+        )
+
+    def match_paths(self, filenames: Iterable[str]) -> list[bool]:
+        """Return, for each of `filenames`, whether it is one of the paths or ends in one.
+
+        All False if a sentence matches many: one about `package.json` in a project with dozens of
+        them is about none in particular.
+        """
+        ends = tuple("/" + path for path in self.paths)
+        matches = [f"/{filename}".endswith(ends) for filename in filenames]
+        is_specific = self.is_single_word or sum(matches) <= MAX_FILES_AT_PATHS
+        return matches if is_specific else [False] * len(matches)
+
+
+def names_in(text: str) -> QueryNames:
+    """Find the names and paths in the text of a query."""
+    query = text.strip()
+    is_single_word = len(query.split()) == 1
+    symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
+    for match in _NAME.finditer(query):
+        word = match.group()
+        if word == query or _LOOKS_LIKE_NAME.search(word):
+            tokens.append(word.removesuffix("()"))
+            symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
+    words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(query))
+    paths = [w.removeprefix("./") for w in words if len(w) <= _MAX_PATH and _PATH.search(w)]
+    return QueryNames(
+        symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
+        tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],
+        is_single_word=is_single_word,
+        paths=tuple(dict.fromkeys(paths))[:MAX_NAMES],
+    )
+
+
+def named_chunks(connection: Connection, names: QueryNames, directory: Directory) -> list[int]:
+    """Return ids of chunks that define one of `names`, qualifiers aside, or lie at a path."""
+    ids: list[int] = []
+    for name in names.symbols:
+        ids += _chunks_defining(connection, name[-1], limit=MAX_CHUNKS_PER_NAME)
+    for path in names.paths:
+        ids += _chunks_of(connection, directory.files_at(path), limit=MAX_CHUNKS_PER_NAME)
+    return ids
+
+
+def symbol_phrase(name: str) -> str:
+    """Return the phrase by which the keyword index finds the chunks that define `name`.
+
+    That is the words of the name; of one in camelCase the whole in lower case, which is indexed,
+    too, and which longer names do not hold.
+    """
+    parts, _, whole = index_words(name).partition("\n")
+    words = [whole] if whole == name.lower() else parts.replace("_", " ").split()
+    return " ".join(words[:MAX_PARTS])
+
+
+def resolve_undefined(
+    connection: Connection,
+    names: QueryNames,
+    sources: Collection[str],
+    *,
+    find: FindPhrase,
+    read: ReadChunks,
+) -> tuple[QueryNames, list[int]]:
+    """Look for those of `names` that `sources` (all if empty) do not define.
+
+    `connection` reads definitions, `find` and `read` chunks: a team has these elsewhere. Returns
+    `names` with the defined names that unknown ones stand for, and the ids of chunks that hold an
+    unknown name which is the whole query.
+    """
+    known = _Definitions(connection, sources)
+    symbols: list[tuple[str, ...]] = []
+    chunks: list[int] = []
+    for token in names.tokens:
+        if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
+            continue
+        holding = _chunks_holding(token, find, read)
+        if not holding and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
+            similar = (
+                known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
+            )
+            symbols += [(name,) for name in similar]
+        elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
+            chunks += holding
+    return replace(names, symbols=(*names.symbols, *symbols)), chunks
+
+
+def is_one_typo_apart(name: str, other: str) -> bool:
+    """Whether one letter added, removed or replaced, or two swapped, turn `name` into `other`."""
+    start = 0
+    while start < min(len(name), len(other)) and name[start] == other[start]:
+        start += 1
+    name, other = name[start:], other[start:]
+    while name and other and name[-1] == other[-1]:
+        name, other = name[:-1], other[:-1]
+    return max(len(name), len(other)) <= 1 or (len(name) == 2 and name == other[::-1])
+
+
+def nearest_names(connection: Connection, sources: Collection[str], name: str) -> list[str]:
+    """Return the names defined in `sources` (all if empty) that are most like `name`, best first.
+
+    Case and underscores do not count: `parseArgs` is like `parse_args` and like `HttpParseArgs`.
+    """
+    known: dict[str, list[str]] = {}
+    for other in _Definitions(connection, sources).all()[:MAX_COMPARED]:
+        known.setdefault(_normalized(other), []).append(other)
+    near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
+    return [other for normalized in near for other in known[normalized]]
+
+
+def _normalized(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+class _Definitions:
+    """Queries the names that `sources` (all if empty) define."""
+
+    def __init__(self, connection: Connection, sources: Collection[str]) -> None:
+        self._connection = connection
+        self._sources = json.dumps(sorted(sources))
+
+    def all(self) -> list[str]:
+        return self._between("", _LAST)
+
+    def has(self, name: str) -> bool:
+        return bool(self._between(name, name))
+
+    def with_prefix(self, prefix: str) -> list[str]:
+        """Return the names that begin with `prefix`; none if there are many."""
+        return _unless_many(self._between(prefix, prefix + _LAST))
+
+    def in_any_case(self, prefix: str) -> list[str]:
+        """Return the names equal to `prefix` but for case, else those with it as a prefix so.
+
+        None if there are many.
+        """
+        found = self._with_first_letter(prefix, prefix=prefix)
+        same = [name for name in found if len(name) == len(prefix)]
+        return _unless_many(same or found)
+
+    def one_typo_from(self, name: str) -> list[str]:
+        """Return the names one typo away with the same first letter in any case; none if many."""
+        near = self._with_first_letter(name, length=len(name))
+        return _unless_many(
+            [other for other in near if is_one_typo_apart(name, other)]
+            or [other for other in near if is_one_typo_apart(name.lower(), other.lower())]
+        )
+
+    def _with_first_letter(self, name: str, *, length: int = 0, prefix: str = "") -> list[str]:
+        """As `_between`, for the names whose first letter is that of `name` in either case."""
+        return [
+            other
+            for first in sorted({name[0].lower(), name[0].upper()})
+            for other in self._between(first, first + _LAST, length=length, prefix=prefix)
+        ]
+
+    def _between(self, low: str, high: str, *, length: int = 0, prefix: str = "") -> list[str]:
+        """Return the names from `low` to `high` with `prefix`, the case of ASCII letters ignored.
+
+        `length`: only names of this length, or one more or less; 0 for any.
+        """
+        in_sources = (
+            " AND (?3 = '[]' OR file IN (SELECT id FROM code_files"
+            " WHERE source IN (SELECT value FROM json_each(?3))))"
+        )
+        return column(
+            self._connection,
+            "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
+            " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
+            f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){in_sources}",
+            (low, high, self._sources, length, prefix),
+        )
+
+
+def _unless_many(names: list[str]) -> list[str]:
+    return names if len(names) <= MAX_SIMILAR_NAMES else []
+
+
+def _chunks_holding(token: str, find: FindPhrase, read: ReadChunks) -> Sequence[int]:
+    """Return the ids of the chunks that hold `token` letter by letter.
+
+    Where `MAX_PHRASE_CHUNKS` hold its words, these are returned without reading them.
+    """
+    words = plain_words(token)
+    if not token.isascii() or not words:
+        return []
+    ids = find(" ".join(words), MAX_PHRASE_CHUNKS)
+    if len(ids) == MAX_PHRASE_CHUNKS:
+        return ids
+    exact = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
+    return [each.chunk_id for each in read(ids) if exact.search(each.chunk.code)]
+
+
+def _chunks_defining(connection: Connection, name: str, *, limit: int) -> list[int]:
+    """Return the ids of chunks that define `name`, in the same case."""
+    return column(
+        connection,
+        "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
+        " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
+        " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
+        (f"symbols : ({match_expression([symbol_phrase(name)])})", MAX_SYMBOL_ROWS, name, limit),
+    )
+
+
+def _chunks_of(connection: Connection, files: Iterable[ChunkFile], *, limit: int) -> list[int]:
+    """Return the ids of chunks of `files`."""
+    ids: list[int] = []
+    for file in files:
+        if len(ids) >= limit:
+            break
+        ids += column(
+            connection,
+            "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
+            (file.source, file.path, limit - len(ids)),
+        )
+    return ids
