@@ -14,7 +14,7 @@ from memory_sidecar.core.projects import (
     NO_DAEMON_OPTION,
     data_dir_of,
     data_dir_option,
-    leading_options_last,
+    move_leading_options_last,
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED, ProtocolError
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    arguments = leading_options_last(arguments)
+    arguments = move_leading_options_last(arguments)
     if arguments[:1] == [MCP_OPTION]:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments

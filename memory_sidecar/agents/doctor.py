@@ -19,7 +19,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import Reporter, about, counted
+from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import Connection, damage_of, sqlite_version
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
@@ -162,7 +162,7 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
     with store.reading() as connection:
         sources = count_sources(connection)
         vectors = count_vectors(connection, store.SCHEMA.corpora)
-    text = f"{db}, {counted(vectors.rows, 'text' if agent else 'chunk')}"
+    text = f"{db}, {pluralize(vectors.rows, 'text' if agent else 'chunk')}"
     return [
         Check(check, True, text, agent=agent),
         _sources(data, agent, sources),
@@ -190,7 +190,7 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
     failed = sum(source.failed for source in counts)
     if failed and not agent:  # `_faults` names the files of an agent
         return Check(
-            check, False, f"{counted(failed, 'file')} could not be indexed",
+            check, False, f"{pluralize(failed, 'file')} could not be indexed",
             "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
             remedy="index",
         )  # fmt: skip

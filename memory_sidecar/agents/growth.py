@@ -15,8 +15,8 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.process import resident_bytes
-from memory_sidecar.core.results import Reporter, Time, about, told_as
-from memory_sidecar.core.times import iso_utc, last_weeks, week_of
+from memory_sidecar.core.results import Reporter, Time, about, build_from
+from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import made_by_week
 from memory_sidecar.memories.lists import MemoryRows
@@ -94,7 +94,7 @@ def growth_of(
 
     An agent whose database cannot be read is left out, and a notice says so. `now`: epoch ms.
     """
-    begins = last_weeks(weeks, now=now)
+    begins = last_week_starts(weeks, now=now)
     made: Counter[int] = Counter()
     began: Counter[int] = Counter()
     reads: Counter[int] = Counter()
@@ -108,12 +108,12 @@ def growth_of(
                     began.update(made_by_week(connection, "sessions", since=begins[0]))
                     used.append(use_of(MemoryRows(each.name, connection, now), shown=SHOWN))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
-            reads.update(week_of(at) for _, at in log)
+            reads.update(week_start(at) for _, at in log)
         except SidecarError as error:
             reporter.notice(f"without {each.name}: {error.with_hint}")
     asked = [q for q in services.questions.since(begins[0]) if agent in ("", q.agent)]
-    questions = Counter(week_of(q.at) for q in asked)
-    unanswered = Counter(week_of(q.at) for q in asked if q.weak)
+    questions = Counter(week_start(q.at) for q in asked)
+    unanswered = Counter(week_start(q.at) for q in asked if q.weak)
     return Growth(
         agents=tuple(names),
         weeks=tuple(
@@ -140,7 +140,7 @@ def growth_of(
 
 
 def _top(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[UsedMemory, ...]:
-    return tuple(told_as(UsedMemory, each) for each in sorted(memories, key=key)[:SHOWN])
+    return tuple(build_from(UsedMemory, each) for each in sorted(memories, key=key)[:SHOWN])
 
 
 def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:

@@ -19,7 +19,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.locks import locked
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import QUESTIONS
 from memory_sidecar.core.results import Reporter, about
@@ -119,7 +119,7 @@ class JudgedSet:
     ) -> list[JudgedQuestion]:
         """Replace the file by what `change` makes of its questions, under the lock."""
         lock = self._folder / f"{JUDGED}.lock"
-        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self._folder} is"):
+        with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self._folder} is"):
             changed = change(self.all())
             content = b"".join(msgspec.json.encode(each) + b"\n" for each in changed)
             with named_errors(self._folder / JUDGED):

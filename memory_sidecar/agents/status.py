@@ -22,7 +22,7 @@ from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import resident_bytes
-from memory_sidecar.core.results import ListedFile, Problem, Time, about, told_as
+from memory_sidecar.core.results import ListedFile, Problem, Time, about, build_from
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.report import (
     Failure,
@@ -144,7 +144,7 @@ def status_of(
         vectors_seconds_left=seconds_left(code.vectors_pending, code.vectors_per_second),
         model=None if problem else models.files.name,
         model_loaded=models.is_loaded,
-        model_problem=told_as(Problem, problem) if problem else None,
+        model_problem=build_from(Problem, problem) if problem else None,
         last_error=max(filter(None, failures), key=lambda each: each.at, default=None),
         team=team_status(services) if db is None else None,
         daemon=daemon,

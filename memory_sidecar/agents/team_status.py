@@ -9,7 +9,7 @@ from typing import Annotated
 from memory_sidecar.agents.exchanged import Differing
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.results import Problem, about, told_as
+from memory_sidecar.core.results import Problem, about, build_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ def team_status(services: Services) -> TeamStatus | None:
         with link.reading() as connection:
             require_schema(connection, link)
     except SidecarError as error:
-        problem = told_as(Problem, error)
+        problem = build_from(Problem, error)
     agents = []
     for name in services.settings.database_agents if link else ():
         try:
             files = services.agent(name).team
         except SidecarError as error:
-            problem = problem or told_as(Problem, error)
+            problem = problem or build_from(Problem, error)
         else:
             agents.append(TeamAgent(name, files.differing() if files else ()))
     files_away = 0

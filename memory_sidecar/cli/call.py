@@ -30,10 +30,10 @@ from memory_sidecar.cli.form import (
     wants_json,
 )
 from memory_sidecar.core.children import child_environment
-from memory_sidecar.core.credentials import mask_document, masks_in
+from memory_sidecar.core.credentials import count_masks, mask_document
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.results import Judged, plain, tell_weak
+from memory_sidecar.core.results import Judged, to_builtins, warn_if_weak
 from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class Call:
     def masked(self, found: T) -> T:
         """`found` with what looks like a secret masked, and a notice where something was."""
         shown, _ = mask_document(found)
-        if count := masks_in(shown):
+        if count := count_masks(shown):
             self.reporter.notice(f"{count} masked that look like secrets")
         return shown
 
@@ -316,12 +316,12 @@ class Call:
         self.show(hits, print_hits)
         if not (hits or self.wants_json):
             self.reporter.notice("no hits")
-        tell_weak(hits, self.reporter)
+        warn_if_weak(hits, self.reporter)
         return hits
 
     def print_json(self, value: object) -> None:
         """The result, as the one JSON document on standard output."""
-        document = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+        document = json.dumps(to_builtins(value), ensure_ascii=False, allow_nan=False)
         self.stdout.write(visible_json(document) + "\n")
 
     def print_error(self, error: SidecarError) -> None:

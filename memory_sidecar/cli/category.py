@@ -8,7 +8,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import Group, allow_secrets_option, joined, with_agent, with_help
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 
 
@@ -68,8 +68,8 @@ def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> Categor
 
 def _print_categories(call: Call, categories: list[Category]) -> None:
     for each in categories:
-        held = counted(each.total_memories, "memory", "memories")
-        held += f", {counted(each.total_tokens, 'token')}"
+        held = pluralize(each.total_memories, "memory", "memories")
+        held += f", {pluralize(each.total_tokens, 'token')}"
         call.print(title(each.path), f"  {held}  {each.description}".rstrip())
 
 
@@ -78,5 +78,5 @@ def _print_described(call: Call, described: Described) -> None:
 
 
 def _print_deleted(call: Call, deleted: CategoryDeleted) -> None:
-    archived = counted(deleted.archived, "memory", "memories")
+    archived = pluralize(deleted.archived, "memory", "memories")
     call.print(f"deleted {deleted.category}; {archived} archived")

@@ -20,9 +20,9 @@ from memory_sidecar.core.errors import (
     DaemonUnreachable,
     SidecarError,
     StoreReadOnly,
-    unforeseen,
+    as_sidecar_error,
 )
-from memory_sidecar.core.opening import make_only_while
+from memory_sidecar.core.opening import make_folders_only_while
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log
@@ -181,7 +181,7 @@ class Commands:
         except Exception as error:
             _log.exception("failed: %s", " ".join(call.arguments))
             log_path = state_file(str(self._data_dir), "daemon.log")
-            call.print_error(unforeseen(error, hint=f"see {log_path}"))
+            call.print_error(as_sidecar_error(error, hint=f"see {log_path}"))
             status = EXIT_FAILED
         exchange.stdout.flush()
         exchange.stderr.flush()
@@ -241,17 +241,19 @@ def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> No
     from memory_sidecar.core.process import (
         SWITCH_INTERVAL_S,
         allow_many_files,
-        keep_few_arenas,
+        limit_arenas,
     )
 
-    keep_few_arenas()
+    limit_arenas()
     allow_many_files()
     # What numpy multiplies here is too small to share, and its threads would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     commands = Commands(Path(data_dir), environ=environ)
-    make_only_while(lambda: lock.is_in_place, data_dir)  # its next daemon may be at work there
+    make_folders_only_while(
+        lambda: lock.is_in_place, data_dir
+    )  # its next daemon may be at work there
     os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
     host(commands, data_dir=data_dir, lock=lock, environ=environ)
     logging.shutdown()

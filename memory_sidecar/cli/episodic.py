@@ -18,7 +18,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
-from memory_sidecar.core.results import told_as
+from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.sessions.handlers import MEMVID_SUFFIX
 from memory_sidecar.sessions.journal import Journal
@@ -114,7 +114,7 @@ def _journal_at(call: Call, journal: Path) -> Journal:
 def _in_journal(hit: SessionHit) -> JournalHit:
     uri = EVIDENCE_PREFIX + hit.session_id
     uri = uri if hit.sequence is None else f"{uri}#{hit.sequence}"
-    return told_as(JournalHit, hit, uri=uri, timestamp=hit.created_at)
+    return build_from(JournalHit, hit, uri=uri, timestamp=hit.created_at)
 
 
 def _print_hits(call: Call, found: JournalHits) -> None:

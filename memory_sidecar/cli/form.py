@@ -25,7 +25,7 @@ from msgspec import UNSET
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.visible import abridged, visible_json, visible_line
+from memory_sidecar.core.visible import abridge, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -102,10 +102,10 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
     """`error` as one line for standard error, with its line break."""
     if as_json:
         shown, _ = mask_document(error.as_json())  # of a conflict it has the text that is there
-        shown["error"]["message"] = abridged(shown["error"]["message"])
+        shown["error"]["message"] = abridge(shown["error"]["message"])
         return visible_json(json.dumps(shown, ensure_ascii=False)) + "\n"
     hint = f" — {error.hint}" if error.hint else ""
-    return visible_line(f"memory-sidecar: {abridged(error.message)}{hint}") + "\n"
+    return visible_line(f"memory-sidecar: {abridge(error.message)}{hint}") + "\n"
 
 
 def explanation_line(why: Explanation) -> str:
@@ -229,7 +229,7 @@ class Progress:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        text = visible_line(self._complete(abridged(text)))
+        text = visible_line(self._complete(abridge(text)))
         with self._lock:
             if text in self._told:  # of two steps that met the same
                 return

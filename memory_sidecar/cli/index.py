@@ -14,8 +14,8 @@ from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import AgentReports, IndexReport, counted
-from memory_sidecar.core.times import how_long
+from memory_sidecar.core.results import AgentReports, IndexReport, pluralize
+from memory_sidecar.core.times import format_duration
 
 PACE_WAIT_S = 2.0  # until a person is told how long the rest takes: of a first index none is known
 
@@ -109,9 +109,9 @@ def _print_report(call: Call, report: IndexReport) -> None:
     for name in report.sources:
         call.print(title(name), f"  {roots[name]}" if name in roots else "")
     call.print(
-        f"{counted(report.files_total, 'file')}, {report.files_processed:,} indexed now, "
+        f"{pluralize(report.files_total, 'file')}, {report.files_processed:,} indexed now, "
         f"{report.files_deleted:,} gone, {len(report.files_skipped):,} skipped, "
-        f"{len(report.files_failed):,} failed; {counted(report.chunks_total, 'chunk')} "
+        f"{len(report.files_failed):,} failed; {pluralize(report.chunks_total, 'chunk')} "
         f"({report.seconds:.1f} s)"
     )
     for file in report.files_failed:
@@ -125,13 +125,13 @@ def _print_report(call: Call, report: IndexReport) -> None:
 
 def _goes_on(call: Call, report: IndexReport) -> str:
     """What happens behind a finished `index`, and for how long."""
-    waiting = counted(report.vectors_pending, "chunk")
+    waiting = pluralize(report.vectors_pending, "chunk")
     if call.host is None:
         return f"{waiting} have no vector yet: `memory-sidecar index --wait dense` makes them"
     left_s = call.codebase.data.owner.activity.vectors.seconds_for(
         report.vectors_pending, wait_s=PACE_WAIT_S, cancelled=call.cancelled
     )
-    about = f", about {how_long(left_s)}" if left_s else ""
+    about = f", about {format_duration(left_s)}" if left_s else ""
     return (
         f"it can be searched now; the daemon makes vectors of {waiting} behind it{about}: "
         "`memory-sidecar status` shows it"
@@ -267,7 +267,7 @@ def prune(call: Call, yes: bool) -> list[Source]:
         call.reporter.close()
         for each in gone:
             call.stderr.write(call.line(f"gone: {each.name}: {each.root}") + "\n")
-        call.confirm(f"Forget {counted(len(gone), 'source')} and the index?", unless="--yes")
+        call.confirm(f"Forget {pluralize(len(gone), 'source')} and the index?", unless="--yes")
     removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
     return call.show(removed, _print_pruned)
 
@@ -298,12 +298,12 @@ def _print_pruned(call: Call, removed: list[Source]) -> None:
 
 def _print_published(call: Call, published: Published) -> None:
     call.print(title(published.name))
-    files, chunks = counted(published.files, "file"), counted(published.chunks, "chunk")
+    files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")
     call.print(f"{files} with {chunks} given to the team, {published.deleted:,} taken from it")
 
 
 def _print_moved(call: Call, moved: SourceMoved) -> None:
-    chunks = counted(moved.chunks, "chunk")
+    chunks = pluralize(moved.chunks, "chunk")
     call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}")
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of, print_memories, with_filters
 from memory_sidecar.cli.options import COUNT, with_agent
-from memory_sidecar.core.results import told_as
+from memory_sidecar.core.results import build_from
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Listed, Memory
 
@@ -60,7 +60,7 @@ def list_memories(
     )
     found = memories_of(call, agent).list(asked, with_shared=with_shared)
     content = {} if with_content else {"content": UNSET}
-    shown = [told_as(Listed, memory, **content) for memory in found]
+    shown = [build_from(Listed, memory, **content) for memory in found]
     return call.show(call.masked(shown), print_memories)
 
 

@@ -17,10 +17,10 @@ from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, UnknownCommand, with_help
-from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, unforeseen
+from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
 from memory_sidecar.core.installation import PROGRAM
-from memory_sidecar.core.process import keep_few_arenas
-from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate
+from memory_sidecar.core.process import limit_arenas
+from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate_data_dir
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
 MAX_COLUMNS = 100
@@ -241,7 +241,7 @@ def _absent_data_dir(call: Call) -> str:
     if (
         not named
         or data_dir_option(call.arguments)
-        or os.path.lexists(locate(None, cwd=str(call.cwd), environ=call.environ)[0])
+        or os.path.lexists(locate_data_dir(None, cwd=str(call.cwd), environ=call.environ)[0])
     ):
         return ""
     command = next(word for word in call.arguments if not word.startswith("-"))
@@ -265,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None or sys.stderr is None:  # closed when we were started
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  till the end
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
-    keep_few_arenas()
+    limit_arenas()
     if logging.lastResort:  # what a daemon would log is told as a notice, or raised, here
         logging.lastResort.setLevel(logging.ERROR)
     try:
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f" at {Path(frame.filename).name}:{frame.lineno}"
-        call.print_error(unforeseen(error, hint="report it", at=where))
+        call.print_error(as_sidecar_error(error, hint="report it", at=where))
         _discard_output()
         return SidecarError.exit_status
 

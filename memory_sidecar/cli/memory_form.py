@@ -14,7 +14,7 @@ from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import FRACTION
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import AtomKind
-from memory_sidecar.core.times import past_moment, system_clock
+from memory_sidecar.core.times import parse_past_time, system_clock
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
@@ -60,7 +60,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
     def called(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in _NAMES}
         for name in _MOMENTS:
-            chosen[name] = past_moment(chosen[name], now_ms=system_clock())
+            chosen[name] = parse_past_time(chosen[name], now_ms=system_clock())
         chosen["category"] = check_known_category(chosen["category"] or "") or None
         chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
         return command(call, wanted=MemoryFilter(**chosen), **given)

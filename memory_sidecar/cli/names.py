@@ -26,7 +26,7 @@ from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.paths import real_place
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.results import pluralize
 
 MAX_TOP_K = 10_000
 TOP_K = 50
@@ -198,8 +198,8 @@ def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses
     for hit in hits:
         how: str = "use" if hit.how == "other" else hit.how
         how += f" of {hit.name}" if has_names else ""
-        steps = f"  {counted(hit.depth, 'step')} away" if hit.depth > 1 else ""
-        sure = hit.confidence + (f", {counted(hit.others, 'other')}" if hit.others else "")
+        steps = f"  {pluralize(hit.depth, 'step')} away" if hit.depth > 1 else ""
+        sure = hit.confidence + (f", {pluralize(hit.others, 'other')}" if hit.others else "")
         sure += ", of what was removed" if hit.is_gone is True else ""
         where = call.places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""

@@ -9,7 +9,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import STRENGTH_HELP, memories_of
 from memory_sidecar.cli.options import COUNT, FRACTION, with_agent, with_hash
-from memory_sidecar.core.times import duration, system_clock
+from memory_sidecar.core.times import require_duration, system_clock
 from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 
@@ -51,7 +51,7 @@ def prune(
     rule = PruneRule(
         category=category,
         superseded=superseded,
-        unused_since=system_clock() - duration(unused_for) if unused_for else None,
+        unused_since=system_clock() - require_duration(unused_for) if unused_for else None,
         weaker_than=weaker_than,
         keep=keep,
     )

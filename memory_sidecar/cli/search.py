@@ -37,7 +37,7 @@ from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked, CodeQuery
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
@@ -139,7 +139,7 @@ def _told(freshness: Freshness) -> str:
         state = f"as it was at {at}" if at else "its first scan goes on"
     else:
         state = "up to date" if freshness.is_current else "being brought up to date"
-    waiting = counted(freshness.vectors_pending, "chunk waits", "chunks wait")
+    waiting = pluralize(freshness.vectors_pending, "chunk waits", "chunks wait")
     return f"{state}, {waiting} for a vector" if freshness.vectors_pending else state
 
 

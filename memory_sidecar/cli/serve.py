@@ -14,7 +14,7 @@ from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import Group, with_call, with_help
 from memory_sidecar.core.paths import find_data_dir
-from memory_sidecar.core.results import about, told_as
+from memory_sidecar.core.results import about, build_from
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.daemon import log
@@ -110,7 +110,7 @@ def daemon() -> None:
 def list_daemons(call: Call) -> list[Daemon]:
     """List the daemons that run, each with its data directory, process and memory."""
     shown = [
-        told_as(Daemon, each, started_at=iso_utc(int(each.started_at_s * 1000)))
+        build_from(Daemon, each, started_at=iso_utc(int(each.started_at_s * 1000)))
         for each in running_daemons(call.environ)
     ]
     return call.show(shown, _print_daemons)

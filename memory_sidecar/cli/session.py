@@ -11,8 +11,8 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_agent, with_help
 from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
 from memory_sidecar.core.errors import SessionInvalid, UsageError
-from memory_sidecar.core.opening import read_named
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.opening import read_user_file
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
@@ -169,7 +169,7 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
     if file == "-":
         return parse_document(call.read_input(), strictly=True)
     try:
-        data = read_named(call.path(file), MAX_SESSION_BYTES)
+        data = read_user_file(call.path(file), MAX_SESSION_BYTES)
     except OSError as error:
         raise UsageError(
             f"{file} cannot be read: {error.strerror}",
@@ -240,11 +240,11 @@ def _fate(judged: Candidate) -> str:
 
 def _print_saved(call: Call, saved: Saved) -> None:
     verb = "saved" if saved.created else "updated" if saved.changed else "unchanged:"
-    size = [counted(saved.message_count, "message")]
+    size = [pluralize(saved.message_count, "message")]
     if saved.has_summary:
         size.append("a summary")
     if saved.snippet_count:
-        size.append(counted(saved.snippet_count, "snippet"))
+        size.append(pluralize(saved.snippet_count, "snippet"))
     call.print(f"{verb} {saved.session_id}: {', '.join(size)}")
     if saved.promotion:
         _print_promotion(call, saved.promotion)
@@ -261,4 +261,4 @@ def _print_pruned(call: Call, pruned: SessionsPruned) -> None:
     for each in pruned.sessions:
         call.print(f"{each.session_id}  {each.title}  ({each.reason})")
     outcome = "would go" if pruned.dry_run else "moved to the archive"
-    call.print(f"{counted(len(pruned.sessions), 'session')} {outcome}")
+    call.print(f"{pluralize(len(pruned.sessions), 'session')} {outcome}")

@@ -22,7 +22,7 @@ from memory_sidecar.cli.options import (
     with_top_k,
 )
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -158,7 +158,7 @@ def _print_heads(call: Call, heads: list[Head]) -> None:
     for head in heads:
         told = [
             head.title,
-            counted(head.message_count, "message"),
+            pluralize(head.message_count, "message"),
             head.outcome or "",
             *head.topics,
         ]

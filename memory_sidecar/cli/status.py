@@ -17,8 +17,8 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.results import counted
-from memory_sidecar.core.times import how_long, system_clock
+from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.times import format_duration, system_clock
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 
 REDRAW_S = 1.0
@@ -88,8 +88,8 @@ def _lines(found: Status) -> Iterator[str]:
     for source in found.sources:
         away = f" ({source.files_away:,} of them with the team alone)" if source.files_away else ""
         yield (
-            f"{source.name}: {counted(source.files_indexed, 'file')}{away}, "
-            f"{counted(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
+            f"{source.name}: {pluralize(source.files_indexed, 'file')}{away}, "
+            f"{pluralize(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
             f"{source.files_failed:,} failed, {_freshness(source)}  ({source.root})"
         )
         if source.live and source.live.notice:
@@ -111,7 +111,7 @@ def _lines(found: Status) -> Iterator[str]:
     if daemon := found.daemon:
         resident = daemon.resident_bytes
         memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""
-        up = how_long(daemon.uptime_seconds)
+        up = format_duration(daemon.uptime_seconds)
         yield f"daemon: process {daemon.pid}, up {up}{memory}, log {daemon.log}"
     if last := found.last_error:
         yield f"last error: {last.at} {last.message}"
@@ -120,8 +120,8 @@ def _lines(found: Status) -> Iterator[str]:
 def _remembered(agent: AgentStatus) -> str:
     embedded = agent.texts - agent.vectors_pending
     told = [
-        counted(agent.memories, "memory", "memories"),
-        counted(agent.sessions, "session"),
+        pluralize(agent.memories, "memory", "memories"),
+        pluralize(agent.sessions, "session"),
         f"vectors {embedded:,} of {agent.texts:,}",
     ]
     if agent.problem:
@@ -140,16 +140,16 @@ def _freshness(source: SourceStatus) -> str:
         return f"watched, but {live.error}"
     if under_way := live.indexing:
         pace = _pace(under_way.files_per_second, under_way.seconds_left)
-        files = counted(under_way.files_total, "file")
+        files = pluralize(under_way.files_total, "file")
         return f"watched, indexing {under_way.files_done:,} of {files}{pace}"
     if live.is_current:
         return "watched, up to date"
-    waiting = counted(live.waiting, "change waits", "changes wait")
+    waiting = pluralize(live.waiting, "change waits", "changes wait")
     return f"watched, {waiting if live.waiting else 'looking for changes'}"
 
 
 def _pace(per_second: float, left_s: float | None) -> str:
-    return f" ({per_second:.0f}/s, {how_long(left_s)} left)" if left_s else ""
+    return f" ({per_second:.0f}/s, {format_duration(left_s)} left)" if left_s else ""
 
 
 @click.command()
@@ -179,16 +179,16 @@ def _print_growth(call: Call, found: Growth) -> None:
     for week in found.weeks:
         call.print(week.begins[:10], "  ", *(f"{getattr(week, name):11,}" for name in _COLUMNS))
     told = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
-    call.print(f"{counted(found.memories, 'memory', 'memories')}: {told}")
+    call.print(f"{pluralize(found.memories, 'memory', 'memories')}: {told}")
     for memory in found.most_read:
         call.print(f"{memory.uses + memory.refs:5,} reads  ", title(memory.path))
     for each in found.latency:
         half, most = f"{each.p50_ms:.1f} ms", f"{each.p95_ms:.1f} ms"
-        call.print(f"{each.kind}: {counted(each.questions, 'question')}, p50 {half}, p95 {most}")
+        call.print(f"{each.kind}: {pluralize(each.questions, 'question')}, p50 {half}, p95 {most}")
     for asked in found.unanswered:
         text = one_line(asked.text)
         text = text if len(text) <= MAX_QUESTION else f"{text[:MAX_QUESTION]}…"
-        call.print(f"no good hit: {text}  ({asked.kind}, {counted(asked.times, 'time')})")
+        call.print(f"no good hit: {text}  ({asked.kind}, {pluralize(asked.times, 'time')})")
     if not found.keeps_questions:
         call.reporter.notice("questions are not noted: the setting keep_questions says so")
 
@@ -218,7 +218,7 @@ def _fate(told: Why) -> str:
     if told.fate == "indexed":
         vectors = f"{told.vectors:,} with a vector" if told.chunks else "nothing to search in it"
         where = f" {told.reason}" if told.reason else ""
-        return f"indexed{where}, {counted(told.chunks, 'chunk')}, {vectors}"
+        return f"indexed{where}, {pluralize(told.chunks, 'chunk')}, {vectors}"
     if told.fate in ("skipped", "failed"):
         return f"{told.fate}: {told.reason}"
     return told.reason

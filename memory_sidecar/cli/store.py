@@ -16,7 +16,7 @@ from memory_sidecar.cli.options import (
     with_agent,
     with_hash,
 )
-from memory_sidecar.core.times import coming_moment, system_clock
+from memory_sidecar.core.times import parse_coming_time, system_clock
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.results import Moved, Remembered
@@ -58,7 +58,7 @@ def store(
     The same text in the same category is stored once, however often it is said; saying it again
     adds new tags. Memories that say nearly the same are named.
     """
-    expires_at = coming_moment(expires, now_ms=system_clock())
+    expires_at = parse_coming_time(expires, now_ms=system_clock())
     project = project_around(call) if project is None else project
     draft = Draft(content=joined(call, text), expires_at=expires_at, project=project, **said)
     remembered = memories_of(call, agent).store(
@@ -105,7 +105,7 @@ def update(
     never = expires in ("", NEVER)
     changes = Changes(
         content=joined(call, text) if text else None,
-        expires_at=None if never else coming_moment(expires, now_ms=system_clock()),
+        expires_at=None if never else parse_coming_time(expires, now_ms=system_clock()),
         never_expires=never,
         **said,
     )

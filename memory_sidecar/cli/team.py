@@ -13,7 +13,7 @@ from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.errors import Conflict
-from memory_sidecar.core.results import about, counted
+from memory_sidecar.core.results import about, pluralize
 
 if TYPE_CHECKING:
     from memory_sidecar.team.backup import KeptSource
@@ -121,7 +121,7 @@ def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
 
 def _print_copy(call: Call, found: TeamCopy) -> None:
     for each in found.sources:
-        call.print(f"{each.repository} ({each.branch}): {counted(each.chunks, 'chunk')}")
+        call.print(f"{each.repository} ({each.branch}): {pluralize(each.chunks, 'chunk')}")
     call.print(f"{found.file}; {found.database}")
 
 

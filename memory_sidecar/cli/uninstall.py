@@ -20,7 +20,7 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
 from memory_sidecar.core.projects import config_folder
-from memory_sidecar.core.results import about, counted
+from memory_sidecar.core.results import about, pluralize
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.end import end_daemon
@@ -74,7 +74,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         if call.wants_json:
             raise UsageError("nobody can be asked", hint="--yes does it, --dry-run shows it")
         _print_removals(call, removals, is_done=False)
-        call.confirm(f"Take back {counted(len(going), 'thing')}?", unless="--yes")
+        call.confirm(f"Take back {pluralize(len(going), 'thing')}?", unless="--yes")
         removals_shown: tuple[Removal, ...] = ()
     else:
         removals_shown = removals

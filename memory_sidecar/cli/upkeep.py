@@ -15,7 +15,7 @@ from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, joined, with_call, with_help
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
-from memory_sidecar.core.projects import answer, answers, config_folder
+from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 
@@ -159,7 +159,7 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
             raise UsageError("--list takes nothing else", hint="`memory-sidecar trust --list`")
     else:
         _answer(call, path or ".", remove=remove)
-    trusted = sorted(folder for folder, said in answers(call.environ).items() if said)
+    trusted = sorted(folder for folder, said in read_trust(call.environ).items() if said)
     return call.show(Trusted(trusted), _print_trusted if lists else _print_nothing)
 
 
@@ -178,7 +178,7 @@ def _answer(call: Call, path: str, *, remove: bool) -> None:
         raise PathRefused(f"{folder} is not a folder", hint="name the folder of a project")
     try:
         with named_errors(Path(config_folder(call.environ))):
-            answer(str(folder), None if remove else True, call.environ)
+            record_trust(str(folder), None if remove else True, call.environ)
     except ValueError as error:
         raise PathRefused(f"{folder}: that cannot be kept: {error}") from error
     if not call.wants_json:

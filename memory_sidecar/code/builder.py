@@ -25,7 +25,7 @@ from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import real_path
-from memory_sidecar.core.settings import Settings, narrowed_by
+from memory_sidecar.core.settings import Settings, narrow_settings
 from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.walk import walk
@@ -105,7 +105,7 @@ class CodeBuilder:
         return self._workers is not None
 
     def rules_elsewhere(self, folders: Collection[str]) -> str:
-        narrowed = narrowed_by(self._source.root, self._settings)
+        narrowed = narrow_settings(self._source.root, self._settings)
         return rules_elsewhere(
             os.fspath(self._source.root), folders, self._source.excludes + narrowed.excludes
         )
@@ -113,7 +113,7 @@ class CodeBuilder:
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
-        narrowed = narrowed_by(self._source.root, self._settings)
+        narrowed = narrow_settings(self._source.root, self._settings)
         return walk(
             self._source.root,
             max_file_bytes=narrowed.max_file_bytes,

@@ -22,7 +22,7 @@ from shlex import quote
 
 from memory_sidecar.core.children import find_program, run_child
 from memory_sidecar.core.errors import CloneFailed, StoreBusy, UsageError
-from memory_sidecar.core.locks import locked
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter
@@ -160,7 +160,7 @@ class Clones:
             raise CloneFailed("git is not on the PATH", hint="install git, or index a folder")
         git = _Git(program, environ, reporter)
         lock, what = root.parent.with_suffix(".lock"), f"the clone of {address.url} is"
-        with named_errors(root), locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
+        with named_errors(root), hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
             if root.exists():
                 git.fetch(address, root)
                 return

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_sidecar.core.children import child_environment, run_child
-from memory_sidecar.core.process import EMBEDDING, put_process_behind
+from memory_sidecar.core.process import EMBEDDING, lower_process_priority
 from memory_sidecar.disk.repository import Repository
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
 
 def main() -> None:
     """The process: the question on standard input, the answer on standard output, as JSON."""
-    put_process_behind(EMBEDDING)
+    lower_process_priority(EMBEDDING)
     _limit_memory()
     asked = json.load(sys.stdin)
     repository = _objects_alone(asked["objects"])

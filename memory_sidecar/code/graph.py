@@ -15,7 +15,7 @@ from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.document import DefinitionRow, Place, read_places
 from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.core.results import told_as
+from memory_sidecar.core.results import build_from
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.read import TextRead, read_text
 
@@ -79,7 +79,7 @@ class Defined:
     def told(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
         """As a `DefinitionPlace` of that `shape`, with `more` of its fields."""
         file = self.at.file
-        return told_as(
+        return build_from(
             shape,
             self.row,
             filename=file.path,

@@ -17,7 +17,7 @@ from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.searched import Searched
 from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.core.credentials import mask_part, may_be_cut
+from memory_sidecar.core.credentials import mask_across_edges, may_be_cut
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, Explanation
 from memory_sidecar.core.results import rounded
 
@@ -144,7 +144,7 @@ def _without_cut_keys(rows: Searched, stored: StoredChunk) -> str:
     if not may_be_cut(code):
         return code
     before, after = rows.around(stored, KEY_LINES)
-    return mask_part(before, code, after)
+    return mask_across_edges(before, code, after)
 
 
 def _cut(hit: CodeHit, characters: int) -> CodeHit | None:

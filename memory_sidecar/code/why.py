@@ -15,7 +15,7 @@ from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
-from memory_sidecar.core.opening import is_utf8, written_out
+from memory_sidecar.core.opening import escape_bytes, is_utf8
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, WORKTREE, Rule, rule_for
@@ -55,9 +55,9 @@ def why_inside(
     inside = path.relative_to(source.root).as_posix()
     inside = "" if inside == "." else inside
     if not is_utf8(inside) and os.path.lexists(path):
-        absolute = written_out(path)
+        absolute = escape_bytes(path)
         return Why(absolute, "skipped", reasons.NAME_NOT_UTF8, "rename it to have it read", name)
-    known = store.manifest(name, under=[written_out(inside)])
+    known = store.manifest(name, under=[escape_bytes(inside)])
     if not os.path.lexists(path):
         if not known and (closed := _closed_above(path)):
             return Why(absolute, "failed", *closed, name)

@@ -26,7 +26,7 @@ import msgspec
 
 from memory_sidecar.code.document import CodeDocument, build_document
 from memory_sidecar.core.model import Document, Source, SourceFile
-from memory_sidecar.core.process import EMBEDDING, put_process_behind
+from memory_sidecar.core.process import EMBEDDING, lower_process_priority
 from memory_sidecar.index.document import BuildCrashed, BuildError
 
 if sys.platform != "win32":
@@ -187,7 +187,7 @@ def _importing_nothing_from_here() -> Iterator[None]:
 
 def _begin_worker() -> None:
     """Leave interrupts to the parent, end when it ends, however it ends, and hold no exit up."""
-    put_process_behind(EMBEDDING)
+    lower_process_priority(EMBEDDING)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -45,7 +45,7 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.model import AtomKind
-from memory_sidecar.core.results import Reporter, told_as
+from memory_sidecar.core.results import Reporter, build_from
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import Clock, iso_utc, system_clock
 from memory_sidecar.disk.atoms import HOT_REFS
@@ -197,7 +197,7 @@ class Context:
 
     def shown(self, finding: Finding, *, remedy_of: Callable[[str], str]) -> ContextFinding:
         """The finding as its caller is told; `remedy_of` completes the commands in its remedy."""
-        return told_as(
+        return build_from(
             ContextFinding,
             finding,
             file=self.root.shown(finding.path),

@@ -28,7 +28,7 @@ class Credential:
     end: int
 
 
-def candidates_in(text: str) -> Iterator[Credential]:
+def find_candidates(text: str) -> Iterator[Credential]:
     """Whatever looks like one in `text`, in no order; what several rules see, several times."""
     yield from _known_forms(text)
     for at in _places(text, "://"):
@@ -36,7 +36,7 @@ def candidates_in(text: str) -> Iterator[Credential]:
         if match and not _is_default(*match.groups()):
             yield Credential("password in a URL", *match.span(2))
     lower = text.replace("\u0130", "i").lower()  # the only letter whose lower case is two
-    yield from _given_values(text, lower)
+    yield from _assigned_values(text, lower)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -188,7 +188,7 @@ SHORT = 16  # characters; a person may have chosen what is shorter
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
-def _given_values(text: str, lower: str) -> Iterator[Credential]:
+def _assigned_values(text: str, lower: str) -> Iterator[Credential]:
     """What `text` gives as a password or a token, whatever its form."""
     for scheme in ("bearer ", "basic "):
         for at in _places(lower, scheme):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from memory_sidecar.core.credential_candidates import Credential, candidates_in, names_a_secret
+from memory_sidecar.core.credential_candidates import Credential, find_candidates, names_a_secret
 from memory_sidecar.core.errors import SecretRefused
 
 D = TypeVar("D")
@@ -22,7 +22,7 @@ _MASK = "«masked: "
 def find_credentials(text: str, *, name: str = "") -> list[Credential]:
     """Every one in `text`, the value of a property called `name`, in order and without overlaps."""
     lead = f"{name}: " if name else ""
-    found = sorted(candidates_in(lead + text), key=lambda each: (each.start, -each.end))
+    found = sorted(find_candidates(lead + text), key=lambda each: (each.start, -each.end))
     apart: list[Credential] = []
     for each in found:
         start, end = each.start - len(lead), each.end - len(lead)
@@ -53,7 +53,7 @@ def may_be_cut(text: str) -> bool:
     return any(_KEY_LINE.fullmatch(line) or "PRIVATE KEY" in line for line in (lines[0], lines[-1]))
 
 
-def mask_part(before: str, text: str, after: str) -> str:
+def mask_across_edges(before: str, text: str, after: str) -> str:
     """`text` with those credentials masked that begin in `before` or end in `after`."""
     start, end = len(before), len(before) + len(text)
     parts, at = [], start
@@ -71,10 +71,10 @@ def mask_document(document: D) -> tuple[D, int]:
 
     It is whatever JSON has, dataclasses, or lists of them; without a credential it stays itself.
     """
-    return _masked(document, "") if _may_hold_some(document) else (document, 0)
+    return _mask_value(document, "") if _may_hold_some(document) else (document, 0)
 
 
-def masks_in(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
+def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
     """How many masks `document` holds, those that its author wrote included."""
     return sum(text.count(_MASK) for _, _, text in _texts_of(document))
 
@@ -115,19 +115,21 @@ def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str
             yield from _texts_of(getattr(value, key), f"{place}.{key}" if place else key, key)
 
 
-def _masked(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
+def _mask_value(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
     if isinstance(value, str):
         shown, count = mask_credentials(value, name=name)
         return shown if count else value, count  # an enumeration's member stays one
     if isinstance(value, list | tuple):
-        items = [_masked(each, name) for each in value]
+        items = [_mask_value(each, name) for each in value]
         return type(value)(each for each, _ in items), sum(count for _, count in items)
     if is_dataclass(value) and not isinstance(value, type):
-        named = {each.name: _masked(getattr(value, each.name), each.name) for each in fields(value)}
+        named = {
+            each.name: _mask_value(getattr(value, each.name), each.name) for each in fields(value)
+        }
         changed = {key: each for key, (each, count) in named.items() if count}
         return replace(value, **changed), sum(count for _, count in named.values())
     if isinstance(value, Mapping):
-        pairs = [(_masked(key, ""), _masked(each, str(key))) for key, each in value.items()]
+        pairs = [(_mask_value(key, ""), _mask_value(each, str(key))) for key, each in value.items()]
         whole = {key: each for (key, _), (each, _) in pairs}
         return whole, sum(of_key + of_value for (_, of_key), (_, of_value) in pairs)
     return value, 0

@@ -205,7 +205,7 @@ class OutOfFiles(CannotWrite):
         )
 
 
-def unforeseen(error: BaseException, *, hint: str, at: str = "") -> SidecarError:
+def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> SidecarError:
     """What is said of an `error`: one of these, a limit of the system, or else a fault of ours.
 
     `at` says where, and `hint` is for a fault.

@@ -23,11 +23,14 @@ def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN
     are not finite or have thousands of digits, and nesting without an end. Read `strictly`, for a
     property that is there twice as well, of which only the last value would be kept.
     """
-    once = _told_once if strictly else None
+    once = _reject_duplicates if strictly else None
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         value = json.loads(
-            decoded, parse_constant=_refused, parse_float=_finite, object_pairs_hook=once
+            decoded,
+            parse_constant=_reject_constant,
+            parse_float=_parse_finite,
+            object_pairs_hook=once,
         )
         if _HALF.search(decoded):
             whole = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
@@ -46,7 +49,7 @@ def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN
     return value
 
 
-def _told_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     told = dict(pairs)
     if len(told) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
@@ -54,11 +57,11 @@ def _told_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return told
 
 
-def _refused(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise BrokenJson(f"{name} is no number that JSON has")
 
 
-def _finite(digits: str) -> float:
+def _parse_finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
         raise BrokenJson(f"{digits[:20]} is too large a number")

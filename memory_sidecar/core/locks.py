@@ -18,7 +18,7 @@ _POLL_S = 0.002
 
 
 @contextmanager
-def locked(tree: Tree, file: Path, *, timeout_s: float, what: str) -> Iterator[None]:
+def hold_lock(tree: Tree, file: Path, *, timeout_s: float, what: str) -> Iterator[None]:
     """Hold the lock `file` of our own `tree`, which is made if missing.
 
     Raises StoreBusy where another process holds it for longer, told as `what` being changed.

@@ -61,7 +61,7 @@ def is_folder(path: str) -> bool:
         return False
 
 
-def read_named(path: StrPath, limit_bytes: int) -> bytes:
+def read_user_file(path: StrPath, limit_bytes: int) -> bytes:
     """The whole of a regular file that the user named, links followed.
 
     One of more than `limit_bytes` is a FileRefused.
@@ -81,7 +81,7 @@ def is_utf8(path: str) -> bool:
     return True
 
 
-def written_out(path: StrPath) -> str:
+def escape_bytes(path: StrPath) -> str:
     """`path` with every byte that is not UTF-8 as `\\xNN`, as it is stored and shown."""
     text = os.fspath(path)
     return text if is_utf8(text) else os.fsencode(text).decode("utf-8", "backslashreplace")
@@ -95,7 +95,7 @@ def with_separator(folder: str) -> str:
 _SERVED: dict[str, Callable[[], bool]] = {}
 
 
-def make_only_while(is_ours: Callable[[], bool], folder: StrPath) -> None:
+def make_folders_only_while(is_ours: Callable[[], bool], folder: StrPath) -> None:
     """From now on this process makes nothing in `folder`, nor that, unless it still `is_ours`."""
     for path in (os.path.abspath(folder), os.path.realpath(folder)):
         _SERVED[path] = is_ours

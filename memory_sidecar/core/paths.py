@@ -31,7 +31,7 @@ from pathlib import Path
 
 from memory_sidecar.core.errors import PathRefused, StoreReadOnly
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
-from memory_sidecar.core.projects import locate
+from memory_sidecar.core.projects import locate_data_dir
 
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """Of the files that SQLite, and setting it aside, make of a database."""
@@ -192,9 +192,9 @@ class DataDir:
 
 
 def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> DataDir:
-    """As `locate` finds it. Raises StoreReadOnly for one that this user may not look into."""
+    """Return the data directory of a call, as `locate_data_dir` does. Raises StoreReadOnly."""
     named = str(option) if option is not None else None
-    root = Path(locate(named, cwd=str(cwd), environ=environ)[0])
+    root = Path(locate_data_dir(named, cwd=str(cwd), environ=environ)[0])
     try:
         os.scandir(root).close()
     except PermissionError as error:

@@ -47,7 +47,7 @@ def trim() -> None:
         malloc_trim(0)
 
 
-def keep_few_arenas() -> None:
+def limit_arenas() -> None:
     """Have threads share what they allocate from; to be called before there are any.
 
     By default glibc gives many threads a heap of their own, and each keeps its peak for ever.
@@ -89,7 +89,7 @@ def _libc(name: str) -> Callable[..., int] | None:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
-def go_behind(niceness: int) -> None:
+def lower_thread_priority(niceness: int) -> None:
     """Have this thread, and those that it starts, wait for whatever is less nice."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
@@ -97,7 +97,7 @@ def go_behind(niceness: int) -> None:
         os.setpriority(os.PRIO_PROCESS, thread, max(given, niceness))
 
 
-def put_process_behind(niceness: int) -> None:
+def lower_process_priority(niceness: int) -> None:
     """The same for a whole process, where a system has it for those."""
     if sys.platform != "win32":
         os.nice(max(niceness - os.nice(0), 0))  # the parent process may be nice already

@@ -25,7 +25,9 @@ DAY_S = 86_400
 _SIGNS = {b"+": True, b"-": False}
 
 
-def locate(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> tuple[str, str | None]:
+def locate_data_dir(
+    option: str | None, *, cwd: str, environ: Mapping[str, str]
+) -> tuple[str, str | None]:
     """The data directory, and the nearest folder that was passed over for want of trust.
 
     It is `--data-dir`, else the environment's, else that of the nearest trusted project, else the
@@ -35,13 +37,13 @@ def locate(option: str | None, *, cwd: str, environ: Mapping[str, str]) -> tuple
     if named := option or environ.get(DATA_DIR_VARIABLE):
         return os.path.normpath(os.path.join(cwd, os.path.expanduser(named))), None
     passed_over = None
-    for folder in upwards(cwd):
+    for folder in folder_and_parents(cwd):
         data_dir = os.path.join(folder, PROJECT_DATA_DIR)
         if os.path.isdir(data_dir) or os.path.isfile(os.path.join(folder, CONFIG_NAME)):
-            answer = answer_of(folder, environ)
-            if answer:
+            record_trust = trust_of(folder, environ)
+            if record_trust:
                 return data_dir, passed_over
-            if answer is None:
+            if record_trust is None:
                 passed_over = passed_over or folder
     return os.path.join(_user_data_folder(environ), "memory-sidecar"), passed_over
 
@@ -51,12 +53,12 @@ def data_dir_of(
 ) -> str:
     """The data directory of a command; where `may_ask`, the user is asked for trust that it wants.
 
-    Raises KeyboardInterrupt as `ask_or_tell`.
+    Raises KeyboardInterrupt as `ask_for_trust`.
     """
     option = data_dir_option(arguments)
-    data_dir, passed_over = locate(option, cwd=cwd, environ=environ)
-    if passed_over and may_ask and ask_or_tell(passed_over, environ):
-        data_dir, _ = locate(option, cwd=cwd, environ=environ)
+    data_dir, passed_over = locate_data_dir(option, cwd=cwd, environ=environ)
+    if passed_over and may_ask and ask_for_trust(passed_over, environ):
+        data_dir, _ = locate_data_dir(option, cwd=cwd, environ=environ)
     return data_dir
 
 
@@ -73,7 +75,7 @@ def data_dir_option(arguments: Sequence[str]) -> str | None:
     return found
 
 
-def leading_options_last(arguments: list[str]) -> list[str]:
+def move_leading_options_last(arguments: list[str]) -> list[str]:
     """The command comes first: what stands before it goes behind all that belongs to it."""
     count = 0
     while count < len(arguments):
@@ -86,7 +88,7 @@ def leading_options_last(arguments: list[str]) -> list[str]:
     return [*rest[:end], *arguments[:count], *rest[end:]]
 
 
-def upwards(folder: str) -> Iterator[str]:
+def folder_and_parents(folder: str) -> Iterator[str]:
     """`folder` and every folder above it."""
     yield folder
     while (parent := os.path.dirname(folder)) != folder:
@@ -116,12 +118,12 @@ def home(environ: Mapping[str, str]) -> str:
     return (environ.get("HOME") if sys.platform != "win32" else "") or os.path.expanduser("~")
 
 
-def answer_of(folder: str, environ: Mapping[str, str]) -> bool | None:
+def trust_of(folder: str, environ: Mapping[str, str]) -> bool | None:
     """Whether the user trusts `folder`; `None` where they have not said."""
-    return answers(environ).get(os.path.realpath(folder))
+    return read_trust(environ).get(os.path.realpath(folder))
 
 
-def answers(environ: Mapping[str, str]) -> dict[str, bool]:
+def read_trust(environ: Mapping[str, str]) -> dict[str, bool]:
     """Every answer by the folder's real path. A file that others could have written holds none."""
     try:
         with open(_file(environ), "rb", opener=_open_at_once) as file:
@@ -134,7 +136,7 @@ def answers(environ: Mapping[str, str]) -> dict[str, bool]:
     return {os.fsdecode(line[1:]): _SIGNS[line[:1]] for line in lines if line[:1] in _SIGNS}
 
 
-def answer(folder: str, trusted: bool | None, environ: Mapping[str, str]) -> None:
+def record_trust(folder: str, trusted: bool | None, environ: Mapping[str, str]) -> None:
     """Keep the user's answer for `folder`; `None` takes back what they said before.
 
     Raises OSError, and ValueError for a folder whose name has a line break.
@@ -147,14 +149,14 @@ def answer(folder: str, trusted: bool | None, environ: Mapping[str, str]) -> Non
     path = _file(environ)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with FileLock(path + ".lock", timeout=10, mode=0o600):
-        kept = {known: said for known, said in answers(environ).items() if known != real}
+        kept = {known: said for known, said in read_trust(environ).items() if known != real}
         if trusted is not None:
             kept[real] = trusted
         lines = [(b"+" if said else b"-") + os.fsencode(known) for known, said in kept.items()]
         _replace(path, b"".join(line + b"\n" for line in lines))
 
 
-def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
+def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
     """Whether the user trusts `folder` now: asked at a terminal, elsewhere told that they do not.
 
     They are told once a day, as programs call a hundred times an hour from the same folder.
@@ -163,7 +165,7 @@ def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
     shown = "".join(letter if letter.isprintable() else "?" for letter in folder)
     what = "data/memory and memory-sidecar.toml"
     if not (os.isatty(0) and os.isatty(2)):
-        if not _was_told_today(folder, environ):
+        if not _was_noted_today(folder, environ):
             hint = f"`memory-sidecar trust {shown}` if it is your own"
             _write(f"note: {shown} is not trusted, so its {what} are not used; {hint}\n")
         return False
@@ -171,7 +173,7 @@ def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
     said = os.read(0, 1024).decode("utf-8", "replace").strip().lower()
     trusted = said in ("y", "yes")
     try:
-        answer(folder, trusted, environ)
+        record_trust(folder, trusted, environ)
     except (OSError, ValueError) as error:
         _write(f"note: that cannot be kept: {error}\n")
         return False
@@ -180,7 +182,7 @@ def ask_or_tell(folder: str, environ: Mapping[str, str]) -> bool:
     return trusted
 
 
-def _was_told_today(folder: str, environ: Mapping[str, str]) -> bool:
+def _was_noted_today(folder: str, environ: Mapping[str, str]) -> bool:
     """Whether that was said today; from now on it was, unless that cannot be kept."""
     import time
 

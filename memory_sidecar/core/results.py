@@ -127,18 +127,18 @@ class Judged(Protocol):
     def is_weak(self) -> bool: ...
 
 
-def tell_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
+def warn_if_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
     """Say to the reader of `hits`, best first, that not even the first is a good one."""
     if hits and hits[0].is_weak:
         reporter.notice(WEAK_ALONE)
 
 
-def plain(result: object) -> Any:  # noqa: ANN401  whatever JSON has
+def to_builtins(result: object) -> Any:  # noqa: ANN401  whatever JSON has
     """`result` as mappings, lists and values, without the properties that are unset."""
-    return msgspec.to_builtins(result, enc_hook=_told)
+    return msgspec.to_builtins(result, enc_hook=_encode_path)
 
 
-def converted(
+def convert(
     value: object, shape: type[T], *, dec_hook: Callable[[type, Any], object] | None = None
 ) -> T:
     """As `msgspec.convert`, whose errors it raises.
@@ -153,7 +153,7 @@ def converted(
     return msgspec.convert(value, shape, dec_hook=dec_hook)
 
 
-def told_as(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field
+def build_from(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field
     """As much of `facts` as the dataclass `shape` has fields of the same names for, and `more`."""
     names = [each.name for each in fields(shape) if each.name not in more]  # type: ignore[arg-type]
     shared = {name: getattr(facts, name) for name in names if hasattr(facts, name)}
@@ -165,7 +165,7 @@ def rounded(value: float) -> float:
     return round(float(value), 6)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def pluralize(number: int, one: str, many: str = "") -> str:
     """`1 file`, `2,000 files`; `many` where an s does not do."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
@@ -201,7 +201,7 @@ def _components(shapes: list[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema
     return bodies, definitions
 
 
-def _told(value: object) -> str:
+def _encode_path(value: object) -> str:
     if isinstance(value, PurePath):
         return value.as_posix()
     raise NotImplementedError(f"{type(value)} has no place in a result")

@@ -2,7 +2,7 @@
 
 The first of these that says something wins. An unknown key or a value of the wrong kind is an
 error that names it, never a silent default. What a source's own `memory-sidecar.toml` says is
-not believed, except where it takes something away from that source: see `narrowed_by`.
+not believed, except where it takes something away from that source: see `narrow_settings`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 
 from memory_sidecar.core.errors import OutOfFiles, UsageError, is_out_of_files
 from memory_sidecar.core.opening import FileRefused, Tree
-from memory_sidecar.core.projects import CONFIG_NAME, answer_of, config_folder, upwards
+from memory_sidecar.core.projects import CONFIG_NAME, config_folder, folder_and_parents, trust_of
 
 ENV_PREFIX = "MEMORY_SIDECAR_"
 MAX_NUMBER = (1 << 31) - 1
@@ -68,7 +68,7 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
             if key not in kinds:
                 known = ", ".join(sorted(kinds))
                 raise UsageError(f"{config}: unknown setting {key!r}", hint=f"known are: {known}")
-            chosen[key] = _checked(config, key, value, kinds[key])
+            chosen[key] = _check_value(config, key, value, kinds[key])
     for key, kind in kinds.items():
         if (text := environ.get(ENV_PREFIX + key.upper())) is not None:
             chosen[key] = _from_text(key, text, kind)
@@ -82,7 +82,7 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
     return replace(settings, **chosen)
 
 
-def narrowed_by(root: Path, settings: Settings) -> Settings:
+def narrow_settings(root: Path, settings: Settings) -> Settings:
     """`settings` for the source at `root`, less what its own `memory-sidecar.toml` leaves out.
 
     Of that file, which the user need not have trusted, `excludes` add to ours, but ask for
@@ -109,9 +109,9 @@ def narrowed_by(root: Path, settings: Settings) -> Settings:
 def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
     """The files that count, the strongest last."""
     configs = [Path(os.path.realpath(Path(config_folder(environ), USER_CONFIG_NAME)))]
-    for above in upwards(os.fspath(folder)):
+    for above in folder_and_parents(os.fspath(folder)):
         config = Path(above, CONFIG_NAME)
-        if os.path.isfile(config) and answer_of(above, environ):  # noqa: PTH113  which never fails
+        if os.path.isfile(config) and trust_of(above, environ):  # noqa: PTH113  which never fails
             return [*configs, config]
     return configs
 
@@ -131,11 +131,11 @@ def _read(config: Path) -> dict[str, Any]:
         raise UsageError(f"{config} is not readable TOML: {error}") from error
 
 
-def _checked(config: Path, key: str, value: object, kind: type) -> object:
+def _check_value(config: Path, key: str, value: object, kind: type) -> object:
     if kind is tuple and _is_list_of_text(value):
         return tuple(value)
     if type(value) is not kind:
-        raise UsageError(f"{config}: {key} must be of type {_named(kind)}")
+        raise UsageError(f"{config}: {key} must be of type {_type_name(kind)}")
     if key in _PATHS and value:
         return os.path.normpath(config.parent / os.path.expanduser(str(value)))  # noqa: PTH111
     return value
@@ -145,7 +145,7 @@ def _is_list_of_text(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _named(kind: type) -> str:
+def _type_name(kind: type) -> str:
     return "list of str" if kind is tuple else kind.__name__
 
 
@@ -164,4 +164,4 @@ def _from_text(key: str, text: str, kind: type) -> bool | int | str | tuple[str,
         return tuple(filter(None, map(str.strip, text.split(","))))
     else:
         return text
-    raise UsageError(f"{ENV_PREFIX}{key.upper()}={text!r} must be of type {_named(kind)}")
+    raise UsageError(f"{ENV_PREFIX}{key.upper()}={text!r} must be of type {_type_name(kind)}")

@@ -9,7 +9,7 @@ from memory_sidecar.core.errors import UsageError
 MAX_NAMED = 5
 
 
-def may_be_another(short: str, name: str) -> bool:
+def is_another_whole_name(short: str, name: str) -> bool:
     """Whether `name` is more than `short`, which reads like the whole name of something else.
 
     As `task-1` for `task-12`, and `use-tabs` for `use-tabs-in-makefiles`: who changes or removes
@@ -22,7 +22,7 @@ def may_be_another(short: str, name: str) -> bool:
     return not is_inside_word or (last.isdigit() and following.isdigit())
 
 
-def the_only_one(short: str, names: Sequence[str]) -> str | None:
+def sole_match(short: str, names: Sequence[str]) -> str | None:
     """The one of `names`, all of which begin with `short`; `None` for none.
 
     Raises UsageError for several, which names them.

@@ -85,7 +85,7 @@ def _open_reader(path: Path) -> apsw.Connection:
 
     Readers find their way in the log by a file beside it. Where that can be neither made nor used,
     no other process writes either: the log is then read without it, under no lock, and where there
-    is no log, and none can be made, the database alone. See `may_be_kept`.
+    is no log, and none can be made, the database alone. See `is_reusable`.
     """
     name = path.absolute().as_uri()
     try:
@@ -112,7 +112,7 @@ def _try_reader(name: str, *, is_apart: bool = False) -> apsw.Connection:
     return connection
 
 
-def may_be_kept(connection: apsw.Connection) -> bool:
+def is_reusable(connection: apsw.Connection) -> bool:
     """Whether a reader hears of later commits, and lets this process write, once there is room.
 
     Else it is closed after one use.

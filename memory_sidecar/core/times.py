@@ -40,7 +40,7 @@ _YEAR_10000_MS = 253_402_300_800_000
 _MONDAY_MS, _WEEK_MS = 4 * _UNIT_MS["d"], _UNIT_MS["w"]  # 1970 began on a Thursday
 
 WEEK_SQL = f"created_at - (created_at - {_MONDAY_MS}) % {_WEEK_MS}"
-"""What `week_of` says of the column `created_at`."""
+"""What `week_start` says of the column `created_at`."""
 
 
 def system_clock() -> int:
@@ -59,14 +59,14 @@ def compact_utc(epoch_ms: int) -> str:
     return iso_utc(epoch_ms).replace("-", "").replace(":", "")
 
 
-def week_of(moment: int) -> int:
+def week_start(moment: int) -> int:
     """When its week began: a Monday at midnight, UTC."""
     return moment - (moment - _MONDAY_MS) % _WEEK_MS
 
 
-def last_weeks(count: int, *, now: int) -> list[int]:
+def last_week_starts(count: int, *, now: int) -> list[int]:
     """When each of the last weeks began, in order, the one that holds `now` as the last."""
-    this = week_of(now)
+    this = week_start(now)
     return [this - back * _WEEK_MS for back in reversed(range(count))]
 
 
@@ -84,7 +84,7 @@ def parse_time(value: object) -> int | None:
     return at if at is not None and _YEAR_1_MS <= at < _YEAR_10000_MS else None
 
 
-def past_moment(text: str | None, *, now_ms: int) -> int | None:
+def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
     """Epoch milliseconds of a date, a moment, or so long ago as `7d`; `None` without one.
 
     Raises UsageError for what is neither.
@@ -95,7 +95,7 @@ def past_moment(text: str | None, *, now_ms: int) -> int | None:
     return at if at is not None else max(now_ms - lasting, 0)
 
 
-def coming_moment(text: str | None, *, now_ms: int) -> int | None:
+def parse_coming_time(text: str | None, *, now_ms: int) -> int | None:
     """Epoch milliseconds of a date, a moment, or a time from now like `30d`; `None` without one.
 
     Raises UsageError for what is neither, and outside 1970 to the year 9999.
@@ -109,7 +109,7 @@ def coming_moment(text: str | None, *, now_ms: int) -> int | None:
     return at
 
 
-def duration(text: str) -> int:
+def require_duration(text: str) -> int:
     """Milliseconds of a length of time like `90d`. Raises UsageError for anything else."""
     lasting = parse_duration(text)
     if lasting is None:
@@ -117,7 +117,7 @@ def duration(text: str) -> int:
     return lasting
 
 
-def how_long(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time in its two largest units: `3 h 12 min`."""
     minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -28,7 +28,7 @@ def visible_line(text: str) -> str:
     return visible(text).replace("\r\n", "\\r\\n").replace("\n", "\\n")
 
 
-def abridged(text: str) -> str:
+def abridge(text: str) -> str:
     """`text`, which repeats what a caller passed, without most of that where it is very long."""
     if len(text) <= _MOST_CHARACTERS:
         return text

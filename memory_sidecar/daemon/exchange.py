@@ -48,10 +48,10 @@ class Invocation:
         """Raises ProtocolError where something has the wrong type."""
         import msgspec  # after the client was greeted
 
-        from memory_sidecar.core.results import converted
+        from memory_sidecar.core.results import convert
 
         try:
-            return converted(frame, cls)
+            return convert(frame, cls)
         except msgspec.ValidationError as error:
             raise ProtocolError("not a request") from error
 

@@ -28,11 +28,11 @@ from memory_sidecar.core.errors import (
     StoreNewer,
     UsageError,
 )
-from memory_sidecar.core.locks import locked
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.opening import FileRefused, Tree, is_utf8, real_path, written_out
+from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
-from memory_sidecar.core.results import converted
+from memory_sidecar.core.results import convert
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes
 from memory_sidecar.disk.nested import worktree_around
@@ -171,7 +171,7 @@ class Registry:
     def _check_new_root(self, real: Path, *, force: bool) -> None:
         if not is_utf8(os.fspath(real)):
             raise PathRefused(
-                f"the name {written_out(real)} is not UTF-8",
+                f"the name {escape_bytes(real)} is not UTF-8",
                 hint="rename that folder: nothing can be kept under such a name",
             )
         if (real / "HEAD").is_file() and all(
@@ -198,7 +198,7 @@ class Registry:
     def _changed(self) -> Iterator[tuple[list[dict[str, Any]], list[Source]]]:
         """The file's entries, to be edited in the block and written after it, and their sources."""
         file = self._path.with_suffix(".lock")
-        with locked(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
+        with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document = self._read()
             before = json.dumps(document)
             sources = self._sources(document)  # raises where there is no list of them
@@ -233,7 +233,7 @@ class Registry:
 
     def _sources(self, document: dict[str, Any]) -> list[Source]:
         try:
-            sources = converted(document.get("sources"), list[Source], dec_hook=_path)
+            sources = convert(document.get("sources"), list[Source], dec_hook=_path)
         except msgspec.ValidationError as error:
             raise self._broken(str(error)) from error
         taken = set(self._reserved)

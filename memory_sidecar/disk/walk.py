@@ -17,11 +17,11 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import (
+    escape_bytes,
     is_folder,
     is_utf8,
     real_path,
     with_separator,
-    written_out,
 )
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, is_as_ruled
@@ -111,7 +111,7 @@ class _Collector:
     def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
         self.files.append(
             SourceFile.of(
-                written_out(relative),
+                escape_bytes(relative),
                 status,
                 skip_reason=self._skip_reason(path, relative, status),
                 is_asked_for=is_utf8(relative) and self._asked_for(relative),
@@ -123,7 +123,7 @@ class _Collector:
             files=tuple(sorted(self.files, key=lambda file: file.path)),
             folders=tuple(sorted(self.folders)),
             unreadable=tuple(
-                sorted({written_out(_relative(path, self._top)) for path in self.unreadable})
+                sorted({escape_bytes(_relative(path, self._top)) for path in self.unreadable})
             ),
         )
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.process import EMBEDDING, go_behind, trim
+from memory_sidecar.core.process import EMBEDDING, lower_thread_priority, trim
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Embedder(OnDemand[OnnxModel]):
         self._pool = ThreadPoolExecutor(
             self.threads,
             thread_name_prefix="embed",
-            initializer=go_behind,
+            initializer=lower_thread_priority,
             initargs=(EMBEDDING,),
         )
         self._turn = threading.Lock()  # of those with many passages

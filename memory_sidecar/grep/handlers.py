@@ -11,7 +11,7 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.core.results import Reporter, counted
+from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.files import GrepHit, guess_language, search_file
@@ -76,7 +76,7 @@ def grep(
             on_failure=reporter.notice,
         )
         if len(hits) > query.limit:
-            reporter.notice(f"stopped at {counted(query.limit, 'hit')}; --limit N shows more")
+            reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; --limit N shows more")
             return hits[: query.limit]
     if not_understood and not hits:
         reporter.notice(f"the pattern is no code in {', '.join(not_understood)}")

@@ -26,7 +26,7 @@ from memory_sidecar.core.errors import (
     StoreBusy,
     StoreCorrupt,
     UsageError,
-    unforeseen,
+    as_sidecar_error,
 )
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
@@ -155,7 +155,7 @@ class Database(Readings[S]):
         except UsageError:  # `first` refuses the database
             raise
         except Exception as error:  # the files are as they should be, and the next pass finds them
-            told = error if isinstance(error, Stopped) else unforeseen(error, hint="")
+            told = error if isinstance(error, Stopped) else as_sidecar_error(error, hint="")
             if told is not error:
                 _log.warning("%s: %s", self.paths.db.stem, told, exc_info=error)
             reporter.notice(f"written, but not indexed yet: {told}")

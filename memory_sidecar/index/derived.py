@@ -25,7 +25,7 @@ from memory_sidecar.core.sqlite import (
     column,
     connect,
     give_back_free_pages,
-    may_be_kept,
+    is_reusable,
     snapshot,
 )
 from memory_sidecar.core.times import Clock
@@ -160,7 +160,7 @@ class DerivedStore(ABC):
         except BaseException:
             connection.close()
             raise
-        if len(self._readers) < MAX_IDLE_READERS and may_be_kept(connection):
+        if len(self._readers) < MAX_IDLE_READERS and is_reusable(connection):
             self._readers.append(connection)
         else:
             connection.close()

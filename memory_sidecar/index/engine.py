@@ -25,7 +25,7 @@ import memory_sidecar.index.nice_cocoindex  # noqa: F401  before cocoindex
 import cocoindex as coco  # isort: skip
 
 from memory_sidecar.core.model import Document, SourceFile
-from memory_sidecar.core.process import INDEXING, go_behind
+from memory_sidecar.core.process import INDEXING, lower_thread_priority
 from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.engine_state import StateBroken, check_state, knows_nothing
 from memory_sidecar.index.requests import BEAT_S
@@ -146,7 +146,7 @@ class Engine:
             self._stop_thread()
 
     def _run_loop(self) -> None:
-        go_behind(INDEXING)  # and with it every thread of CocoIndex and of ours: all start here
+        lower_thread_priority(INDEXING)  # inherited by all threads of CocoIndex and of ours
         self._loop.run_forever()
 
     def _stop_thread(self) -> None:

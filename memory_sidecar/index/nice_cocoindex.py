@@ -10,11 +10,11 @@ import threading
 from contextlib import suppress
 
 import memory_sidecar.core.cocoindex_env  # noqa: F401  before cocoindex: it logs and reports on import
-from memory_sidecar.core.process import INDEXING, go_behind
+from memory_sidecar.core.process import INDEXING, lower_thread_priority
 
 
 def _load() -> None:
-    go_behind(INDEXING)
+    lower_thread_priority(INDEXING)
     with suppress(Exception):  # the next import says why
         importlib.import_module("cocoindex")
 

@@ -17,7 +17,15 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode, Source
-from memory_sidecar.core.results import Reporter, Score, Time, about, counted, tell_weak, told_as
+from memory_sidecar.core.results import (
+    Reporter,
+    Score,
+    Time,
+    about,
+    build_from,
+    pluralize,
+    warn_if_weak,
+)
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     MAX_LINE,
@@ -107,7 +115,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         ),
         lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
     )
-    tell_weak(found, report)
+    warn_if_weak(found, report)
     shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(hits=shown, next_cursor=page.cursor_after(shown))
 
@@ -138,7 +146,7 @@ def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[
 
 
 def _found(hit: CodeHit) -> CodePassage:
-    return told_as(
+    return build_from(
         CodePassage,
         hit,
         what=one_line(hit.signature or hit.scope)[:MAX_LINE],
@@ -212,7 +220,7 @@ class ListedSource:
 
     def line(self) -> str:
         yours = " (yours)" if self.is_yours else ""
-        return f"{self.name}{yours}: {counted(self.files, 'file')}, {self.state}"
+        return f"{self.name}{yours}: {pluralize(self.files, 'file')}, {self.state}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +229,8 @@ class Sources(Answer):
 
     def text(self) -> str:
         return "\n".join(
-            f"{each.line()}, {counted(each.chunks, 'chunk')}  {each.root}" for each in self.sources
+            f"{each.line()}, {pluralize(each.chunks, 'chunk')}  {each.root}"
+            for each in self.sources
         )
 
 
@@ -236,7 +245,7 @@ def source_states(caller: Caller) -> tuple[ListedSource, ...]:
         raise nothing_here(caller)
     yours = {source.name for source in caller.sources}
     return tuple(
-        told_as(
+        build_from(
             ListedSource,
             each,
             is_yours=each.name in yours,

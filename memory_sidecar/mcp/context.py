@@ -18,7 +18,7 @@ from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import Reporter, about, counted, told_as
+from memory_sidecar.core.results import Reporter, about, build_from, pluralize
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quoted_line
 from memory_sidecar.mcp.report import CallReport
@@ -57,10 +57,10 @@ class WrittenAtom(Answer):
 def write_atom(caller: Caller, asked: WriteAtom, _report: Reporter) -> WrittenAtom:
     """Write an experiment, finding, pattern or decision down, under the next free number."""
     context = _context(caller)
-    draft = told_as(AtomDraft, asked)
+    draft = build_from(AtomDraft, asked)
     project = context.project(asked.project or None, cwd=caller.folders[0])
     made = context.new(project, asked.kind, draft, allow_secrets=asked.allow_secrets)
-    return told_as(WrittenAtom, made)
+    return build_from(WrittenAtom, made)
 
 
 class ListAtoms(OfProject):
@@ -126,7 +126,7 @@ class RegeneratedContext(Answer):
 
     def text(self) -> str:
         problems = [quoted_line(f"{p.file}:{p.line}: {p.text}") for p in self.problems]
-        written = f"{counted(len(self.written), 'file')} written"
+        written = f"{pluralize(len(self.written), 'file')} written"
         return "\n".join([written, *self.written, *problems])
 
 
@@ -135,7 +135,7 @@ def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> Re
     context = _context(caller)
     projects = context.projects(asked.project or None, cwd=caller.folders[0])
     done = context.regenerate(projects, reporter=report)
-    return told_as(RegeneratedContext, done)
+    return build_from(RegeneratedContext, done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import Reporter, Score, about, tell_weak, told_as
-from memory_sidecar.core.times import past_moment, system_clock
+from memory_sidecar.core.results import Reporter, Score, about, build_from, warn_if_weak
+from memory_sidecar.core.times import parse_past_time, system_clock
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     budget,
@@ -103,7 +103,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         lambda: caller.memories(report).query(query, with_shared=asked.shared),
     )
     hits = page.rest(found, _key)
-    tell_weak(hits, report)
+    warn_if_weak(hits, report)
     shown = _within(hits[: asked.top_k], asked.max_tokens, report, stems_of(asked.query))
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
@@ -123,8 +123,8 @@ class QueryMemories(Filtered):
 def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> MemoryHeads:
     """List memories by category, tags, age, author or status."""
     wanted = asked.filter(
-        updated_after=past_moment(asked.updated_after, now_ms=system_clock()),
-        updated_before=past_moment(asked.updated_before, now_ms=system_clock()),
+        updated_after=parse_past_time(asked.updated_after, now_ms=system_clock()),
+        updated_before=parse_past_time(asked.updated_before, now_ms=system_clock()),
         source=asked.source,
         statuses=(asked.status,) if asked.status else (),
         with_expired=asked.outdated,
@@ -271,7 +271,7 @@ def _key(memory: MemoryHead) -> tuple[str, str]:
 
 
 def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:
-    return tuple(told_as(MemoryHead, memory) for memory in found)
+    return tuple(build_from(MemoryHead, memory) for memory in found)
 
 
 def _within(
@@ -281,7 +281,7 @@ def _within(
     stems: Collection[str] = (),
 ) -> tuple[MemoryText, ...]:
     """The first of `found`, and as many of the others as fit, each with what it says of `stems`."""
-    texts = [told_as(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
+    texts = [build_from(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
 
     def cut(memory: MemoryText, by: int) -> MemoryText:
         content = shortened(memory.content, len(memory.content) - by, stems)

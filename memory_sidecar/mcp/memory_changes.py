@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import Reporter, about, told_as
-from memory_sidecar.core.times import coming_moment, duration, system_clock
+from memory_sidecar.core.results import Reporter, about, build_from
+from memory_sidecar.core.times import parse_coming_time, require_duration, system_clock
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memories import meant
 from memory_sidecar.mcp.quoting import DATA, quoted_line
@@ -61,11 +61,11 @@ class StoreMemory(Arguments):
 
 def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Changed:
     """Remember something for later sessions."""
-    draft = told_as(
+    draft = build_from(
         Draft,
         asked,
         source=f"agent:{caller.agent}",
-        expires_at=coming_moment(asked.expires, now_ms=system_clock()),
+        expires_at=parse_coming_time(asked.expires, now_ms=system_clock()),
         project=caller.project if asked.project is None else asked.project,
     )
     memories = caller.memories(report, shared=asked.shared)
@@ -93,13 +93,13 @@ class UpdateMemory(Arguments):
 def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Changed:
     """Change a memory. What is left out stays."""
     expires = asked.expires if asked.expires != NEVER else ""
-    changes = told_as(
+    changes = build_from(
         Changes,
         asked,
         content=asked.content or None,
         summary=asked.summary or None,
         status=asked.status or None,
-        expires_at=coming_moment(expires, now_ms=system_clock()),
+        expires_at=parse_coming_time(expires, now_ms=system_clock()),
         never_expires=asked.expires == NEVER,
         tags=asked.add_tags,
         evidence=asked.add_evidence,
@@ -175,12 +175,12 @@ class PrunedMemories(Answer):
 
 def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> PrunedMemories:
     """Archive memories not worth keeping. Spares pinned ones."""
-    unused_since = system_clock() - duration(asked.unused_for) if asked.unused_for else None
+    unused_since = system_clock() - require_duration(asked.unused_for) if asked.unused_for else None
     category = asked.category or None
-    rule = told_as(PruneRule, asked, category=category, unused_since=unused_since)
+    rule = build_from(PruneRule, asked, category=category, unused_since=unused_since)
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
-    return told_as(PrunedMemories, pruned, batch=pruned.batch or "")
+    return build_from(PrunedMemories, pruned, batch=pruned.batch or "")
 
 
 def _changed(change: Remembered) -> Changed:
-    return told_as(Changed, change, uri=memory_uri(change.agent, change.path))
+    return build_from(Changed, change, uri=memory_uri(change.agent, change.path))

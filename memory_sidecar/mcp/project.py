@@ -12,7 +12,7 @@ from pydantic import Field
 from memory_sidecar.core.errors import NoIndex, PathRefused
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.projects import home
-from memory_sidecar.core.results import Reporter, counted
+from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import plain_path
@@ -71,7 +71,7 @@ class Indexed(Answer):
     chunks: int
 
     def text(self) -> str:
-        held = f"{counted(self.files, 'file')}, {counted(self.chunks, 'chunk')}"
+        held = f"{pluralize(self.files, 'file')}, {pluralize(self.chunks, 'chunk')}"
         found = "search_code finds them by words now, by meaning soon."
         return f"{self.source} is indexed: {held}. {found} {self.root}"
 

@@ -23,10 +23,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError, model_serializer
 
 from memory_sidecar import __version__
-from memory_sidecar.core.credentials import mask_credentials, mask_document, masks_in
-from memory_sidecar.core.errors import Conflict, SidecarError, one_line, unforeseen
-from memory_sidecar.core.results import plain
-from memory_sidecar.core.visible import abridged
+from memory_sidecar.core.credentials import count_masks, mask_credentials, mask_document
+from memory_sidecar.core.errors import Conflict, SidecarError, as_sidecar_error, one_line
+from memory_sidecar.core.results import to_builtins
+from memory_sidecar.core.visible import abridge
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import within
@@ -99,7 +99,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     told: list[types.ContentBlock] = [types.TextContent(text=text)]
     if not caller.is_structured:  # hosts that are given both show a model the other one alone
         return types.CallToolResult(content=told)
-    return types.CallToolResult(content=told, structured_content=plain(result))
+    return types.CallToolResult(content=told, structured_content=to_builtins(result))
 
 
 async def _learn_roots(context: Context) -> None:
@@ -193,7 +193,7 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         result = tool.run(caller, asked, report)
         notices = [*result.notices, *report.notices]
         answer, _ = mask_document(replace(result, notices=tuple(notices)))
-        if count := masks_in(answer):  # before an agent, and so its provider, gets to read it
+        if count := count_masks(answer):  # before an agent, and so its provider, gets to read it
             answer = replace(answer, notices=(*answer.notices, MASKED.format(count)))
         return answer
 
@@ -215,7 +215,7 @@ def _look_at(finished: asyncio.Future[Answer]) -> None:
 def _internal(error: Exception, what: str) -> SidecarError:
     """What is said of a fault of ours; called where `error` is handled."""
     _log.exception("failed: %s", what)
-    return unforeseen(error, hint="see the daemon's log")
+    return as_sidecar_error(error, hint="see the daemon's log")
 
 
 def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:
@@ -229,7 +229,7 @@ def _words(error: SidecarError, caller: Caller) -> str:
     if isinstance(error, Conflict) and error.current:
         hint = "get_memory reads what it says now, and its hash"
     message, _ = mask_credentials(in_tools(error.message, caller))
-    return f"{error.code}: {abridged(message)}" + (f" — {hint}" if hint else "")
+    return f"{error.code}: {abridge(message)}" + (f" — {hint}" if hint else "")
 
 
 def _with_notices(text: str, notices: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.code.excerpt import stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.results import Reporter, Time, about, counted, tell_weak, told_as
+from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
@@ -82,7 +82,7 @@ class SessionSaved(Answer):
 
     def text(self) -> str:
         done = "saved" if self.created else "replaced" if self.changed else "unchanged"
-        return f"{done}: {self.session_id}, {counted(self.messages, 'message')}"
+        return f"{done}: {self.session_id}, {pluralize(self.messages, 'message')}"
 
 
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
@@ -90,7 +90,7 @@ def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> Sessio
     document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.folders[0].as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
-    return told_as(SessionSaved, saved, messages=saved.message_count)
+    return build_from(SessionSaved, saved, messages=saved.message_count)
 
 
 class SearchSessions(Arguments):
@@ -156,7 +156,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     else:
         hits = [*map(_latest, _sessions(caller, report).listed(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
-    tell_weak(found, report)
+    warn_if_weak(found, report)
     stems, characters = stems_of(asked.query), budget(asked.max_tokens)
     shown, is_cut = cut_to_fit(
         found[: asked.top_k],
@@ -173,7 +173,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
 def _latest(head: Head) -> SessionHit:
     """A session that was not searched for, as its summary is told."""
     text = "\n".join(dict.fromkeys(filter(None, (head.title, head.brief))))
-    return told_as(
+    return build_from(
         SessionHit,
         head,
         kind=HitKind.SUMMARY,
@@ -243,7 +243,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     session = read_session(_sessions(caller, report).get(asked.session_id).document)
     offset, count = offset_of(asked.cursor), len(session.messages)
     if offset and offset >= count:
-        has = counted(count, "message")
+        has = pluralize(count, "message")
         raise UsageError(f"the session has {has}", hint='"from-0" is the first of them')
     summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
     left = budget(asked.max_tokens)
@@ -269,7 +269,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     )
     if is_cut or are_cut or short != summary or len(shown) < len(snippets):
         report.notice("some of it is cut: with more max_tokens there is more of it")
-    return told_as(
+    return build_from(
         SessionText,
         session,
         title=shortened(session.called, MIN_BRIEF),

@@ -8,7 +8,7 @@ from typing import Annotated
 from memory_sidecar import __version__
 from memory_sidecar.agents.team_status import TeamStatus, team_line, team_status
 from memory_sidecar.core.errors import NoIndex, SidecarError
-from memory_sidecar.core.results import Reporter, about, counted
+from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, nothing_here
@@ -33,7 +33,7 @@ class IndexStatus(Answer):
         waiting = f", {self.vectors_pending} wait for a vector" if self.vectors_pending else ""
         lines = [f"memory-sidecar {self.version}, agent {self.agent}, {self.data_dir}"]
         lines += [each.line() for each in self.sources]
-        lines.append(counted(self.chunks, "chunk") + waiting)
+        lines.append(pluralize(self.chunks, "chunk") + waiting)
         return "\n".join([*lines, *([f"team: {team_line(self.team)}"] if self.team else [])])
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, sweep
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.short_names import the_only_one
+from memory_sidecar.core.short_names import sole_match
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
@@ -98,7 +98,7 @@ class Archive:
         ]
         if all(each.path != whole for each in held):
             paths = sorted({each.path for each in held if each.path.startswith(path)})
-            whole = the_only_one(path, paths) or whole
+            whole = sole_match(path, paths) or whole
         for archived in held:
             if archived.path == whole:
                 return archived

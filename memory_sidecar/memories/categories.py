@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import Page, edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.archive import Archive
@@ -85,7 +85,7 @@ def delete(
         memories = [path for path in paths if path.rpartition("/")[2] != CATEGORY_FILE]
         if memories and not with_memories:
             raise Conflict(
-                f"{category} holds {counted(len(memories), 'memory', 'memories')}",
+                f"{category} holds {pluralize(len(memories), 'memory', 'memories')}",
                 hint="move them, or give --with-memories to archive them",
             )
         taken = [archive.take(directory, path, now_ms=now_ms) for path in memories]

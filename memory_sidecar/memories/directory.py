@@ -23,7 +23,7 @@ from memory_sidecar.core.atomic import (
     replace_file,
 )
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
-from memory_sidecar.core.locks import locked
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import named_errors
@@ -85,7 +85,7 @@ class KnowledgeDirectory:
             raise NotFound(f"{self.root} is not there", hint="mount its disk again")
         root = os.fspath(self.root.resolve())
         lock_file = self.locks / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.lock"
-        with locked(self.data, lock_file, timeout_s=LOCK_TIMEOUT_S, what=f"{self.root} is"):
+        with hold_lock(self.data, lock_file, timeout_s=LOCK_TIMEOUT_S, what=f"{self.root} is"):
             with named_errors(self.root / "memories"):
                 self.tree.make(self.root)
             yield

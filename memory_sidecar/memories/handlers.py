@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.results import Reporter, rounded, told_as
+from memory_sidecar.core.results import Reporter, build_from, rounded
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -133,7 +133,7 @@ class Memories(Recall):
             log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
         relinked = tuple(each for each in moved.changed if each not in (moved.old, moved.file.path))
         remembered = self._remembered(directory.name, moved, finds_near=False)
-        return told_as(Moved, remembered, moved_from=moved.old, relinked=relinked)
+        return build_from(Moved, remembered, moved_from=moved.old, relinked=relinked)
 
     def share(
         self,
@@ -191,7 +191,7 @@ class Memories(Recall):
             agent=self._agent.name,
             dry_run=dry_run,
             memories=tuple(
-                told_as(Doomed, each.memory, reason=reason, strength=rounded(each.strength))
+                build_from(Doomed, each.memory, reason=reason, strength=rounded(each.strength))
                 for each, reason in chosen
             ),
             archived=len(taken),
@@ -309,7 +309,7 @@ class Memories(Recall):
         file, page = written.file, written.file.page
         path = address(directory, file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
-        return told_as(
+        return build_from(
             Remembered,
             page,
             id=memory_id(owner, file.path),

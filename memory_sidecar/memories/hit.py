@@ -18,7 +18,7 @@ from enum import StrEnum
 from msgspec import UNSET
 
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import rounded, told_as
+from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.index import arms
 from memory_sidecar.index.arms import Judge
 from memory_sidecar.memories.model import estimate_tokens
@@ -61,7 +61,7 @@ class RankedMemory:
 
     def told(self, *, explain: bool) -> MemoryHit:
         """As a hit; its explanation only if that was asked for."""
-        return told_as(
+        return build_from(
             MemoryHit,
             self.memory,
             content=self.text,

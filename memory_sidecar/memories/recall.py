@@ -17,7 +17,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import MAX_NAMED, may_be_another, the_only_one
+from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
@@ -196,7 +196,7 @@ class Recall:
         another: that one must not be changed by mistake.
         """
         found = self.look(path).path
-        if may_be_another(path, found):
+        if is_another_whole_name(path, found):
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",
                 hint=f"{found} is there: name all of it",
@@ -278,7 +278,7 @@ def _is_file(directory: KnowledgeDirectory, path: str) -> bool:
 
 def _find_by_beginning(rows: MemoryRows, first: str) -> StoredMemory | None:
     paths = paths_beginning(rows.connection, first) if first else []
-    path = the_only_one(first, paths)
+    path = sole_match(first, paths)
     return rows.find(path) if path else None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.model import Scan, SourceFile
-from memory_sidecar.core.opening import written_out
+from memory_sidecar.core.opening import escape_bytes
 from memory_sidecar.disk.walk import check_root, normalised
 from memory_sidecar.memories.names import MEMORY_SUFFIX, is_hidden
 
@@ -69,7 +69,7 @@ def _leads_through_link(root: Path, path: str) -> bool:
 
 
 def _file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
-    shown = written_out(path)
+    shown = escape_bytes(path)
     reason = "" if status.st_size else reasons.EMPTY
     if stat.S_ISLNK(status.st_mode):
         reason = reasons.SYMBOLIC_LINK

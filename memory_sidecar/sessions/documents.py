@@ -20,7 +20,7 @@ import msgspec
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.results import converted
+from memory_sidecar.core.results import convert
 from memory_sidecar.core.times import iso_utc, parse_time
 from memory_sidecar.sessions.model import UNSAID, Moment, Outcome, Role, Session, Summary
 
@@ -226,7 +226,7 @@ _CHOICES = {"role": ", ".join(Role), "outcome": ", ".join(Outcome)}
 def _converted(value: object, shape: type[T], at: str) -> T:
     """`value` as JSON has it as a `shape`, which is found at the field `at`."""
     try:
-        return converted(_stated(value), shape, dec_hook=_decoded)
+        return convert(_stated(value), shape, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise _invalid(str(error), at) from error
     except RecursionError as error:

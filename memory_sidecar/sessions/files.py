@@ -21,7 +21,7 @@ from typing import Any
 from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import delete_file, move_file, replace_file
 from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
-from memory_sidecar.core.locks import locked
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
@@ -128,7 +128,7 @@ class SessionFiles:
         It lies in the tree `data`, and not with the files, which are watched.
         """
         what = f"the sessions in {self.root.name} are"
-        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
+        with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
             yield
 
     def scan(self, under: Collection[str] | None = None) -> Scan:

@@ -20,9 +20,9 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.opening import read_named
+from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.core.short_names import may_be_another, the_only_one
+from memory_sidecar.core.short_names import is_another_whole_name, sole_match
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
@@ -105,7 +105,7 @@ class Sessions:
     def delete(self, session_id: str) -> SessionDeleted:
         """Remove the session and everything derived from it, for good. Raises as `get`."""
         whole = self._whole(session_id)
-        if may_be_another(session_id, whole):
+        if is_another_whole_name(session_id, whole):
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} is there: name all")
         self._stored(whole)  # before a lock makes the folders of an agent
         with self._files.changing(self._lock):
@@ -241,7 +241,7 @@ class Sessions:
         if file.suffix == MEMVID_SUFFIX:
             return self._entries_of(file, environ)
         try:
-            imported = sessions_in(read_named(file, MAX_IMPORT_BYTES), name=file.name)
+            imported = sessions_in(read_user_file(file, MAX_IMPORT_BYTES), name=file.name)
         except OSError as error:
             raise UsageError(f"{file} cannot be read: {error.strerror}") from error
         if imported.problems:
@@ -281,7 +281,7 @@ class Sessions:
         self.agent.pull_from_team(self._reporter)
         if self._files.find(session_id) is not None:
             return session_id
-        return the_only_one(session_id, self._files.beginning(session_id)) or session_id
+        return sole_match(session_id, self._files.beginning(session_id)) or session_id
 
     def _read(self, ask: Ask[list[T]], *embedded: Corpus) -> list[T]:
         """What `ask` reads of one commit; nothing where no session was ever saved."""

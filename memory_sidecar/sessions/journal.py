@@ -12,7 +12,7 @@ from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.results import told_as
+from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
@@ -103,7 +103,7 @@ class Journal(Sessions):
 
 def _put(saved: Saved, memvid: str) -> Put:
     uri = EVIDENCE_PREFIX + saved.session_id
-    return told_as(Put, saved, uri=uri, timestamp=saved.created_at, memvid=memvid)
+    return build_from(Put, saved, uri=uri, timestamp=saved.created_at, memvid=memvid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.times import past_moment, system_clock
+from memory_sidecar.core.times import parse_past_time, system_clock
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -206,7 +206,7 @@ class SessionFilter:
         after: str | None,
         before: str | None,
     ) -> SessionFilter:
-        """The filter as callers say it, times as `past_moment` reads them. Raises UsageError."""
+        """Return the filter a caller wrote; times as by `parse_past_time`. Raises UsageError."""
         try:
             ended = tuple(map(Outcome, outcomes))
         except ValueError:
@@ -216,8 +216,8 @@ class SessionFilter:
             project=project,
             topics=tuple(topics),
             outcomes=ended,
-            after=past_moment(after, now_ms=now),
-            before=past_moment(before, now_ms=now),
+            after=parse_past_time(after, now_ms=now),
+            before=parse_past_time(before, now_ms=now),
         )
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.core.model import Explanation, SearchMode
-from memory_sidecar.core.results import rounded, told_as
+from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
@@ -109,7 +109,7 @@ def search_sessions(
     if query.by_session:
         read = _by_session(read)
     return [
-        told_as(
+        build_from(
             SessionHit,
             head,
             kind=scored.kind,

@@ -10,7 +10,7 @@ from typing import Any
 
 from memory_sidecar.core.atomic import delete_file, replace_file
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.opening import Tree, read_named
+from memory_sidecar.core.opening import Tree, read_user_file
 from memory_sidecar.core.projects import config_folder
 from memory_sidecar.core.sqlite import named_errors
 
@@ -35,7 +35,7 @@ class Piece:
 def read_text(path: str) -> str | None:
     """What the file says; None where there is none. Raises PathRefused where it cannot be read."""
     try:
-        return read_named(path, MAX_BYTES).decode()
+        return read_user_file(path, MAX_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:

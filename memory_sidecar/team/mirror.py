@@ -20,7 +20,7 @@ import msgspec
 
 from memory_sidecar.core.atomic import file_hash, replace_file
 from memory_sidecar.core.errors import NoIndex
-from memory_sidecar.core.locks import locked
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import Clock, compact_utc
@@ -132,7 +132,7 @@ class Mirror:
     def _changing_state(self) -> Iterator[MirrorState]:
         """The remembered state, locked for the block and saved however the block ends."""
         lock = self._state.with_suffix(".lock")
-        with locked(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
+        with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
             state = self._load()
             before = msgspec.json.encode(state)
             try:

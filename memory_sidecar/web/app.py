@@ -27,8 +27,14 @@ from memory_sidecar import __version__
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.credentials import mask_credentials, mask_document
-from memory_sidecar.core.errors import Conflict, NotFound, SidecarError, UsageError, unforeseen
-from memory_sidecar.core.results import plain
+from memory_sidecar.core.errors import (
+    Conflict,
+    NotFound,
+    SidecarError,
+    UsageError,
+    as_sidecar_error,
+)
+from memory_sidecar.core.results import to_builtins
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
 from memory_sidecar.web.views import CHANGES, FORMS, VIEWS
@@ -93,7 +99,7 @@ class WebApp:
             return self._failed(visit, error, request)
         except Exception as error:
             _log.exception("%s %s failed", request.method, visit.path)
-            told = unforeseen(error, hint="the daemon's log says where")
+            told = as_sidecar_error(error, hint="the daemon's log says where")
             return self._failed(visit, told, request)
         if answered.told is not None:
             visitor: Visitor = request.state.visitor
@@ -134,7 +140,7 @@ class WebApp:
     def _rendered(self, visit: Visit, view: View, request: Request) -> Response:
         data, _ = mask_document(view.data)
         if visit.text("json"):
-            return JSONResponse(plain(data), view.status, {"cache-control": "no-store"})
+            return JSONResponse(to_builtins(data), view.status, {"cache-control": "no-store"})
         visitor: Visitor = request.state.visitor
         section = VIEWS.get(visit.path)
         text = templates().get_template(view.template).render(

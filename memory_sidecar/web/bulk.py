@@ -8,7 +8,7 @@ from typing import Annotated
 
 from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import about, counted, told_as
+from memory_sidecar.core.results import about, build_from, pluralize
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Listed, Memory, Remembered
@@ -54,11 +54,11 @@ def plan(visit: Visit) -> View:
     """What would be changed; nothing is yet."""
     action, value = _wanted(visit)
     seen = [each.now() for each in _chosen(visit)]
-    found = [told_as(Listed, each) for each in seen]
+    found = [build_from(Listed, each) for each in seen]
     stay = {(each.agent, each.path) for each in seen if _stays(each, action, value)}
     return View(
         template="bulk.html",
-        title=f"{action.capitalize()} {counted(len(found), 'memory', 'memories')}",
+        title=f"{action.capitalize()} {pluralize(len(found), 'memory', 'memories')}",
         data=BulkPlan(action, value, tuple(found)),
         more={
             "chosen": visit.texts("chosen"),
@@ -205,4 +205,4 @@ def _chosen(visit: Visit) -> Iterator[_Chosen]:
 
 
 def _told(visit: Visit, count: int, what: str) -> str:
-    return "; ".join([f"{counted(count, 'memory', 'memories')} {what}", *visit.notices])
+    return "; ".join([f"{pluralize(count, 'memory', 'memories')} {what}", *visit.notices])

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.core.paths import ASKED, QUESTIONS
-from memory_sidecar.core.times import last_weeks, system_clock
+from memory_sidecar.core.times import last_week_starts, system_clock
 from memory_sidecar.web import memories
 from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import View, Visit
@@ -50,7 +50,11 @@ def version(visit: Visit) -> object:
     data_dir = visit.services.data_dir
     logs = [data_dir.agent(name).access_log for name in visit.readable]
     asked = data_dir.root / QUESTIONS / ASKED
-    return memories.version(visit), stamps_of([*logs, asked]), last_weeks(1, now=system_clock())
+    return (
+        memories.version(visit),
+        stamps_of([*logs, asked]),
+        last_week_starts(1, now=system_clock()),
+    )
 
 
 def _lines(found: Growth, fields: tuple[str, ...]) -> str:

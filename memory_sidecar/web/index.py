@@ -12,7 +12,7 @@ from memory_sidecar.agents.status import Status, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.code.breakdown import SourceVectors, break_down, vectors_by_source
 from memory_sidecar.core.errors import NoIndex, NotFound
-from memory_sidecar.core.results import about, counted
+from memory_sidecar.core.results import about, pluralize
 from memory_sidecar.web.guard import Told
 from memory_sidecar.web.visit import Done, View, Visit
 
@@ -128,7 +128,7 @@ def look(visit: Visit) -> Done:
     codebase = visit.services.codebase()
     source = codebase.registry.get(visit.text("name"))
     report = codebase.index([source.root], reporter=visit, embed=False)
-    files = counted(report.files_processed, "file")
+    files = pluralize(report.files_processed, "file")
     return Done(visit.to("/index"), Told(f"{source.name}: rescanned, {files} indexed again"))
 
 

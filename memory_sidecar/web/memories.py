@@ -8,7 +8,7 @@ from typing import Annotated
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import about, told_as
+from memory_sidecar.core.results import about, build_from
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
@@ -56,7 +56,10 @@ def show(visit: Visit) -> View:
                 offset=visit.offset,
             )
         )
-        rows, more = [told_as(Listed, each) for each in found[:PAGE_ROWS]], len(found) > PAGE_ROWS
+        rows, more = (
+            [build_from(Listed, each) for each in found[:PAGE_ROWS]],
+            len(found) > PAGE_ROWS,
+        )
     counted = _counted(visit, overview, wanted)
     shown = MemoriesShown(counted, tuple(rows), more)
     facets = [(name, getattr(counted, name)) for name in FACETS] if counted else []

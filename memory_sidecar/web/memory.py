@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from memory_sidecar.core.errors import Conflict, UsageError
-from memory_sidecar.core.results import told_as
+from memory_sidecar.core.results import build_from
 from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
@@ -69,7 +69,7 @@ def edit(visit: Visit) -> View:
             f"{memory.path} is too long to be edited in a browser: {len(content):,} characters",
             hint="change its file in an editor: it is followed",
         )
-    form = told_as(
+    form = build_from(
         Unsaved, memory, problem="", content=content, tags=", ".join(memory.tag_list),
         supersedes=other,
     )  # fmt: skip

@@ -11,8 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from memory_sidecar.core.results import counted
-from memory_sidecar.core.times import how_long
+from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.times import format_duration
 from memory_sidecar.core.visible import visible
 
 FOLDER = Path(__file__).parent
@@ -36,8 +36,8 @@ def templates() -> Environment:
     environment.filters |= {
         "ago": ago,
         "count": "{:,}".format,
-        "counted": counted,
-        "how_long": how_long,
+        "pluralize": pluralize,
+        "format_duration": format_duration,
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,
         "short": short,

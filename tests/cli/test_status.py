@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from memory_sidecar.cli.call import Host
-from memory_sidecar.core.results import counted
+from memory_sidecar.core.results import pluralize
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_the_live_view_is_text_alone(status, indexed, option):
     ("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (2000, "2,000 files")]
 )
 def test_one_is_not_many(number, text):
-    assert counted(number, "file") == text
+    assert pluralize(number, "file") == text
 
 
 @pytest.mark.parametrize("is_indexed", [False, True], ids=["never indexed", "indexed before"])

@@ -13,7 +13,7 @@ from memory_sidecar.context.layout import (
     root_around,
 )
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.projects import answer
+from memory_sidecar.core.projects import record_trust
 from memory_sidecar.core.settings import Settings
 
 
@@ -89,7 +89,7 @@ def test_what_is_named_comes_before_what_lies_around(root, tmp_path):
         init(tmp_path / name, project=None)
     (tmp_path / "memory-sidecar.toml").write_text('context_root = "setting"\n')
     trusting = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
-    answer(str(tmp_path), True, trusting)
+    record_trust(str(tmp_path), True, trusting)
     variable = {"MEMORY_SIDECAR_CONTEXT": "variable"}
     deep = root.path / "projects"
     assert found(tmp_path / "option", tmp_path, variable) == "option"

@@ -8,7 +8,7 @@ import sys
 FIRST_USES = """
 import sys, threading
 from dataclasses import make_dataclass
-from memory_sidecar.core.results import converted
+from memory_sidecar.core.results import convert
 
 sys.setswitchinterval(1e-6)
 value = {f"part{n}": {f"count{m}": m for m in range(30)} for n in range(5)}
@@ -17,7 +17,7 @@ wrong = []
 def use(shape, ready):
     ready.wait()
     try:
-        if converted(value, shape).part4.count29 != 29:
+        if convert(value, shape).part4.count29 != 29:
             wrong.append(shape)
     except Exception as error:
         wrong.append(error)

@@ -6,18 +6,18 @@ import errno
 
 import pytest
 
-from memory_sidecar.core.errors import OutOfFiles, unforeseen
+from memory_sidecar.core.errors import OutOfFiles, as_sidecar_error
 
 
 @pytest.mark.timeout(20)
 def test_an_error_that_is_its_own_cause_is_told_once():
     error = RuntimeError("odd")
     error.__cause__ = error
-    assert unforeseen(error, hint="report it").message == "internal error: RuntimeError: odd"
+    assert as_sidecar_error(error, hint="report it").message == "internal error: RuntimeError: odd"
 
 
 def test_a_limit_of_the_system_is_found_below_an_error():
     error = RuntimeError("odd")
     error.__cause__ = ValueError("even")
     error.__cause__.__context__ = OSError(errno.EMFILE, "too many")
-    assert isinstance(unforeseen(error, hint=""), OutOfFiles)
+    assert isinstance(as_sidecar_error(error, hint=""), OutOfFiles)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core import opening
-from memory_sidecar.core.opening import FileRefused, Tree, make_only_while, real_path
+from memory_sidecar.core.opening import FileRefused, Tree, make_folders_only_while, real_path
 
 LIMIT = 1000
 
@@ -48,7 +48,7 @@ def test_a_tree_may_begin_at_a_link(top):
 def test_what_another_process_serves_by_now_is_not_made_again(top, monkeypatch):
     monkeypatch.setattr(opening, "_SERVED", {})
     is_ours = True
-    make_only_while(lambda: is_ours, top)
+    make_folders_only_while(lambda: is_ours, top)
     Tree(top / "state").make("a")
     is_ours = False
     top.rename(top.with_name("moved"))

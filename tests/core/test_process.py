@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory_sidecar.core.process import go_behind
+from memory_sidecar.core.process import lower_thread_priority
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a thread has no niceness")
 
@@ -22,7 +22,7 @@ def test_a_thread_goes_behind_with_those_that_it_starts_and_no_others():
     before = niceness()
 
     def go() -> tuple[int, int]:
-        go_behind(before + 3)
+        lower_thread_priority(before + 3)
         with ThreadPoolExecutor(1) as started:
             return niceness(), started.submit(niceness).result()
 
@@ -35,8 +35,8 @@ def test_a_thread_that_is_nicer_already_stays_so():
     before = niceness()
 
     def go() -> int:
-        go_behind(before + 4)
-        go_behind(before + 2)
+        lower_thread_priority(before + 4)
+        lower_thread_priority(before + 2)
         return niceness()
 
     with ThreadPoolExecutor(1) as pool:

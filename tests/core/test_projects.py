@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.projects import DAY_S, answer, answer_of, answers, locate
+from memory_sidecar.core.projects import DAY_S, locate_data_dir, read_trust, record_trust, trust_of
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def file(tmp_path):
 
 
 def located(cwd, environ, option=None):
-    return locate(option, cwd=str(cwd), environ=environ)
+    return locate_data_dir(option, cwd=str(cwd), environ=environ)
 
 
 def test_a_folder_that_nobody_trusts_is_passed_over_and_told_of(clone, environ, tmp_path):
@@ -42,7 +42,7 @@ def test_a_folder_that_nobody_trusts_is_passed_over_and_told_of(clone, environ, 
 
 
 def test_a_trusted_one_counts_and_one_inside_of_it_does_not(clone, environ):
-    answer(str(clone), True, environ)
+    record_trust(str(clone), True, environ)
     assert located(clone / "deep", environ) == (str(clone / "data" / "memory"), None)
     (clone / "deep" / "memory-sidecar.toml").touch()
     data_dir, passed_over = located(clone / "deep", environ)
@@ -50,7 +50,7 @@ def test_a_trusted_one_counts_and_one_inside_of_it_does_not(clone, environ):
 
 
 def test_a_refused_one_is_not_told_of(clone, environ, tmp_path):
-    answer(str(clone), False, environ)
+    record_trust(str(clone), False, environ)
     assert located(clone, environ) == (str(tmp_path / "own" / "memory-sidecar"), None)
 
 
@@ -62,42 +62,42 @@ def test_what_is_named_needs_no_trust(clone, environ):
 
 def test_an_answer_is_for_the_folder_itself_however_it_is_reached(clone, environ, tmp_path):
     (tmp_path / "link").symlink_to(clone)
-    answer(str(tmp_path / "link"), True, environ)
-    assert answer_of(str(clone), environ)
+    record_trust(str(tmp_path / "link"), True, environ)
+    assert trust_of(str(clone), environ)
     clone.rename(tmp_path / "moved")
-    assert answer_of(str(tmp_path / "moved"), environ) is None
+    assert trust_of(str(tmp_path / "moved"), environ) is None
 
 
 def test_answers_are_kept_changed_and_taken_back(tmp_path, environ, file):
     odd = tmp_path / os.fsdecode(b"+ \xff\xc3\xa9")
-    answer("/one", True, environ)
-    answer(str(odd), False, environ)
-    answer("/one", False, environ)
-    assert answers(environ) == {"/one": False, str(odd): False}
-    answer("/one", None, environ)
-    assert answers(environ) == {str(odd): False}
+    record_trust("/one", True, environ)
+    record_trust(str(odd), False, environ)
+    record_trust("/one", False, environ)
+    assert read_trust(environ) == {"/one": False, str(odd): False}
+    record_trust("/one", None, environ)
+    assert read_trust(environ) == {str(odd): False}
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 def test_a_folder_that_could_forge_a_line_is_refused(environ):
     with pytest.raises(ValueError, match="line break"):
-        answer("/clone\n+/", True, environ)
+        record_trust("/clone\n+/", True, environ)
 
 
 def test_answers_that_others_could_have_written_count_for_nothing(environ, file):
-    answer("/one", True, environ)
+    record_trust("/one", True, environ)
     file.chmod(0o666)
-    assert answers(environ) == {}
+    assert read_trust(environ) == {}
     file.unlink()
     os.mkfifo(file)
-    assert answers(environ) == {}
+    assert read_trust(environ) == {}
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
 def test_answers_of_another_user_count_for_nothing(environ, file):
-    answer("/one", True, environ)
+    record_trust("/one", True, environ)
     os.chown(file, 12345, 12345)
-    assert answers(environ) == {}
+    assert read_trust(environ) == {}
 
 
 def test_the_command_trusts_lists_and_takes_back(run, clone):
@@ -133,7 +133,7 @@ def test_at_a_terminal_it_is_asked_once(clone, tmp_path, said, trusted, terminal
     own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "own")}
     shown = terminal("source", "list", cwd=clone, types=said + "\n", **own)
     assert "Trust it? [y/N]" in shown
-    assert answers(own) == {str(clone): trusted}
+    assert read_trust(own) == {str(clone): trusted}
     assert "Trust it" not in terminal("source", "list", cwd=clone, types="y\n", **own)
 
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.projects import answer
-from memory_sidecar.core.settings import Settings, load_settings, narrowed_by
+from memory_sidecar.core.projects import record_trust
+from memory_sidecar.core.settings import Settings, load_settings, narrow_settings
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_environment_wins_over_a_trusted_project_and_that_over_the_user(
 ):
     user_config.write_text("embed_threads = 1\nmax_file_bytes = 1\nrerank = false\n")
     (project / "memory-sidecar.toml").write_text("embed_threads = 2\nmax_file_bytes = 2\n")
-    answer(str(project), True, environ)
+    record_trust(str(project), True, environ)
     settings = load_settings(
         project / "data" / "memory", environ | {"MEMORY_SIDECAR_EMBED_THREADS": "3"}
     )
@@ -78,7 +78,7 @@ def test_a_source_may_leave_out_more_and_nothing_else(project):
         'max_file_bytes = 10\nsession_summarizer = "x"\nmodel_dir = "m"\n'
     )
     ours = Settings(excludes=("tmp/",), max_file_bytes=100)
-    assert narrowed_by(project, ours) == Settings(excludes=("tmp/", "*.log"), max_file_bytes=10)
+    assert narrow_settings(project, ours) == Settings(excludes=("tmp/", "*.log"), max_file_bytes=10)
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_a_source_may_leave_out_more_and_nothing_else(project):
 )
 def test_what_makes_no_sense_there_changes_nothing(project, text):
     (project / "memory-sidecar.toml").write_text(text)
-    assert narrowed_by(project, Settings()) == Settings()
+    assert narrow_settings(project, Settings()) == Settings()
 
 
 def test_what_is_no_file_is_not_waited_for(project):
     os.mkfifo(project / "memory-sidecar.toml")
-    assert narrowed_by(project, Settings()) == Settings()
+    assert narrow_settings(project, Settings()) == Settings()
     (project / "memory-sidecar.toml").unlink()
     (project / "memory-sidecar.toml").symlink_to("/dev/zero")
-    assert narrowed_by(project, Settings()) == Settings()
+    assert narrow_settings(project, Settings()) == Settings()
 
 
 def test_one_sources_settings_are_no_other_ones(run, tmp_path):

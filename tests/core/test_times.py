@@ -4,14 +4,14 @@ import pytest
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.times import (
-    coming_moment,
-    duration,
-    how_long,
-    last_weeks,
+    format_duration,
+    last_week_starts,
+    parse_coming_time,
     parse_duration,
+    parse_past_time,
     parse_time,
-    past_moment,
-    week_of,
+    require_duration,
+    week_start,
 )
 
 MARCH_1 = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -87,14 +87,14 @@ def test_what_is_no_moment(value):
 )
 def test_a_length_of_time(text, ms):
     assert parse_duration(text) == ms
-    assert duration(text) == ms
+    assert require_duration(text) == ms
 
 
 @pytest.mark.parametrize("text", ["", "30", "d", "-3d", "1.5d", "3 days", "2026-03-01", "1234567d"])
 def test_what_is_no_length_of_time(text):
     assert parse_duration(text) is None
     with pytest.raises(UsageError, match="is no length of time"):
-        duration(text)
+        require_duration(text)
 
 
 @pytest.mark.parametrize(
@@ -102,24 +102,24 @@ def test_what_is_no_length_of_time(text):
     [(0.4, "0 s"), (59.6, "1 min 0 s"), (628, "10 min 28 s"), (11_520, "3 h 12 min")],
 )
 def test_how_long_is_told_in_two_units(seconds, told):
-    assert how_long(seconds) == told
+    assert format_duration(seconds) == told
 
 
 def test_a_past_moment_is_said_or_counted_back():
-    assert past_moment("2026-3-1", now_ms=0) == MIDNIGHT
-    assert past_moment("2w", now_ms=MARCH_1) == MARCH_1 - 14 * DAY
-    assert past_moment("999999y", now_ms=MARCH_1) == 0
-    assert past_moment("", now_ms=MARCH_1) is None
-    assert past_moment(None, now_ms=MARCH_1) is None
+    assert parse_past_time("2026-3-1", now_ms=0) == MIDNIGHT
+    assert parse_past_time("2w", now_ms=MARCH_1) == MARCH_1 - 14 * DAY
+    assert parse_past_time("999999y", now_ms=MARCH_1) == 0
+    assert parse_past_time("", now_ms=MARCH_1) is None
+    assert parse_past_time(None, now_ms=MARCH_1) is None
 
 
 def test_a_coming_moment_is_said_or_counted_on():
-    assert coming_moment("2026-3-1", now_ms=0) == MIDNIGHT
-    assert coming_moment("6mo", now_ms=MARCH_1) == MARCH_1 + 180 * DAY
-    assert coming_moment("", now_ms=MARCH_1) is None
+    assert parse_coming_time("2026-3-1", now_ms=0) == MIDNIGHT
+    assert parse_coming_time("6mo", now_ms=MARCH_1) == MARCH_1 + 180 * DAY
+    assert parse_coming_time("", now_ms=MARCH_1) is None
 
 
-@pytest.mark.parametrize("read", [past_moment, coming_moment])
+@pytest.mark.parametrize("read", [parse_past_time, parse_coming_time])
 def test_what_is_no_time_is_a_usage_error(read):
     with pytest.raises(UsageError, match="'tomorrow' is no time"):
         read("tomorrow", now_ms=MARCH_1)
@@ -128,13 +128,13 @@ def test_what_is_no_time_is_a_usage_error(read):
 @pytest.mark.parametrize("text", ["9999y", "1969-12-31"])
 def test_a_coming_moment_can_be_written_as_a_date(text):
     with pytest.raises(UsageError, match="out of range"):
-        coming_moment(text, now_ms=MARCH_1)
+        parse_coming_time(text, now_ms=MARCH_1)
 
 
 def test_weeks_begin_on_mondays_in_utc():
     monday = parse_time("2026-03-02T00:00:00Z")
     assert monday is not None
-    assert [week_of(monday + each) for each in (-1, 0, 7 * DAY - 1)] == [
+    assert [week_start(monday + each) for each in (-1, 0, 7 * DAY - 1)] == [
         *(monday - 7 * DAY, monday, monday),
     ]
-    assert last_weeks(2, now=monday + 1) == [monday - 7 * DAY, monday]
+    assert last_week_starts(2, now=monday + 1) == [monday - 7 * DAY, monday]

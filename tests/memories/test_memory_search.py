@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.results import Silent, told_as
+from memory_sidecar.core.results import Silent, build_from
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.hit import MAX_CHARACTERS, MAX_JUDGED, RankedMemory, Shown, reranked
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
@@ -220,7 +220,7 @@ def ranked(hits):
     """`hits` as they were before they were told."""
     return [
         RankedMemory(
-            memory=told_as(Memory, hit),
+            memory=build_from(Memory, hit),
             passage=MemoryChunk(hit.content, "", hit.heading, hit.start_line, hit.end_line),
             score=hit.relevance,
             explanation=hit.explain,

@@ -15,7 +15,7 @@ from memory_sidecar.context.layout import Root
 from memory_sidecar.context.results import AtomUse
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import AtomKind
-from memory_sidecar.core.results import Silent, plain
+from memory_sidecar.core.results import Silent, to_builtins
 from memory_sidecar.web.graph import MOST, drawn
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
@@ -62,7 +62,7 @@ def test_atoms_and_findings_are_those_of_the_commands(served, reader, root):
     shown = reader.get("/context?project=shop&merge=1&json=1").json
     context = _context(served, root)
     used, _ = mask_document(context.used(context.root.projects()))
-    assert shown["atoms"] == plain(used)
+    assert shown["atoms"] == to_builtins(used)
     assert shown["findings"]
     assert {each["file"] for each in shown["findings"]} >= {"projects/shop/experiments/index.md"}
     text = reader.get("/context?project=shop").text

@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.agents.status import status_of
 from memory_sidecar.agents.watching import Watching
-from memory_sidecar.core.results import Silent, plain
+from memory_sidecar.core.results import Silent, to_builtins
 from memory_sidecar.web.index import tree_of
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
@@ -28,7 +28,7 @@ def _indexed(served: Served) -> None:
 
 def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     shown = reader.get("/index?json=1").json
-    status = json.loads(json.dumps(plain(status_of(served.services, None, daemon=None))))
+    status = json.loads(json.dumps(to_builtins(status_of(served.services, None, daemon=None))))
     assert shown["status"] == status
     (source,) = status["sources"]
     vectors = shown["vectors"][source["name"]]
