@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
@@ -19,10 +20,28 @@ from memory_sidecar.web.app import WebApp
 from memory_sidecar.web.guard import Guard, Visitors
 
 LOOPBACK = "127.0.0.1"
+MAX_CONNECTIONS = 64  # a browser has six
 END_S = 2.0  # for what is being answered
 IDLE_LOOK_S = 1.0
 
 _log = logging.getLogger(__name__)
+
+
+class Connection(H11Protocol):
+    """One of a browser, which gives way to a new one where there are many, unless it is answered.
+
+    Anybody on this machine can connect without asking for anything, and would otherwise take every
+    file that the daemon may open.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.made_at_s = time.monotonic()
+        of_page = [each for each in self.connections if isinstance(each, Connection)]
+        opened = [each for each in of_page if not each.transport.is_closing()]
+        if len(opened) > MAX_CONNECTIONS:
+            idle = [each for each in opened if not each.cycle or each.cycle.response_complete]
+            min(idle, key=lambda each: each.made_at_s).transport.abort()
 
 
 class Site:
@@ -58,7 +77,8 @@ class Site:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=Connection,
+                backlog=MAX_CONNECTIONS,  # as many are accepted at once
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from memory_sidecar.web.guard import MAX_BODY_BYTES
+from memory_sidecar.web.site import MAX_CONNECTIONS
 from tests.web.conftest import Reader, Served
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +76,20 @@ def test_a_change_says_where_it_comes_from(served, reader):
 def test_a_form_has_its_size(reader):
     large = {"path": "x" * MAX_BODY_BYTES}
     assert reader.send("/memories/archive", large).status == 413
+
+
+def test_those_who_never_end_their_request_give_way(reader):
+    many = MAX_CONNECTIONS + 20
+    with ExitStack() as opened:
+        connect = partial(socket.create_connection, ("127.0.0.1", reader.port), timeout=20)
+        slow = [opened.enter_context(connect()) for _ in range(many)]
+        for each in slow:
+            with suppress(ConnectionError):
+                each.send(b"GET /memories HTTP/1.1\r\nX-Slow: ")
+        assert reader.get("/memories").status == 200
+        for each in slow[: many - MAX_CONNECTIONS]:
+            with suppress(ConnectionResetError):
+                assert each.recv(1) == b""
 
 
 def test_scripts_and_styles_are_our_own_alone(reader):
