@@ -95,10 +95,9 @@ class TeamFiles:
                 reporter.notice(f"{self._link.shown} is away: answered from what is here")
             elif self._mirror.has_news():
                 self.exchange(reporter, gives=False)
-        except NoIndex:
-            return
         except SidecarError as error:
-            reporter.notice(f"without news of the team: {error.message}")
+            if type(error) is not NoIndex:  # a team that has nothing has no news
+                reporter.notice(f"without news of the team: {error.message}")
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:
         """Upload `files` of `directory`; after a failure, which a notice tells, a later call does.

@@ -65,7 +65,7 @@ def _go_on(error: SidecarError, local: LocalRows, reporter: Reporter) -> None:
         none = f"{error.message}; of {there:,} files none is on this machine"
         raise type(error)(none, hint=error.hint) from error
     lacking = f", {here:,} of {here + there:,} files" if there else ""
-    if lacking or not isinstance(error, NoIndex):  # a team that has nothing lacks nothing
+    if lacking or type(error) is not NoIndex:  # a team that has nothing lacks nothing
         reporter.notice(f"{error.message}: searching what is here{lacking}")
 
 

@@ -7,6 +7,7 @@
     │   └── SessionInvalid         2  a session's JSON breaks a rule; names the field
     ├── NotFound                   3  what was named is not there
     │   └── NoIndex                3  nothing has been indexed yet
+    │       └── TeamOlder          3  what a team has is of an older version
     ├── Conflict                   4  the file changed since it was read
     ├── SummarizerFailed           1  the configured command made no summary
     ├── MemvidFailed               1  the memvid command did not do what it was asked
@@ -89,6 +90,10 @@ class NotFound(SidecarError):
 
 class NoIndex(NotFound):
     code = "no_index"
+
+
+class TeamOlder(NoIndex):
+    pass
 
 
 class Conflict(SidecarError):

@@ -13,7 +13,7 @@ from typing import Final
 
 from psycopg import errors
 
-from memory_sidecar.core.errors import NoIndex, StoreNewer
+from memory_sidecar.core.errors import NoIndex, StoreNewer, TeamOlder
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import SCHEMA_NAME, TeamLink
@@ -41,7 +41,7 @@ _SET_VERSION: Final = (
 
 
 def require_schema(connection: Connected, link: TeamLink) -> None:
-    """Raise NoIndex where there is no schema yet, or an older one, and StoreNewer for a newer."""
+    """Raise NoIndex where there is no schema yet, TeamOlder for an older one, else StoreNewer."""
     try:
         found = _kept_version(connection)
     except errors.UndefinedTable:
@@ -49,12 +49,10 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
     if found == VERSION:
         return
     _refuse_newer(found, link)
-    raise NoIndex(
-        f"{link.shown} holds nothing yet"
-        if not found
-        else f"{link.shown} is of version {found}, older than this one",
-        hint="its owner runs `memory-sidecar team init`",
-    )
+    hint = "its owner runs `memory-sidecar team init`"
+    if found:
+        raise TeamOlder(f"{link.shown} is of version {found}, older than this one", hint=hint)
+    raise NoIndex(f"{link.shown} holds nothing yet", hint=hint)
 
 
 def has_schema(connection: Connected) -> bool:

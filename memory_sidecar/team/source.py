@@ -160,12 +160,15 @@ class SourceOfTeam:
     def begin(self) -> bool:
         """Make it, if the team has nothing of the repository; whether that was so.
 
-        Raises DatabaseError, DatabaseRefused where this role may only read.
+        Raises DatabaseError, DatabaseRefused where this role may only read, and TeamOlder where
+        another machine gave it to an older team.
         """
         with self._link.reading() as connection:
             is_new = not has_schema(connection) or read_sources(
                 connection, [Sought(self.origin, is_exact=False)]
             ) == [None]
+            if not is_new:
+                require_schema(connection, self._link)
         if is_new:
             make_schema(self._link)
             self._link.retrying(self._begin)

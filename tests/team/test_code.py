@@ -229,6 +229,17 @@ def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, s
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
 
 
+def test_a_team_of_an_older_version_is_named_by_what_goes_on_without(make_member, monkeypatch):
+    giver, late = make_member("a"), make_member("b")
+    giver.index()
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    older = f"of version {schema.VERSION - 1}, older than this one: "
+    late.index()
+    assert late.notices.has(older + "project is indexed on this machine alone")
+    assert late.find("charge_card")
+    assert late.notices.has(older + "searching what is here")
+
+
 def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
     make_member, server, database
 ):

@@ -21,6 +21,7 @@ from memory_sidecar.core.errors import (
     DatabaseUnreachable,
     NoIndex,
     StoreNewer,
+    TeamOlder,
     UsageError,
 )
 from memory_sidecar.core.settings import Settings
@@ -261,7 +262,7 @@ def test_an_older_schema_is_led_forward_with_what_it_holds(link, monkeypatch):
     monkeypatch.setattr(schema, "_SET_VERSION", "INSERT INTO identity VALUES ('version', '1')")
     make_schema(link)
     monkeypatch.undo()
-    with pytest.raises(NoIndex, match="version 1, older than this one"):
+    with pytest.raises(TeamOlder, match="version 1, older than this one"):
         _require(link)
     with link.writing() as connection:
         connection.execute("INSERT INTO identity VALUES ('kept', 'yes')")

@@ -9,6 +9,7 @@ import pytest
 
 from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import file_hash
+from memory_sidecar.team import schema
 from memory_sidecar.team.mirrored import MirrorStep, step_for
 from tests.conftest import write_memory
 
@@ -78,6 +79,16 @@ def test_what_one_stores_for_all_is_found_by_the_others_at_once(address, machine
     assert found(two, "never") == []
     archived = two.json("restore", "--agent", "shared")
     assert [each["path"] for each in archived] == ["rules/retry-with-a-growing-delay.md"]
+
+
+def test_a_question_to_a_team_of_an_older_version_says_what_is_missing(
+    address, machine, monkeypatch
+):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    done = two("query", "delay", "--mode", "keyword")
+    assert f"of version {schema.VERSION - 1}, older than this one" in done.err
 
 
 @pytest.mark.parametrize("asked", [("list",), ("search", "tabs"), ("show", "s1")])
