@@ -33,11 +33,11 @@ from memory_sidecar.index.report import (
 )
 from memory_sidecar.memories.health import (
     broken_files,
-    challenged,
-    cold,
     contradictions,
-    doubled_ids,
-    faded,
+    duplicate_ids,
+    list_challenged,
+    list_cold,
+    list_faded,
     missing_successors,
 )
 
@@ -289,7 +289,7 @@ def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
          "cannot be read as they should be", "mend them; what could be read of them counts"),
         (failed,
          "could not be read", "see that they can be; they are tried again"),
-        ([f"{each}: {', '.join(paths)}" for each, paths in doubled_ids(connection)],
+        ([f"{each}: {', '.join(paths)}" for each, paths in duplicate_ids(connection)],
          "give an id that is given twice", "give one of each another id"),
         ([f"{path} -> {target}" for path, target in missing_successors(connection)],
          "are superseded by one that is not there", "name another, or remove superseded_by"),
@@ -323,9 +323,9 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a check for each kind of memory that the user may want to update or prune."""
     now = system_clock()
     doubts = (
-        (faded(connection, now=now), "stale, hardly any strength left"),
-        (cold(connection, now=now), "cold, two weeks old and never read"),
-        (challenged(connection), "contradicted, their status is challenged"),
+        (list_faded(connection, now=now), "stale, hardly any strength left"),
+        (list_cold(connection, now=now), "cold, two weeks old and never read"),
+        (list_challenged(connection), "contradicted, their status is challenged"),
     )
     for paths, what in doubts:
         if paths:

@@ -21,7 +21,7 @@ from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import made_by_week
 from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.results import Memory, MemoryHead
-from memory_sidecar.memories.use import Use, use_of
+from memory_sidecar.memories.use import Use, measure_use
 
 SHOWN = 10  # memories or questions in one list of the result, at most
 
@@ -106,7 +106,7 @@ def growth_of(
                 with each.short_connection() as connection:
                     made.update(made_by_week(connection, "memories", since=begins[0]))
                     began.update(made_by_week(connection, "sessions", since=begins[0]))
-                    used.append(use_of(MemoryRows(each.name, connection, now), shown=SHOWN))
+                    used.append(measure_use(MemoryRows(each.name, connection, now), shown=SHOWN))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_start(at) for _, at in log)
         except SidecarError as error:

@@ -25,7 +25,7 @@ from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.lookup import memory_saying
+from memory_sidecar.memories.lookup import memory_with_content
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
@@ -228,7 +228,7 @@ def _find_known(
     found: list[Candidate | None] = []
     for candidate, vector in asked:
         known = None
-        if path := memory_saying(connection, candidate.text):
+        if path := memory_with_content(connection, candidate.text):
             known = replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
         elif vector is not None and (near := memories_like(connection, store, vector)):
             known = replace(

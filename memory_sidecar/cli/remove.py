@@ -81,7 +81,7 @@ def restore(
     """Bring memories back from the archive. Without PATH and --batch, list what is there."""
     memories = memories_of(call, agent)
     if not paths and not batch:
-        return call.show(memories.archived(), _print_archived)
+        return call.show(memories.list_archive(), _print_archived)
     return call.show(memories.restore(paths, batch=batch), _print_restored)
 
 

@@ -17,7 +17,7 @@ from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Changes, Draft
-from memory_sidecar.memories.results import Doomed, NearDuplicate, Remembered
+from memory_sidecar.memories.results import NearDuplicate, PruneCandidate, Remembered
 
 BATCH = about("What the user passes to `memory-sidecar restore --batch`.")
 NEVER = "never"
@@ -160,7 +160,7 @@ class PruneMemories(Arguments):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedMemories(Answer):
     dry_run: bool
-    memories: tuple[Doomed, ...]
+    memories: tuple[PruneCandidate, ...]
     batch: Annotated[str, BATCH]
 
     def text(self) -> str:

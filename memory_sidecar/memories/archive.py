@@ -1,9 +1,9 @@
-"""Removed memories, which `restore` can bring back, and which memories are not worth keeping.
+"""The archive of removed memories, from which `restore` takes them, and the rule of `prune`.
 
     archive/<agent>/20260301T091200.000Z/memories/pitfall/cycle.md
 
-A *batch* is what one call took away, named after its moment; in it lie the knowledge directories
-by name, and in those the files as they were, to the byte.
+A *batch* is what one call removed, named after the time of the call. Its folder holds the knowledge
+directories by name, and these the files as they were, to the byte.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memory_sidecar.memories.model import StoredMemory
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 from memory_sidecar.memories.results import Archived
 
-HOUR_MS = 3_600_000  # after which a writer that left a temporary file has surely crashed
+HOUR_MS = 3_600_000  # the age at which a temporary file is surely that of a crashed writer
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The archive of one agent, in the folder `root` of our own tree `data`."""
+    """The archive of one agent: the folder `root` in the tree `data` of the data directory."""
 
     root: Path
     data: Tree
@@ -37,15 +37,15 @@ class Archive:
     def remove(
         self, directory: KnowledgeDirectory, path: str, *, now_ms: int, if_hash: str = ""
     ) -> Archived:
-        """Move the memory at `path` here. Raises NotFound and Conflict."""
+        """Move the memory at `path` into the archive. Raises NotFound and Conflict."""
         with directory.changing():
             found = directory.read(check_path(path), if_hash=if_hash)
             return self.take(directory, found.path, now_ms=now_ms)
 
     def take(self, directory: KnowledgeDirectory, path: str, *, now_ms: int) -> Archived:
-        """Move the file at `path` here. For a caller who holds the directory's lock."""
+        """Move the file at `path` into the archive. The caller holds the directory's lock."""
         batch = compact_utc(now_ms)
-        for number in range(1, 1000):  # several removals of one name in a millisecond
+        for number in range(1, 1000):  # for several removals of one name in a millisecond
             named = batch if number == 1 else f"{batch}-{number}"
             target = self.root / named / directory.name / path
             with named_errors(target):
@@ -57,10 +57,10 @@ class Archive:
     def take_unchanged(
         self, directory: KnowledgeDirectory, seen: Iterable[tuple[str, str]], *, now_ms: int
     ) -> list[Archived]:
-        """Move the files here that still have the hash that was `seen` with their path.
+        """Move the files in `seen`, pairs of path and hash, that still have that hash.
 
-        One that is gone, or was changed since it was chosen, is left out. What crashed writers
-        left behind is deleted.
+        A file that is gone, or was changed since, is left out. Temporary files of crashed writers
+        are deleted.
         """
         taken = []
         with directory.changing():
@@ -75,7 +75,7 @@ class Archive:
         return taken
 
     def all(self) -> list[Archived]:
-        """The latest batch first, in the order of the paths."""
+        """List what the archive holds, the latest batch first, each by path."""
         if not self.root.is_dir():
             return []
         found = []
@@ -88,9 +88,9 @@ class Archive:
         return found
 
     def latest(self, directory: str, path: str, *, batch: str = "") -> Archived:
-        """The newest version of a memory, or that of one batch. Raises NotFound.
+        """Return the newest archived version of a memory, or the one in `batch`.
 
-        The first letters of its path suffice; raises UsageError where they are of several.
+        The beginning of its path suffices. Raises NotFound, and UsageError where several begin so.
         """
         whole = check_path(path)
         held = [
@@ -108,7 +108,7 @@ class Archive:
         )
 
     def batch(self, name: str) -> list[Archived]:
-        """What one call took away. Raises NotFound."""
+        """List what the batch called `name` holds. Raises NotFound."""
         found = [archived for archived in self.all() if archived.batch == name]
         if not found:
             raise NotFound(
@@ -118,9 +118,9 @@ class Archive:
         return found
 
     def give_back(self, directory: KnowledgeDirectory, archived: Sequence[Archived]) -> list[str]:
-        """Put memories back where they were; returns their paths, also of those there already.
+        """Move memories back to where they were; return their paths, even of those already there.
 
-        Raises Conflict, before any is moved, where other memories have taken their places.
+        Raises Conflict, before any is moved, where a file with another text is in the place of one.
         """
         with directory.changing():
             for item in archived:
@@ -138,7 +138,7 @@ class Archive:
         return [item.path for item in archived]
 
     def _is_free(self, directory: KnowledgeDirectory, archived: Archived) -> bool:
-        """Whether nothing else is where that memory was."""
+        """Whether the memory can go back: nothing, or the same text, is in its place."""
         target = directory.root / archived.path
         with named_errors(target):
             if directory.tree.status(target) is None:
@@ -152,9 +152,9 @@ class Archive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """Which memories are not worth keeping: those in `category` to which any criterion applies.
+    """Which memories to prune: those in `category` to which any of the criteria applies.
 
-    Pinned ones are always kept.
+    Pinned memories are always kept.
     """
 
     category: str | None = None  # and everything below it
@@ -162,25 +162,27 @@ class PruneRule:
     superseded: bool = False
     unused_since: int | None = None  # epoch milliseconds: neither changed nor read since then
     weaker_than: float | None = None  # strength, 0…1
-    keep: int | None = None  # only so many of the strongest
+    keep: int | None = None  # prune all but so many of the strongest
 
 
-def doomed(memories: Iterable[StoredMemory], rule: PruneRule) -> list[tuple[StoredMemory, str]]:
-    """Those of `memories` that `rule` applies to, the weakest first, each with the reason."""
-    within = [
+def prune_candidates(
+    memories: Iterable[StoredMemory], rule: PruneRule
+) -> list[tuple[StoredMemory, str]]:
+    """Choose those of `memories` that `rule` applies to, the weakest first, each with a reason."""
+    in_category = [
         each
         for each in memories
         if rule.category is None
         or f"{each.memory.category}/".startswith(f"{rule.category}/" if rule.category else "")
     ]
-    strongest = sorted(within, key=_by_strength)
-    loose = [each for each in strongest if not each.memory.pinned]
-    pinned = len(strongest) - len(loose)
-    kept = loose if rule.keep is None else loose[: max(rule.keep - pinned, 0)]
-    beyond = {each.memory.path for each in loose[len(kept) :]}
+    strongest = sorted(in_category, key=_by_strength)
+    unpinned = [each for each in strongest if not each.memory.pinned]
+    pinned = len(strongest) - len(unpinned)
+    kept = unpinned if rule.keep is None else unpinned[: max(rule.keep - pinned, 0)]
+    beyond = {each.memory.path for each in unpinned[len(kept) :]}
     found = [
         (each, reason)
-        for each in loose
+        for each in unpinned
         if (reason := _reason(each, rule, is_beyond=each.memory.path in beyond))
     ]
     return found[::-1]
@@ -199,5 +201,5 @@ def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:
 
 
 def _by_strength(stored: StoredMemory) -> tuple[float, int, str]:
-    """The strongest first; of equal ones the latest."""
+    """The key that sorts the strongest first, and of equal ones the latest."""
     return (-stored.strength, -stored.touched_at, stored.memory.path)

@@ -1,4 +1,4 @@
-"""What lies around a memory: what it names, what names it, what it replaced, what says the same."""
+"""Finds a memory's neighbours: what it names, what names it, what it replaced, near duplicates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from memory_sidecar.memories.results import Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 NEAR_DUPLICATE = 0.93
-"""Cosine from which on two memories are taken to say the same."""
+"""The cosine from which on two memories are taken to say the same."""
 
 MAX_NEAR = 3
-MAX_CANDIDATES = 20  # chunks looked at, of which only the first of a memory counts
-MAX_STEPS = 20  # of a chain, which files written by hand may close to a ring
+MAX_CANDIDATES = 20  # nearest chunks compared; only the first chunk of a memory counts
+MAX_STEPS = 20  # in a chain of successors, which files written by hand may close to a ring
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What lies around a memory."""
+    """The neighbours of a memory."""
 
     names: tuple[Named, ...]
     named_by: tuple[Named, ...]
@@ -59,7 +59,7 @@ class NearPair:
 
 
 def around(connection: Connection, store: DerivedStore, memory: Memory) -> Around:
-    """What lies around `memory`, in one commit of its database."""
+    """Find the neighbours of `memory` in the commit that `connection` reads."""
     own = [
         Named(target, _title(connection, target), relation)
         for relation, targets in memory.relations.items()
@@ -86,7 +86,7 @@ def around(connection: Connection, store: DerivedStore, memory: Memory) -> Aroun
 def near_duplicates(
     connection: Connection, store: DerivedStore, path: str
 ) -> tuple[NearDuplicate, ...]:
-    """The memories that say nearly the same as that at `path`, the nearest first."""
+    """List the memories that say nearly the same as the one at `path`, the nearest first."""
     first: Any = connection.execute(
         "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
         (path,),
@@ -99,7 +99,7 @@ def near_duplicates(
 def memories_like(
     connection: Connection, store: DerivedStore, vector: Vector
 ) -> list[NearDuplicate]:
-    """The memories whose beginning has a vector near `vector`, the nearest first."""
+    """List the memories whose first chunk has a vector near `vector`, the nearest first."""
     ids, cosines = store.vectors[MEMORY_CHUNKS].cosines(vector, connection)
     near = np.flatnonzero(cosines >= NEAR_DUPLICATE)
     near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
@@ -119,9 +119,9 @@ def memories_like(
 def near_pairs(
     connection: Connection, store: DerivedStore, memories: Sequence[Memory]
 ) -> list[NearPair]:
-    """Each of `memories` with those that say nearly the same, each pair once.
+    """Pair each of `memories` with the memories that say nearly the same, each pair once.
 
-    Outdated memories are left out: which of the two holds has been decided.
+    An outdated memory is no partner: which of the two holds has been decided.
     """
     found: dict[frozenset[str], NearPair] = {}
     for memory in memories:
@@ -141,7 +141,7 @@ def near_pairs(
 def _chain(
     connection: Connection, path: str, relation: Relation, inverse: Relation
 ) -> tuple[Named, ...]:
-    """What `relation` leads to from `path`, step by step, whichever of two pages says so."""
+    """Follow `relation` from `path` breadth first; a page that says `inverse` counts as well."""
     seen, edge = {path}, [path]
     chain: list[Named] = []
     while edge and len(chain) < MAX_STEPS:
@@ -161,7 +161,7 @@ def _chain(
 
 
 def _title(connection: Connection, path: str) -> str:
-    """Of the memory that is called so, "" where none is."""
+    """Return the title of the memory at `path`, with or without its suffix; "" if there is none."""
     row = connection.execute(
         "SELECT coalesce(summary, ''), content FROM memories"
         " JOIN memory_contents ON memory = key WHERE path IN (?1, ?1 || '.md')",

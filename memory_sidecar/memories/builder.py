@@ -1,7 +1,7 @@
-"""How the files of a knowledge directory become memories; `index.source` tells the whole way.
+"""Builds memory documents from the files of a knowledge directory, as a pass over a source asks.
 
-A file is indexed whatever its frontmatter looks like: what is wrong with it is noted with the
-memory, for `doctor`, and what could be read counts.
+A file is indexed even if its frontmatter is broken: the problem is stored with the memory, for
+`doctor`, and the keys that could be read count. `index.source` shows the whole pass.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from memory_sidecar.index.document import (
     fingerprint,
     skipped_document,
 )
-from memory_sidecar.memories.categories import described_by
-from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, memory_of, texts
+from memory_sidecar.memories.categories import description_of
+from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, parse_memory, texts
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     IndexedMemory,
@@ -47,7 +47,7 @@ from memory_sidecar.memories.store import (
     CategoryDocument,
     MemoryChunk,
     MemoryDocument,
-    findable,
+    make_findable,
 )
 from memory_sidecar.memories.walk import walk_memories
 
@@ -58,7 +58,7 @@ _UNFILLED_REASON = "a template that nobody has filled in yet"
 
 
 class MemoryBuilder(Builder):
-    """Makes documents of the files in one knowledge directory."""
+    """Builds documents from the files of one knowledge directory."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class MemoryBuilder(Builder):
         believes_empty: bool,
         is_unfilled: Callable[[str, str], bool] = lambda _path, _text: False,
     ) -> None:
-        """`believes_empty` where no disk can be missing: an absent root has no memories then.
+        """`believes_empty`: whether an absent root means no memories, not an unmounted disk.
 
-        `is_unfilled` tells from its path and text whether a page is still an empty template.
+        `is_unfilled`: whether a page, given its path and text, is still an empty template.
         """
         self.believes_empty = believes_empty
         self._is_unfilled = is_unfilled
@@ -84,7 +84,7 @@ class MemoryBuilder(Builder):
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
-        del known  # there are no rules to save
+        del known  # serves sources with ignore rules
         if self.believes_empty and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_PAGE_BYTES, under=under)
@@ -108,7 +108,7 @@ class MemoryBuilder(Builder):
             return self._skipped(file, reasons.EMPTY)
         if is_page_path(file.path) and self._is_unfilled(file.path, data.decode(errors="replace")):
             return self._skipped(file, _UNFILLED_REASON)
-        page = _page_of(data)
+        page = _decode_page(data)
         content_hash = file_hash(data)
         if file.path.rpartition("/")[2] == CATEGORY_FILE:
             return self._category(file, page, content_hash)
@@ -125,15 +125,15 @@ class MemoryBuilder(Builder):
             language="markdown",
             status=FileStatus.INDEXED,
             category=category_of(file.path),
-            description=described_by(page),
+            description=description_of(page),
         )
 
     def _memory(self, file: SourceFile, page: Page, content_hash: str) -> Document:
         mtime_ms = file.mtime_ns // 1_000_000
-        read = memory_of(page, mtime_ms=mtime_ms)
-        memory = self._indexed(file, page, read, content_hash)
+        read = parse_memory(page, mtime_ms=mtime_ms)
+        memory = self._make_memory(file, page, read, content_hash)
         chunks = _chunks(read, read.body_line + _blank_lines_before(page.body))
-        # A page that tells its times is the same memory whenever it was copied here.
+        # The file's time counts only for a page that lacks its own times: a copy is no change.
         times_told = mtime_ms not in (memory.page.created_at, memory.page.updated_at)
         return MemoryDocument(
             source=self._directory.name,
@@ -143,20 +143,25 @@ class MemoryBuilder(Builder):
             status=FileStatus.INDEXED,
             memory=memory,
             chunks=chunks,
-            found=tuple(findable(memory, chunk) for chunk in chunks),
+            found=tuple(make_findable(memory, chunk) for chunk in chunks),
         )
 
-    def _indexed(
+    def _make_memory(
         self, file: SourceFile, page: Page, read: MemoryPage, content_hash: str
     ) -> IndexedMemory:
+        """Complete the parsed memory `read` with what follows from its path, as for an atom."""
         atom = atom_facts(file.path, page.meta)
         status = atom.status if atom else read.status.lower()
         standing = STANDINGS.get(status, Standing.ACTIVE)
-        if standing is Standing.ACTIVE and (atom or self._elsewhere(read)) and read.superseded_by:
+        if (
+            standing is Standing.ACTIVE
+            and (atom or self._has_successor_elsewhere(read))
+            and read.superseded_by
+        ):
             standing = Standing.SUPERSEDED
         updated_at = read.updated_at
         if atom and read.tells_creation and not read.tells_update:
-            updated_at = read.created_at  # its file is written anew whenever its reads are counted
+            updated_at = read.created_at  # the file's time will not do: counting reads changes it
         memory = IndexedMemory(
             path=address(self._directory.name, file.path),
             id=memory_id(self._owner, file.path),
@@ -180,6 +185,7 @@ class MemoryBuilder(Builder):
         )
 
     def _relations(self, path: str, read: MemoryPage) -> Iterator[tuple[Relation, str]]:
+        """Yield the relations of the memory at `path`, with memories and atoms as addresses."""
         for relation, targets in (
             (Relation.SUPERSEDES, read.supersedes),
             (Relation.SUPERSEDED_BY, texts(read.superseded_by)),
@@ -194,10 +200,10 @@ class MemoryBuilder(Builder):
             for target in targets:
                 yield relation, self._atom_address(path, target) or target
 
-    def _elsewhere(self, read: MemoryPage) -> bool:
-        """Whether the page names a successor in another knowledge directory, which is believed.
+    def _has_successor_elsewhere(self, read: MemoryPage) -> bool:
+        """Whether the page names a successor in another knowledge directory.
 
-        Whether one in the same directory exists is decided by the rows of the database.
+        Such a successor is taken to exist; of one in the same directory the database decides.
         """
         named = map(self._memory_address, texts(read.superseded_by))
         return any(parse_address(each)[0] != self._directory.name for each in named)
@@ -206,12 +212,13 @@ class MemoryBuilder(Builder):
         return address(self._directory.name, path)
 
     def _memory_address(self, target: str) -> str:
+        """Return the address of the memory that a page calls `target`, a path or an address."""
         with_suffix = target if target.lower().endswith(".md") else f"{target}.md"
         is_address = ":" in with_suffix.partition("/")[0]
         return with_suffix if is_address else self._address(with_suffix.removeprefix("./"))
 
     def _atom_address(self, path: str, target: str) -> str | None:
-        """Where the atom called `target` would be: in the project of the atom at `path`."""
+        """Return the address of the atom `target` in the project of `path`; None if it is no id."""
         atom = AtomId.parse(target)
         if atom is None:
             return None
@@ -220,7 +227,8 @@ class MemoryBuilder(Builder):
         return self._address(f"{folder}/{target}.md")
 
 
-def _page_of(data: bytes) -> Page:
+def _decode_page(data: bytes) -> Page:
+    """Parse a page. Bytes that are not UTF-8 are replaced, and noted as the page's problem."""
     try:
         return parse_page(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -229,14 +237,14 @@ def _page_of(data: bytes) -> Page:
 
 
 def _chunks(page: MemoryPage, first_line: int) -> tuple[MemoryChunk, ...]:
-    """The content cut at its headings, with lines as counted in the file.
+    """Cut the content at its headings into chunks, with line numbers of the file.
 
-    A memory that only has a summary is that summary.
+    Of a memory without content the summary is the only chunk.
     """
     if not page.content:
         text = page.summary
         return (MemoryChunk(text, "", "", first_line, first_line),) if text else ()
-    chunks = chunk_text(GENERATED_LIST.sub(_same_lines, page.content), "markdown")
+    chunks = chunk_text(GENERATED_LIST.sub(_blank_lines, page.content), "markdown")
     return tuple(
         MemoryChunk(
             text=chunk.code,
@@ -249,17 +257,17 @@ def _chunks(page: MemoryPage, first_line: int) -> tuple[MemoryChunk, ...]:
     )
 
 
-def _same_lines(found: re.Match[str]) -> str:
-    """As many lines without text: a list of all pages would be a hit for every question."""
+def _blank_lines(found: re.Match[str]) -> str:
+    """Replace a generated list by blank lines: naming all pages, it would match every question."""
     return "\n" * found.group().count("\n")
 
 
 def _context(page: MemoryPage, text: str, heading: str, *, is_first: bool) -> str:
-    """What the text is about, where it does not say so itself."""
+    """Return the summary or heading that says what a chunk is about; "" if its text does."""
     about = page.summary if is_first else heading or page.summary
     return "" if about in text else about
 
 
 def _blank_lines_before(body: str) -> int:
-    """Line breaks before the content."""
+    """Count the line breaks before the content of `body`."""
     return line_breaks(body[: len(body) - len(body.lstrip("\r\n"))])

@@ -1,4 +1,4 @@
-"""Categories are folders; what one is for stands in its `_category.md`, which people may edit."""
+"""Creates, describes and deletes categories: folders, described by a `_category.md` in each."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from memory_sidecar.memories.results import Archived, Described
 def create(
     directory: KnowledgeDirectory, category: str, description: str, *, now_ms: int
 ) -> tuple[Described, str]:
-    """Make a category, with its description if that is not "". An existing one stays as it is.
+    """Create a category, with a description if that is not ""; return the path of its page, too.
 
-    Returns the path of its page, too. Raises Conflict where it has another description.
+    An existing one without a description gets it. Raises Conflict if it has another description.
     """
     category = check_category(category)
     if not category:
         raise UsageError("the root is there already", hint="name a category to make below it")
     with directory.changing():
         page = directory.find(_page_path(category))
-        there = described_by(parse_page(page.text)) if page else ""
+        there = description_of(parse_page(page.text)) if page else ""
         if page is None or not there:
             return _write(directory, category, page, description, now_ms)
         if description not in ("", there):
@@ -38,12 +38,12 @@ def create(
 def describe(
     directory: KnowledgeDirectory, category: str, description: str, *, now_ms: int
 ) -> tuple[Described, str]:
-    """Say what a category is for, on the page whose path is returned, too.
+    """Set the description of a category; return the path of its page, too.
 
-    Raises NotFound where it has neither folder nor page.
+    Raises NotFound for a category without a folder.
     """
     category = check_category(category)
-    # Looked at before a lock makes the folders of an agent.
+    # Checked before the lock is taken, which would make the folders of an agent.
     if category and not directory.has_folder(category):
         raise NotFound(
             f"there is no category {category}",
@@ -62,11 +62,10 @@ def delete(
     with_memories: bool,
     now_ms: int,
 ) -> tuple[list[Archived], str]:
-    """Remove a category with everything below it; returns its memories, now in the archive.
+    """Delete a category and those below it; return the archived memories, and the path to rescan.
 
-    And the path of the folder, to be looked at anew. Raises NotFound, and Conflict for one that
-    holds memories unless `with_memories`. Files that are no memories stay, and so do their
-    folders.
+    Raises NotFound, and Conflict if it holds memories, unless `with_memories`. Files that are no
+    memories stay, and so do their folders.
     """
     category = check_category(category)
     if not category:
@@ -97,8 +96,8 @@ def delete(
         return taken, category
 
 
-def described_by(page: Page) -> str:
-    """What the page of a category says: its `description`, or else its body."""
+def description_of(page: Page) -> str:
+    """Return the description on the page of a category: its `description`, or else its body."""
     given = page.meta.get("description")
     return given.strip() if isinstance(given, str) else page.body.strip()
 
@@ -114,6 +113,7 @@ def _write(
     description: str,
     now_ms: int,
 ) -> tuple[Described, str]:
+    """Write `description` where `page` has it, or make the page; return the page's path, too."""
     description = description.strip()
     body = f"{description}\n" if description else ""
     if page is None:

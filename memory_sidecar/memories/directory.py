@@ -1,8 +1,8 @@
-"""A knowledge directory, opened for changing its files.
+"""Reads and changes the files of a knowledge directory.
 
-Every change happens under the directory's lock, so that two processes that read, decide and write
-lose nothing of each other. People and git take no lock: nothing they put there is overwritten
-either, since a new file never replaces one and a changed one is compared with `if_hash`.
+Every change happens under the directory's lock, so that processes that read, decide and write lose
+nothing of each other. People and git take no lock, and nothing of theirs is overwritten either: a
+new file never replaces another, and a changed one is compared with `if_hash`.
 """
 
 from __future__ import annotations
@@ -46,40 +46,40 @@ class MemoryFile:
 
     @classmethod
     def of(cls, path: str, text: str, *, mtime_ms: int = 0) -> MemoryFile:
-        """What `text` at `path` says; `mtime_ms` stands in for the times that it does not tell."""
+        """Parse `text` as the file at `path`; `mtime_ms` stands in for times that it lacks."""
         return cls(path, text, file_hash(text.encode()), read_memory(text, mtime_ms=mtime_ms))
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeDirectory:
-    """The knowledge directory at `root`.
+    """The knowledge directory at `root`: the agent's own, or a registered one elsewhere.
 
-    Whatever process writes into it takes a lock in the folder `locks`, named after the root. They
-    lie in our own tree `data`, and so does the root if it `is_made` by us.
+    A process that writes into it takes a lock in the folder `locks`, named after the root. The
+    locks lie in `data`, the tree of the data directory, and so does the root if it `is_made` here.
     """
 
     name: str
     root: Path
     locks: Path
     data: Tree
-    is_made: bool = False  # when it is not there; one on a disk that is not mounted must not be
+    is_made: bool = False  # if missing: the own one is, one on an unmounted disk must not be
 
     @classmethod
     def of_agent(cls, paths: AgentPaths) -> KnowledgeDirectory:
-        """The agent's own, which need not be there yet."""
+        """Return the agent's own directory, which need not exist yet."""
         return cls(OWN_DIRECTORY, paths.memories, paths.locks, paths.tree, is_made=True)
 
     @property
     def tree(self) -> Tree:
-        """What the memories are reached through."""
+        """The tree that the memories are opened through."""
         return self.data if self.is_made else Tree(self.root)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the lock.
+        """Hold the directory's lock, and make the agent's own directory if it is missing.
 
-        Raises NotFound where the directory is not there, and StoreBusy where another process does
-        not let go of it.
+        Raises NotFound for a missing directory elsewhere, and StoreBusy where another process
+        holds the lock for LOCK_TIMEOUT_S.
         """
         if not (self.is_made or self.root.is_dir()):
             raise NotFound(f"{self.root} is not there", hint="mount its disk again")
@@ -91,9 +91,9 @@ class KnowledgeDirectory:
             yield
 
     def read(self, path: str, *, if_hash: str = "") -> MemoryFile:
-        """The memory at `path`, or at the same name as another system spells it.
+        """Read the memory at `path`, or at its decomposed spelling (NFD), as macOS has it.
 
-        Raises NotFound, and Conflict with the current text where its hash is not `if_hash`.
+        Raises NotFound, and Conflict with the current text if its hash is not `if_hash`.
         """
         for spelling in dict.fromkeys((path, unicodedata.normalize("NFD", path))):
             if (found := self.find(spelling)) is None:
@@ -108,7 +108,7 @@ class KnowledgeDirectory:
         raise NotFound(f"there is no memory {path}", hint="`memory-sidecar list` shows the paths")
 
     def find(self, path: str) -> MemoryFile | None:
-        """The memory at this very `path`, if there is one.
+        """Read the memory at exactly `path`; None if there is none.
 
         Raises PathRefused for a link, and for anything but a text file.
         """
@@ -139,7 +139,7 @@ class KnowledgeDirectory:
         return True
 
     def create(self, path: str, text: str) -> MemoryFile:
-        """Raises FileExistsError where `path` is taken."""
+        """Create a file at `path` with `text`. Raises FileExistsError if one is there."""
         file = self.root / path
         with named_errors(file):
             is_made = create_file(self.tree, file, text.encode())
@@ -148,26 +148,26 @@ class KnowledgeDirectory:
         return MemoryFile.of(path, text)
 
     def replace(self, old: MemoryFile, text: str) -> MemoryFile:
-        """Write `text` over what was read as `old`."""
+        """Write `text` over the file that was read as `old`; return it as it is now."""
         file = self.root / old.path
         with named_errors(file):
             replace_file(self.tree, file, text.encode())
         return MemoryFile.of(old.path, text)
 
     def remove(self, path: str, *, if_hash: str = "") -> str:
-        """Delete the memory at `path` so that nothing brings it back; returns its path."""
+        """Delete the memory at `path` for good, under the lock; return its path on disk."""
         with self.changing():
             found = self.read(check_path(path), if_hash=if_hash)
             self.delete(found.path)
             return found.path
 
     def delete(self, path: str) -> None:
-        """Delete the file at `path`, and the folders above it that are empty then."""
+        """Delete the file at `path`, and the folders above it that become empty."""
         file = self.root / path
         with named_errors(file):
             delete_file(self.tree, file)
         self.tidy(path)
 
     def tidy(self, path: str) -> None:
-        """Remove the folders above `path` that hold nothing any more, but not the root."""
+        """Remove the empty folders above `path`, but not the root."""
         remove_empty_folders(self.tree, self.root / path, keep=self.root)

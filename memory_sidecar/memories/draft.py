@@ -1,4 +1,4 @@
-"""What a caller wants a memory to say, checked before anything is written."""
+"""The content and properties that a caller gives a new or changed memory, checked first."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.memories.names import check_category, check_path
 
-MAX_CONTENT_BYTES = 1 << 20  # a memory that nobody can read is none
+MAX_CONTENT_BYTES = 1 << 20  # no reader takes more in
 MAX_TAG_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What of a memory is to change: `None` leaves as it is, "" removes, lists are added to.
+    """The changes of one memory: `None` keeps a property, "" removes it, lists are added to.
 
-    Raises UsageError for what no memory can say, and where nothing is to change.
+    Raises UsageError for an invalid value, and if nothing is to change.
     """
 
     content: str | None = None
@@ -37,7 +37,7 @@ class Changes:
     def __post_init__(self) -> None:
         if self.content is not None:
             _check_content(self.content)
-        object.__setattr__(self, "tags", _checked_tags(self.tags))
+        object.__setattr__(self, "tags", _check_tags(self.tags))
         if self.project:
             _check_project(self.project)
         object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
@@ -47,7 +47,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft(Changes):
-    """A memory to be stored. What is "" or false is not said of it."""
+    """A memory to be stored. A property that is "" or false is not written."""
 
     content: str
     category: str = ""
@@ -80,8 +80,8 @@ def _check_project(project: str) -> None:
         )
 
 
-def _checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Each tag once. Raises UsageError for one that a person could not write."""
+def _check_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Strip the tags, and drop repeated ones. Raises UsageError for an invalid tag."""
     tags = tuple(dict.fromkeys(tag.strip() for tag in tags))
     for tag in tags:
         if not tag or not tag.isprintable() or len(tag) > MAX_TAG_CHARACTERS:

@@ -1,4 +1,4 @@
-"""How many memories there are of which kind: what a list can be narrowed by, with real counts."""
+"""Counts memories by category, tag, age and so on: the values by which a list can be filtered."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
-from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, condition_of
+from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql
 from memory_sidecar.memories.model import MemoryFilter
-from memory_sidecar.memories.names import with_above
+from memory_sidecar.memories.names import with_parents
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
-MOST_VALUES = 40  # of a facet
+MOST_VALUES = 40  # values of one facet, at most
 
 FacetRow = tuple[str, str, int]
-"""Facet, value, and how many memories have it."""
+"""A facet, one of its values, and how many memories have that."""
 
 _DAY_MS = 86_400_000
 AGES = {"week": 7, "month": 30, "year": 365, "older": None}
-"""Days since the last change, up to which a memory is of that age."""
+"""By name of an age, its largest number of days since the last change."""
 STRENGTHS = {"strong": 2 / 3, "fading": 1 / 3, "faint": 0.0}
-"""The strength from which on a memory is called so."""
+"""By name of a band of strength, its lowest value."""
 
 _FACETS = {
     "category": "category",
@@ -40,12 +40,12 @@ _FACETS = {
     "strength": f"CASE WHEN {STRENGTH_SQL} >= {STRENGTHS['strong']} THEN 'strong'"
     f" WHEN {STRENGTH_SQL} >= {STRENGTHS['fading']} THEN 'fading' ELSE 'faint' END",
 }
-"""By facet, the value that a row of `memories` has; "" where it has none."""
+"""By facet, the SQL for the value of a row of `memories`; '' where the row has none."""
 
 
 def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
-    """Facet, value, and how many memories that satisfy the filter have that; first how many do."""
-    condition, values = condition_of(wanted, rows.now)
+    """Count the memories that satisfy `wanted` by facet and value; the first row counts all."""
+    condition, values = filter_sql(wanted, rows.now)
     columns = ", ".join(f"{sql} AS {facet}" for facet, sql in _FACETS.items())
     counts = [
         "SELECT 'memories', '', count(*) FROM chosen",
@@ -54,7 +54,7 @@ def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
             for facet in _FACETS
         ),
     ]
-    # Whatever its own status is, as `lists` finds it.
+    # A superseded memory has that status, whatever its page says, as in `lists`.
     superseded = (
         f"SELECT 'status', '{SUPERSEDED}', count(*) FROM chosen"
         f" WHERE superseded AND status <> '{SUPERSEDED}' HAVING count(*)"
@@ -75,7 +75,7 @@ def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
 
 @dataclass(frozen=True, slots=True)
 class FacetCount:
-    """How many memories have a property."""
+    """A value of a facet, and how many memories have it."""
 
     value: str
     memories: int
@@ -86,7 +86,7 @@ Counts = Annotated[tuple[FacetCount, ...], about("the most frequent first")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """How many memories there are of which kind."""
+    """The number of memories that satisfy a filter, by each property."""
 
     memories: Annotated[int, about("that satisfy the filter")]
     agent: Counts
@@ -101,11 +101,11 @@ class Facets:
 
     @classmethod
     def of(cls, counted: Iterable[tuple[str, list[FacetRow]]]) -> Facets:
-        """By agent, what `count_by_facet` counted of it."""
+        """Add up the rows that `count_by_facet` counted, given as pairs of agent and rows."""
         sums: dict[str, Counter[str]] = defaultdict(Counter)
         for agent, rows in counted:
             for facet, value, count in rows:
-                for each in with_above(value) if facet == "category" else (value,):
+                for each in with_parents(value) if facet == "category" else (value,):
                     sums[facet][each] += count
                 if facet == "memories" and count:
                     sums["agent"][agent] += count

@@ -1,7 +1,7 @@
-"""What a memory's file says, and the names that follow from it. Reads and writes no file.
+"""Parses the text of a memory's file, and derives its id, hash and file name. Opens no file.
 
-A memory is a Markdown page; its category is its folder. Whatever a person leaves out or writes
-in another way than we do has a meaning nevertheless, and what has none is ignored.
+A memory is a Markdown page; its category is its folder. The frontmatter may have been written by
+hand: missing keys have defaults, other spellings of values are understood, the rest is ignored.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class MemoryPage:
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
     shared_from: str = ""
-    project: str = ""  # that it was made in
+    project: str = ""  # where the memory was made
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
-    tells_creation: bool = True  # in whatever form, or the file's own time stands in for it
-    tells_update: bool = True
+    tells_creation: bool = True  # False: `created_at` is the time of the file
+    tells_update: bool = True  # False: `updated_at` is the time of the file
 
     def is_expired(self, now_ms: int) -> bool:
         return self.expires_at is not None and self.expires_at <= now_ms
@@ -51,16 +51,16 @@ class MemoryPage:
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
 _OF_THE_FILE = ("shared_from", "project", "body_line", "tells_creation", "tells_update")
 NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])
-"""Fields that are no column of the memory's row by themselves; a new one is, under its name."""
+"""The fields without a column of their name in the memory's row; a field added above gets one."""
 
 
 def read_memory(text: str, *, mtime_ms: int) -> MemoryPage:
-    """Never raises. `mtime_ms` stands in for the times that the page does not tell."""
-    return memory_of(parse_page(text), mtime_ms=mtime_ms)
+    """Parse the text of a memory's file. Never raises. `mtime_ms`: for times that it lacks."""
+    return parse_memory(parse_page(text), mtime_ms=mtime_ms)
 
 
-def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
-    """See `read_memory`."""
+def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
+    """Make a memory of a parsed page; otherwise as `read_memory`."""
     meta = page.meta
     created = parse_time(meta.get("created_at", meta.get("date")))
     updated = parse_time(meta.get("updated_at"))
@@ -89,7 +89,7 @@ def memory_of(page: Page, *, mtime_ms: int) -> MemoryPage:
 
 
 def _problem_of_times(meta: Mapping[str, object]) -> str:
-    """Which of the times cannot be read, and so counts as missing; "" for none."""
+    """Say which time cannot be parsed, and so counts as missing; "" if all can."""
     for key in ("created_at", "date", "updated_at", "expires_at"):
         if meta.get(key) not in (None, "") and parse_time(meta[key]) is None:
             return f"{key}: {_text(meta[key])[:40]!r} is no time, such as 2026-03-01"
@@ -97,43 +97,43 @@ def _problem_of_times(meta: Mapping[str, object]) -> str:
 
 
 def content_of(body: str) -> str:
-    """`body` without the blank lines around it."""
+    """Strip the blank lines around `body`."""
     return body.strip("\r\n").rstrip(" \t\r\n")
 
 
-def stored_content(content: str) -> str:
-    """`content` as it is kept: without blank lines around it, in lines of one kind."""
+def normalised_content(content: str) -> str:
+    """Strip the blank lines around `content`, and make its line endings LF."""
     return content_of(content.replace("\r\n", "\n"))
 
 
 def memory_id(owner: str, path: str) -> int:
-    """The number that hosts see, 1 … 2³¹-1: the same after every rebuild, on every machine.
+    """Derive the number that hosts see, 1 … 2³¹-1: the same after a rebuild and on every machine.
 
-    Of `owner`, the name of the knowledge directory, and the path in it. Among 10,000 memories two
-    share a number in one directory of forty: it is for showing and asking, the path is the key.
+    Made of `owner`, the agent or the registered directory, and the path in it. In one of forty
+    directories of 10,000 memories two share a number: it is for display, the path is the key.
     """
     digest = hashlib.sha256(f"{owner}/{path}".encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:4]) & 0x7FFF_FFFF or 1
 
 
 def content_hash(content: str) -> str:
-    """Equal for the same text, whatever its line endings and the blank lines around it."""
-    return file_hash(stored_content(content).encode("utf-8", "replace"))
+    """Hash `content` without regard to its line endings and the blank lines around it."""
+    return file_hash(normalised_content(content).encode("utf-8", "replace"))
 
 
 def category_of(path: str) -> str:
-    """The folder that a memory lies in; "" at the root."""
+    """Return the folder of the memory at `path`; "" at the root."""
     return path.rpartition("/")[0]
 
 
 def memory_slug(content: str, summary: str = "") -> str:
-    """A name for the file of a new memory: its summary or its first line with words."""
+    """Make a file name, without suffix, of the summary or else the first line with words."""
     lines = (line for line in (summary, *content.split("\n", 50)) if line.strip())
     return next(filter(None, map(slug, lines)), FALLBACK_SLUG)
 
 
 def tags_by_key(tags: Iterable[str]) -> dict[str, str] | None:
-    """Tags as hosts read them: `key:value` apart, a plain one with "", `None` for none."""
+    """Convert tags to the mapping that hosts read: a plain tag has the value ""; None for none."""
     pairs: dict[str, str] = {}
     for tag in tags:
         key, _, value = tag.partition(":")
@@ -142,7 +142,10 @@ def tags_by_key(tags: Iterable[str]) -> dict[str, str] | None:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """The texts of a list, of `a, b` in one text, or of a mapping as `key:value`; each once."""
+    """Read texts from a YAML value: a list, `a, b` in one text, or a mapping as `key:value`.
+
+    Each text once.
+    """
     match value:
         case None:
             found: Iterable[str] = ()

@@ -1,7 +1,7 @@
-"""Changes of an agent's memories: the file first, then the database, and then the answer.
+"""Changes an agent's memories: writes the file first, then the database, and then answers.
 
-A memory that was stored can be found, by word and by meaning, when the call returns. Killed in
-between, the file is there, and the next look at the directory indexes it.
+A stored memory can be found, by word and by meaning, when the call returns. After a kill in
+between, the file is there, and the next scan of the directory indexes it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
-from memory_sidecar.memories.archive import Archive, PruneRule, doomed
+from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
 from memory_sidecar.memories.around import near_duplicates
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
-from memory_sidecar.memories.files import category_of, memory_id, stored_content, tags_by_key
-from memory_sidecar.memories.lookup import files_naming, files_saying
+from memory_sidecar.memories.files import category_of, memory_id, normalised_content, tags_by_key
+from memory_sidecar.memories.lookup import files_linking_to, files_with_content
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     MemoryFilter,
@@ -40,9 +40,9 @@ from memory_sidecar.memories.results import (
     Archived,
     CategoryDeleted,
     Described,
-    Doomed,
     Moved,
     NearDuplicate,
+    PruneCandidate,
     Pruned,
     Remembered,
     Removed,
@@ -52,7 +52,7 @@ from memory_sidecar.memories.write import Written, store, update
 
 
 class Memories(Recall):
-    """The memories of one agent, to be read and changed."""
+    """Reads and changes the memories of one agent, for one call."""
 
     def __init__(self, agent: AgentDatabase, reporter: Reporter) -> None:
         super().__init__(agent, reporter)
@@ -63,20 +63,20 @@ class Memories(Recall):
     def store(
         self, draft: Draft, *, directory: str = OWN_DIRECTORY, allow_secrets: bool = False
     ) -> Remembered:
-        """Store `draft`. The same content in the same category is one memory, however often stored.
+        """Store `draft`, or add it to the memory of its category that has the same content.
 
-        Raises SecretRefused, and NotFound for what it supersedes and for `directory`.
+        Raises SecretRefused, and NotFound for a superseded memory or for `directory`.
         """
         if not allow_secrets:
             refuse_credentials(draft)
-        draft = replace(draft, supersedes=self._older(directory, draft))
+        draft = replace(draft, supersedes=self._superseded_files(directory, draft))
         written = store(
             self._directory(directory),
             draft,
             now_ms=self._agent.clock(),
-            same_content=self._files_saying(draft, directory),
+            same_content=self._files_with_content(draft, directory),
         )
-        return self._remembered(directory, written)
+        return self._index_and_report(directory, written)
 
     def update(
         self, path: str, changes: Changes, *, if_hash: str = "", allow_secrets: bool = False
@@ -84,24 +84,26 @@ class Memories(Recall):
         """Change the memory at `path`. Raises NotFound, Conflict, SecretRefused."""
         if not allow_secrets:
             refuse_credentials(asdict(changes) | {"remove_tags": ()})
-        directory, file = self._parsed(path)
-        changes = replace(changes, supersedes=self._older(directory.name, changes))
+        directory, file = self._resolve(path)
+        changes = replace(changes, supersedes=self._superseded_files(directory.name, changes))
         written = update(directory, file, changes, now_ms=self._agent.clock(), if_hash=if_hash)
-        return self._remembered(directory.name, written, finds_near=changes.content is not None)
+        return self._index_and_report(
+            directory.name, written, finds_near=changes.content is not None
+        )
 
     def remove(self, path: str, *, if_hash: str = "", for_good: bool = False) -> Removed:
         """Move the memory at `path` to the archive, or delete it `for_good`.
 
         Raises NotFound and Conflict.
         """
-        directory, file = self._parsed(path)
+        directory, file = self._resolve(path)
         if for_good:
             gone, batch = directory.remove(file, if_hash=if_hash), None
         else:
             now = self._agent.clock()
             archived = self._archive.remove(directory, file, now_ms=now, if_hash=if_hash)
             gone, batch = archived.path, archived.batch
-        self._take_up(directory.name, [gone])
+        self._index(directory.name, [gone])
         path = address(directory.name, gone)
         return Removed(self._agent.name, path, removed=True, batch=batch)
 
@@ -113,8 +115,8 @@ class Memories(Recall):
         NotFound, Conflict and SecretRefused.
         """
         target, name = parse_address(to)
-        check_known_category(name)  # refuses a path out of the root before a memory is missed
-        directory, file = self._parsed(path)
+        check_known_category(name)  # a path out of the root is refused before NotFound is raised
+        directory, file = self._resolve(path)
         if target != directory.name and ":" in to:
             raise UsageError(
                 "a memory cannot be moved to another knowledge directory",
@@ -124,7 +126,7 @@ class Memories(Recall):
             directory,
             file,
             name,
-            linking=self._files_naming(directory.name, check_path(file)),
+            linking=self._files_linking_to(directory.name, check_path(file)),
             allow_secrets=allow_secrets,
         )
         if moved.changed:
@@ -132,7 +134,7 @@ class Memories(Recall):
             paths = self._agent.paths
             log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
         relinked = tuple(each for each in moved.changed if each not in (moved.old, moved.file.path))
-        remembered = self._remembered(directory.name, moved, finds_near=False)
+        remembered = self._index_and_report(directory.name, moved, finds_near=False)
         return build_from(Moved, remembered, moved_from=moved.old, relinked=relinked)
 
     def share(
@@ -143,13 +145,13 @@ class Memories(Recall):
         moves: bool = False,
         allow_secrets: bool = False,
     ) -> Remembered:
-        """Copy the memory at `path` to the shared ones; with `moves`, archive the original.
+        """Copy the memory at `path` to the shared agent's; with `moves`, archive the original.
 
         Raises NotFound, SecretRefused, and Conflict where another shared memory has its name.
         """
         if self._agent.shared is None:
             raise UsageError("this is shared already", hint="name the agent that it is of")
-        directory, file = self._parsed(path)
+        directory, file = self._resolve(path)
         seen = directory.read(check_path(file))
         there = Memories(self._agent.shared, self._reporter)
         written = share(
@@ -161,44 +163,43 @@ class Memories(Recall):
             category=category,
             allow_secrets=allow_secrets,
         )
-        remembered = there._remembered(OWN_DIRECTORY, written)
+        remembered = there._index_and_report(OWN_DIRECTORY, written)
         if moves:
-            self.remove(path, if_hash=seen.hash)  # what was changed since the copy is not in it
+            self.remove(path, if_hash=seen.hash)  # a change since the copy must not be lost
         return remembered
 
     # Many
 
     def archive(self, seen: Mapping[str, str]) -> list[Archived]:
-        """Archive the memories in `seen`, which are hashes by path, as one batch.
-
-        A memory whose hash is another by now is left as it is.
-        """
+        """Archive, as one batch, the memories that still have the hash in `seen`, by path."""
         found = []
         for path in seen:
             with suppress(NotFound):
-                found.append(self._got(path, with_shared=False)[1])
-        return self._archived(
+                found.append(self._find_memory(path, with_shared=False)[1])
+        return self._archive_memories(
             [each for each in found if seen[each.memory.path] == each.memory.hash]
         )
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
-        """Archive the memories that `rule` applies to; a dry run only tells which."""
+        """Archive the memories that `rule` applies to; a dry run only reports them."""
         everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
-        known = [each for each in self._listed(everything) if not each.memory.kind]
-        chosen = doomed(known, rule)
-        taken = [] if dry_run else self._archived([each for each, _ in chosen])
+        known = [each for each in self._list_stored(everything) if not each.memory.kind]
+        chosen = prune_candidates(known, rule)
+        taken = [] if dry_run else self._archive_memories([each for each, _ in chosen])
         return Pruned(
             agent=self._agent.name,
             dry_run=dry_run,
             memories=tuple(
-                build_from(Doomed, each.memory, reason=reason, strength=rounded(each.strength))
+                build_from(
+                    PruneCandidate, each.memory, reason=reason, strength=rounded(each.strength)
+                )
                 for each, reason in chosen
             ),
             archived=len(taken),
             batch=taken[0].batch if taken else None,
         )
 
-    def _archived(self, chosen: Sequence[StoredMemory]) -> list[Archived]:
+    def _archive_memories(self, chosen: Sequence[StoredMemory]) -> list[Archived]:
         by_directory: dict[str, list[StoredMemory]] = {OWN_DIRECTORY: []}
         for each in chosen:
             by_directory.setdefault(each.directory, []).append(each)
@@ -211,18 +212,19 @@ class Memories(Recall):
                 continue
             seen = [(each.file, each.memory.hash) for each in those]
             archived = self._archive.take_unchanged(directory, seen, now_ms=now)
-            self._take_up(name, [each.path for each in archived])
+            self._index(name, [each.path for each in archived])
             taken += archived
         return taken
 
-    def archived(self) -> list[Archived]:
-        """What can be restored, the latest first."""
+    def list_archive(self) -> list[Archived]:
+        """List what can be restored, the latest batch first."""
         return self._archive.all()
 
     def restore(self, paths: Sequence[str], *, batch: str = "") -> Restored:
-        """Put archived memories back, the latest version of each of `paths`, or all of `batch`.
+        """Put back the latest archived version of each of `paths`, or else all of `batch`.
 
-        Raises NotFound, and Conflict where another text is there.
+        With both, the versions in that batch. Raises NotFound, and Conflict where a file with
+        another text is in the place of one.
         """
         if paths:
             parsed = [parse_address(path) for path in paths]
@@ -235,7 +237,7 @@ class Memories(Recall):
         restored: list[str] = []
         for name, those in by_directory.items():
             files = self._archive.give_back(self._directory(name), those)
-            self._take_up(name, files)
+            self._index(name, files)
             restored += [address(name, file) for file in files]
         return Restored(self._agent.name, tuple(restored))
 
@@ -244,20 +246,20 @@ class Memories(Recall):
     def describe_category(
         self, category: str, description: str, *, creates: bool, allow_secrets: bool = False
     ) -> Described:
-        """Say what a category is for, or make it: `memories.categories.describe` and `create`.
+        """Describe a category, or create it if `creates`; see `memories.categories`.
 
-        Raises as they do, and SecretRefused.
+        Raises as `categories.describe` and `create` do, and SecretRefused.
         """
         if not allow_secrets:
             refuse_credentials({"category": category, "description": description})
         change = categories.create if creates else categories.describe
         now = self._agent.clock()
         described, page = change(self._directory(OWN_DIRECTORY), category, description, now_ms=now)
-        self._take_up(OWN_DIRECTORY, [page])
+        self._index(OWN_DIRECTORY, [page])
         return described
 
     def delete_category(self, category: str, *, with_memories: bool) -> CategoryDeleted:
-        """See `memories.categories.delete`."""
+        """Delete a category, and archive its memories if `with_memories`: `categories.delete`."""
         taken, folder = categories.delete(
             self._directory(OWN_DIRECTORY),
             self._archive,
@@ -265,47 +267,45 @@ class Memories(Recall):
             with_memories=with_memories,
             now_ms=self._agent.clock(),
         )
-        self._take_up(OWN_DIRECTORY, [folder])
+        self._index(OWN_DIRECTORY, [folder])
         return CategoryDeleted(category, len(taken), taken[0].batch if taken else None)
 
     # How
 
-    def _parsed(self, path: str) -> tuple[KnowledgeDirectory, str]:
-        """The directory and the file of the memory that `path` names, in full or in short.
+    def _resolve(self, path: str) -> tuple[KnowledgeDirectory, str]:
+        """Resolve `path`, in full or in short, to the memory's directory and its file there.
 
-        Raises NotFound before a lock is taken, which would make the folders of an agent.
+        Raises NotFound. Done before the lock is taken, which would make the folders of an agent.
         """
         try:
             name, file = parse_address(path)
             self._directory(name).read(check_path(file))
         except NotFound:
-            name, file = parse_address(self._whole(path))
+            name, file = parse_address(self._complete_path(path))
             self._directory(name).read(check_path(file))
         return self._directory(name), file
 
-    def _older(self, directory: str, newer: Draft | Changes) -> tuple[str, ...]:
-        """The files of what `newer` supersedes there. Raises NotFound."""
-        return tuple(self._parsed(address(directory, each))[1] for each in newer.supersedes)
+    def _superseded_files(self, directory: str, newer: Draft | Changes) -> tuple[str, ...]:
+        """Resolve what `newer` supersedes to files of `directory`. Raises NotFound."""
+        return tuple(self._resolve(address(directory, each))[1] for each in newer.supersedes)
 
     def _directory(self, name: str) -> KnowledgeDirectory:
-        """The knowledge directory of that name; the agent's own need not be there yet.
-
-        Raises NotFound.
-        """
+        """Open the directory called `name`. Raises NotFound, but not for the agent's own."""
         paths = self._agent.paths
         if name == OWN_DIRECTORY:
             return KnowledgeDirectory.of_agent(paths)
         return KnowledgeDirectory(name, self._agent.source(name).root, paths.locks, paths.tree)
 
-    def _take_up(self, directory: str, files: Collection[str]) -> None:
-        """Index these files, which were just written, moved or removed."""
+    def _index(self, directory: str, files: Collection[str]) -> None:
+        """Index `files` of `directory`, which were just written, moved or removed."""
         if files:
             self._agent.index_written(files, reporter=self._reporter, directory=directory)
 
-    def _remembered(
+    def _index_and_report(
         self, directory: str, written: Written, *, finds_near: bool = True
     ) -> Remembered:
-        self._take_up(directory, written.changed)
+        """Index the changed files, and return the memory as its caller is told."""
+        self._index(directory, written.changed)
         file, page = written.file, written.file.page
         path = address(directory, file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
@@ -324,27 +324,27 @@ class Memories(Recall):
             created_at=iso_utc(page.created_at),
             updated_at=iso_utc(page.updated_at),
             expires_at=None if page.expires_at is None else iso_utc(page.expires_at),
-            near_duplicates=self._near(path) if written.changed and finds_near else (),
+            near_duplicates=self._near_duplicates(path) if written.changed and finds_near else (),
         )
 
-    def _near(self, path: str) -> tuple[NearDuplicate, ...]:
+    def _near_duplicates(self, path: str) -> tuple[NearDuplicate, ...]:
         data = self._agent.data.open()
         with data.reading() as connection:
             return near_duplicates(connection, data, path)
 
-    def _files_saying(self, draft: Draft, directory: str) -> list[str]:
-        """Files in the draft's category that hold the same content, whatever they are called."""
+    def _files_with_content(self, draft: Draft, directory: str) -> list[str]:
+        """Find files in the draft's category with the same content, whatever their names are."""
         if not self._agent.paths.db.exists():
             return []
-        said = (directory, draft.category, stored_content(draft.content))
+        said = (directory, draft.category, normalised_content(draft.content))
         return self._agent.answer(
-            lambda _, connection: files_saying(connection, *said), self._reporter
+            lambda _, connection: files_with_content(connection, *said), self._reporter
         )
 
-    def _files_naming(self, directory: str, file: str) -> list[str]:
+    def _files_linking_to(self, directory: str, file: str) -> list[str]:
         if not self._agent.exists:
             return []
         path = address(directory, file)
         return self._agent.answer(
-            lambda _, connection: files_naming(connection, directory, path), self._reporter
+            lambda _, connection: files_linking_to(connection, directory, path), self._reporter
         )

@@ -1,4 +1,4 @@
-"""What may be wrong with the memories of a database, for `doctor`. Only reads."""
+"""Finds what may be wrong with the memories of a database, for `doctor`. Only reads."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.memories.model import COLD_AFTER_MS
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
 
-FADED = 0.1  # the strength below which a memory is hardly there any more
+FADED = 0.1  # strength below which a memory counts as faded
 
 _CURRENT = "standing = 'active' AND NOT superseded AND (expires_at IS NULL OR expires_at > :now)"
 
 
 def broken_files(connection: Connection) -> list[tuple[str, str]]:
-    """Path and problem of each memory whose file could not be read as it should be."""
+    """List path and problem of each memory whose file was only understood in part."""
     rows = "SELECT path, problem FROM memories WHERE problem <> '' ORDER BY path"
     return list(connection.execute(rows))
 
 
-def doubled_ids(connection: Connection) -> list[tuple[str, list[str]]]:
-    """Each id that the frontmatter of several memories gives, and their paths.
+def duplicate_ids(connection: Connection) -> list[tuple[str, list[str]]]:
+    """List each id that the frontmatter of several memories gives, with their paths.
 
-    The atoms of two projects may have the same ids.
+    Atoms of different projects may have the same id.
     """
     paths: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for declared, directory, project, path in connection.execute(
@@ -34,7 +34,7 @@ def doubled_ids(connection: Connection) -> list[tuple[str, list[str]]]:
 
 
 def contradictions(connection: Connection) -> list[tuple[str, str]]:
-    """Pairs of memories each of which says that it supersedes the other."""
+    """List the pairs of memories of which each says that it supersedes the other."""
     rows = connection.execute(
         "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
         " JOIN memories o ON o.path = r.target"
@@ -46,7 +46,7 @@ def contradictions(connection: Connection) -> list[tuple[str, str]]:
 
 
 def missing_successors(connection: Connection) -> list[tuple[str, str]]:
-    """Memories whose page names a successor that does not exist, and the successor's path."""
+    """List the memories whose successor does not exist, with the path that they name."""
     rows = connection.execute(
         "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
         " WHERE r.relation = 'superseded_by'"
@@ -56,13 +56,13 @@ def missing_successors(connection: Connection) -> list[tuple[str, str]]:
     return list(rows)
 
 
-def challenged(connection: Connection) -> list[str]:
-    """Memories whose status says that something speaks against them."""
+def list_challenged(connection: Connection) -> list[str]:
+    """List the paths of the memories whose status is `challenged`."""
     return column(connection, "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path")
 
 
-def faded(connection: Connection, *, now: int) -> list[str]:
-    """Memories that have lost nearly all their strength, the weakest first."""
+def list_faded(connection: Connection, *, now: int) -> list[str]:
+    """List the paths of current memories with a strength below FADED, the weakest first."""
     return column(
         connection,
         f"SELECT path FROM memories WHERE {_CURRENT} AND {STRENGTH_SQL} < {FADED}"
@@ -71,8 +71,8 @@ def faded(connection: Connection, *, now: int) -> list[str]:
     )
 
 
-def cold(connection: Connection, *, now: int) -> list[str]:
-    """Memories made two weeks ago or earlier that no agent has read since."""
+def list_cold(connection: Connection, *, now: int) -> list[str]:
+    """List the paths of current memories that are two weeks old and were never read."""
     return column(
         connection,
         f"SELECT path FROM memories WHERE {_CURRENT} AND uses + refs = 0"

@@ -1,12 +1,12 @@
-"""A memory that was found, its place once a cross-encoder has read it, and how much of it is shown.
+"""A ranked memory, its reranking by a cross-encoder, and the cut of hits to a budget of tokens.
 
-The best few are read once more together with the question:
+The cross-encoder reads the best few hits together with the question:
 
-    key = score + 0.035 · what the cross-encoder says of question and passage (about -11 to 6)
+    key = score + 0.035 · score of the cross-encoder for question and passage (about -11 to 6)
 
 On turns of LoCoMo, recall at 1 / 5 / 10 grew from .426/.652/.740 to .456/.694/.740;
-judging 20 instead of 10 was no better. How many are judged is decided by their length, since
-that is what it costs: a budget of time would give other answers on another day.
+judging 20 instead of 10 was no better. Their length decides how many are judged, since that is
+what it costs: a budget of time would give other answers on another day.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 
 WEAK_BELOW = 0.42  # under 2 % of the best hits of questions with an answer, most of those without
-NAMED_FROM = 0.9  # the scores that only memories have which the question names
+NAMED_FROM = 0.9  # scores from here on are those of memories that the question names
 MAX_JUDGED = 10
 JUDGED_CHARACTERS = 400  # of one passage, from its beginning
-MAX_CHARACTERS = 3_000  # of all that are judged: about 100 ms on two idle cores
+MAX_CHARACTERS = 3_000  # of all judged passages: about 100 ms on two idle cores
 JUDGE_WEIGHT = 0.035
 
 
 class Shown(StrEnum):
-    """What the text of a hit is."""
+    """The part of a memory that a hit shows."""
 
     CONTENT = "content"
     PASSAGE = "passage"  # the part that matches best
-    SUMMARY = "summary"  # or, where there is none, how the memory begins
+    SUMMARY = "summary"  # the title: the summary, or else the first line
 
 
 @dataclass(frozen=True, slots=True)
 class RankedMemory:
-    """A memory with its place among others. `score` lies in 0…1 and falls with rank."""
+    """A memory with its score. `score` lies in 0…1 and falls with rank."""
 
     memory: Memory
     passage: MemoryChunk  # the part that matches best
@@ -51,16 +51,19 @@ class RankedMemory:
     explanation: Explanation
     text: str
     shown: Shown = Shown.CONTENT
-    is_comparable: bool = False  # its score, with those of other questions: both arms made it
+    is_comparable: bool = False  # whether both arms made the score, so that WEAK_BELOW applies
 
     @property
     def is_weak(self) -> bool:
-        """As questions have that nothing answers; what is outdated is low for another reason."""
+        """Whether the score is as low as the best one of a question that no memory answers.
+
+        An outdated memory is not weak: its score is low for another reason.
+        """
         is_low = self.score < WEAK_BELOW
         return is_low and self.is_comparable and not self.memory.is_outdated
 
-    def told(self, *, explain: bool) -> MemoryHit:
-        """As a hit; its explanation only if that was asked for."""
+    def to_hit(self, *, explain: bool) -> MemoryHit:
+        """Convert to the result of a search; with the explanation only if `explain`."""
         return build_from(
             MemoryHit,
             self.memory,
@@ -75,8 +78,11 @@ class RankedMemory:
         )
 
 
-def within_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[RankedMemory]:
-    """As many hits as fit by their summaries, and as much of the best ones as fits then."""
+def fit_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[RankedMemory]:
+    """Keep as many hits as fit with their titles, then show as much of the best ones as fits.
+
+    The estimated tokens of all texts stay within `max_tokens`; None sets no limit.
+    """
     if max_tokens is None:
         return list(hits)
     left, kept = max_tokens, []
@@ -87,13 +93,13 @@ def within_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[
         left -= estimate_tokens(title)
         kept.append(replace(hit, text=title, shown=Shown.SUMMARY))
     for at, hit in enumerate(kept):
-        kept[at] = _longer(hit, left)
+        kept[at] = _expand(hit, left)
         left -= estimate_tokens(kept[at].text) - estimate_tokens(hit.text)
     return kept
 
 
-def _longer(hit: RankedMemory, left: int) -> RankedMemory:
-    """`hit` with all its content, or else its best passage, if `left` tokens more allow that."""
+def _expand(hit: RankedMemory, left: int) -> RankedMemory:
+    """Show all content of `hit`, or else its best passage, if that takes at most `left` more."""
     texts = ((hit.memory.content, Shown.CONTENT), (hit.passage.text, Shown.PASSAGE))
     for text, shown in texts:
         if estimate_tokens(text) - estimate_tokens(hit.text) <= left:
@@ -101,12 +107,12 @@ def _longer(hit: RankedMemory, left: int) -> RankedMemory:
     return hit
 
 
-def reranked(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[RankedMemory]:
-    """`hits`, best first, the first of them in a better order.
+def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[RankedMemory]:
+    """Reorder the first of `hits`, which are sorted best first, by what `judge` says.
 
-    They share the scores that they had before, so that a score means the same with and without.
+    The scores stay in their places, so that a score means the same with and without reranking.
     """
-    chosen, texts = _worth_judging(hits)
+    chosen, texts = _choose_judged(hits)
     if len(chosen) < 2:
         return list(hits)
     scores = [hits[at].score for at in chosen]
@@ -119,8 +125,8 @@ def reranked(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[
     return better
 
 
-def _worth_judging(hits: Sequence[RankedMemory]) -> tuple[list[int], list[str]]:
-    """Places and passages of the best hits that are neither named nor outdated."""
+def _choose_judged(hits: Sequence[RankedMemory]) -> tuple[list[int], list[str]]:
+    """Choose the best hits that are neither named nor outdated; return places and passages."""
     places: list[int] = []
     texts: list[str] = []
     left = MAX_CHARACTERS

@@ -1,6 +1,6 @@
-"""Reads memories by what they are, not by what they say: filters, order, one by its path.
+"""Reads memories by their properties, not by their text: filtered and sorted, or one by its path.
 
-Every list is ordered down to the path, so that it is the same after the database was made again.
+Every order ends with the path, so that a list is the same after a rebuild of the database.
 """
 
 from __future__ import annotations
@@ -36,30 +36,29 @@ P = TypeVar("P", bound=tuple[Any, ...])
 
 TITLE_CHARACTERS = 160
 
-MAX_COMPARED = 5000  # paths with one that there is not: a tenth of a second
-MIN_LIKENESS = 0.8  # of letters in the same order
+MAX_COMPARED = 5000  # paths that are compared with an unknown one: a tenth of a second
+MIN_LIKENESS = 0.8  # of letters in the same order, as `difflib` measures it
 MAX_LIKE = 3
 
 
 Place = tuple[Any, str, int]
-"""What orders a memory, its path, and its key."""
+"""The sort value of a memory, its path, and its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryRows:
-    """The memories of an agent in one commit of its database, as they are at one moment."""
+    """The memories of an agent in one commit of its database."""
 
     agent: str
     connection: Connection
-    now: int  # epoch ms
+    now: int  # epoch ms: decides which are expired, and how strong they are
 
-    def placed(self, wanted: MemoryList) -> list[Place]:
-        """What orders the memories that `wanted` describes, in that order.
+    def places(self, wanted: MemoryList) -> list[Place]:
+        """Select the memories that `wanted` describes, in its order, with only what sorts them.
 
-        Whatever else is shown is read later, of one page alone: here every row would carry it along
-        while it is sorted.
+        `read` reads the rest, for one page alone: it would slow down the sort of all rows here.
         """
-        condition, values = condition_of(wanted.filter, self.now)
+        condition, values = filter_sql(wanted.filter, self.now)
         if wanted.without_pages:
             condition += " AND kind <> 'page'"
         direction = "DESC" if wanted.is_descending else "ASC"
@@ -72,17 +71,17 @@ class MemoryRows:
         return list(rows)
 
     def read(self, keys: Sequence[int]) -> dict[int, StoredMemory]:
-        """The memories with these keys; those that are gone are left out."""
+        """Read the memories with these keys, by key; missing ones are left out."""
         found = self._read("key IN (SELECT value FROM json_each(:keys))", keys=json.dumps([*keys]))
         return {stored.key: stored for stored in found}
 
     def find(self, path: str) -> StoredMemory | None:
-        """The memory at `path`, with or without its `.md`."""
+        """Read the memory at `path`, given with or without its `.md`; None if there is none."""
         condition = "path IN (:path, :path || '.md') ORDER BY path <> :path LIMIT 1"
         return next(iter(self._read(condition, path=path)), None)
 
     def find_atoms(self, name: str) -> list[StoredMemory]:
-        """The atoms called `EXP-042`, or the one of a project: `shop/EXP-042`. By path."""
+        """Read the atoms with the id `EXP-042`, or that of one project: `shop/EXP-042`. By path."""
         project, _, atom_id = name.rpartition("/")
         condition = "kind <> '' AND atom_id = :id AND :project IN ('', project) ORDER BY path"
         return self._read(condition, id=atom_id, project=project)
@@ -95,14 +94,14 @@ class MemoryRows:
         )
         found = [dict(zip(_READ, row, strict=True)) for row in rows]
         relations = _relations(self.connection, [each["key"] for each in found])
-        return [_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
+        return [_make_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
 
 
 def list_memories(databases: Sequence[MemoryRows], wanted: MemoryList) -> list[StoredMemory]:
-    """The memories that satisfy the filter, in the order asked for, equal ones by path."""
-    part, page = part_of(wanted, databases=len(databases))
-    places = [(*place, rows.agent) for rows in databases for place in rows.placed(part)]
-    places = order_of(places, wanted)[page]
+    """List the memories of all `databases` that `wanted` describes, in its order, then by path."""
+    part, page = split_page(wanted, databases=len(databases))
+    places = [(*place, rows.agent) for rows in databases for place in rows.places(part)]
+    places = merge_places(places, wanted)[page]
     found = {
         (rows.agent, key): stored
         for rows in databases
@@ -111,10 +110,11 @@ def list_memories(databases: Sequence[MemoryRows], wanted: MemoryList) -> list[S
     return [found[agent, key] for _, _, key, agent in places]
 
 
-def part_of(wanted: MemoryList, *, databases: int) -> tuple[MemoryList, slice]:
-    """What each of several databases is asked for, and the page in what all of them answer.
+def split_page(wanted: MemoryList, *, databases: int) -> tuple[MemoryList, slice]:
+    """Split a list over several databases: the list for each, and the page of the merged answers.
 
-    How many memories of a page come from which database is not known before.
+    Which database a page's memories come from is not known before, so each is asked for all
+    memories up to the end of the page.
     """
     if databases == 1:
         return wanted, slice(None)
@@ -122,14 +122,14 @@ def part_of(wanted: MemoryList, *, databases: int) -> tuple[MemoryList, slice]:
     return replace(wanted, offset=0, limit=stop), slice(wanted.offset, stop)
 
 
-def order_of(places: Sequence[P], wanted: MemoryList) -> list[P]:
-    """Places in several databases, each with its agent's name at the end, as one list."""
+def merge_places(places: Sequence[P], wanted: MemoryList) -> list[P]:
+    """Merge the places of several databases, each with its agent's name at the end, in order."""
     by_path = sorted(places, key=lambda each: (each[1], each[-1]))
     return sorted(by_path, key=lambda each: each[0], reverse=wanted.is_descending)
 
 
 def paths_beginning(connection: Connection, first: str) -> list[str]:
-    """In order, the paths that begin with `first`: enough of them to see whether it is one."""
+    """List up to 20 paths that begin with `first`, which suffices to tell whether it is one."""
     return column(
         connection,
         "SELECT path FROM memories WHERE path >= :first AND path < :first || char(0x10ffff)"
@@ -139,7 +139,7 @@ def paths_beginning(connection: Connection, first: str) -> list[str]:
 
 
 def paths_like(connection: Connection, path: str) -> list[str]:
-    """The paths that end in the name that `path` ends in; else those of almost its letters."""
+    """List up to MAX_LIKE paths with the file name of `path`, or else with a similar spelling."""
     paths = column(
         connection, f"SELECT path FROM memories ORDER BY updated_at DESC LIMIT {MAX_COMPARED}"
     )
@@ -154,17 +154,20 @@ def _stem(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChosenChunks:
-    """Which chunks belong to memories that satisfy a filter, by sorted ids."""
+    """The chunks of the memories that satisfy a filter, as sorted ids to include or to exclude."""
 
-    only: Ids | None  # `None`: all but those that follow
+    only: Ids | None  # `None`: all chunks except `never`
     never: Ids
 
 
 def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
-    """The chunks of memories that satisfy `wanted`, by the others where these are the fewer."""
-    condition, values = condition_of(wanted, rows.now)
+    """Choose the chunks of memories that satisfy `wanted`.
+
+    If it only hides outdated memories, which are few, their chunks are listed as `never`.
+    """
+    condition, values = filter_sql(wanted, rows.now)
     none = np.empty(0, np.int64)
-    if _restricts(wanted):
+    if _has_restriction(wanted):
         return ChosenChunks(_chunks_of(rows.connection, condition, values), none)
     rare = ("expires_at <= :now", "standing <> 'active' OR superseded")  # each has an index
     hidden = " UNION ALL ".join(
@@ -174,7 +177,7 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
 
 
 def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -> Ids:
-    # One text is read in a tenth of the time that as many rows take.
+    # Reading one concatenated text takes a tenth of the time of reading as many rows.
     listed: Any = connection.execute(
         "SELECT group_concat(id) FROM memory_chunks WHERE memory IN"
         f" (SELECT key FROM memories WHERE {condition})",
@@ -186,8 +189,8 @@ def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -
 # Filters
 
 _CONDITIONS = {
-    # '0' follows '/': the range holds what begins with the category and a slash. Asked of the few
-    # categories, and then of their memories, since an index serves no OR in one go.
+    # '0' follows '/': the range holds what begins with the category and a slash. The categories are
+    # few and looked up first, since no index serves this OR over the memories.
     "category": "category IN (SELECT path FROM categories WHERE path = :category"
     " OR path > :category || '/' AND path < :category || '0')",
     "tags": "key IN (SELECT memory FROM memory_tags"
@@ -206,11 +209,11 @@ _CONDITIONS = {
     "weaker_than": f"{STRENGTH_SQL} < :weaker_than",
     "cold": f"+(uses + refs) = 0 AND +created_at < :now - {COLD_AFTER_MS}",
 }
-"""By field of `MemoryFilter`, what a row of `memories` must satisfy when that field is set.
+"""By field of `MemoryFilter`, the SQL condition on a row of `memories` when that field is set.
 
-A `+` before a column keeps SQLite from an index by which nearly all rows would be read one by one:
-to scan the table takes a third of the time. A condition that few rows satisfy has an index, or is
-a list of keys.
+A `+` before a column keeps SQLite from an index through which nearly all rows would be read one by
+one: scanning the table takes a third of the time. A condition that few rows satisfy has an index,
+or is a list of keys.
 """
 
 SUPERSEDED = "superseded"
@@ -218,15 +221,16 @@ _NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
 _NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
 
 
-def _restricts(wanted: MemoryFilter) -> bool:
+def _has_restriction(wanted: MemoryFilter) -> bool:
+    """Whether `wanted` asks for more than to hide outdated memories."""
     return any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS)
 
 
 _UNSET = (None, "", (), False)
 
 
-def condition_of(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
-    """What satisfies `wanted`: a condition over `memories`, and its values by name."""
+def filter_sql(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
+    """Translate `wanted` to a condition on `memories`, and its values by name."""
     values: dict[str, Any] = {"now": now, "today": today(now)}
     parts = ["TRUE"]
     for field in fields(wanted):
@@ -242,7 +246,7 @@ def condition_of(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
 
 
 def _or_superseded(field: str, value: object) -> str:
-    """What another memory took the place of has that status, whatever its page says."""
+    """Return the SQL by which a superseded memory has that status, whatever its page says."""
     is_meant = field == "statuses" and SUPERSEDED in cast("tuple[str, ...]", value)
     return " OR superseded" if is_meant else ""
 
@@ -254,7 +258,7 @@ _ORDER = {
     Sort.CREATED: "created_at",
     Sort.TOKENS: "token_estimate",
     Sort.STRENGTH: STRENGTH_ORDER_SQL,
-    # The plus keeps SQLite from the index, which orders nothing while nothing was read.
+    # The plus keeps SQLite from an index that is of no use while no memory was read.
     Sort.REFS: "+(uses + refs)",
     Sort.PATH: "path",
 }
@@ -267,7 +271,7 @@ _EXPRESSIONS = {
     "expired": "expires_at IS NOT NULL AND expires_at <= :now",
     "touched_at": "max(updated_at, used_at)",
 }
-"""What a field of `Memory` or `StoredMemory` is in SQL, if not the column of its name."""
+"""The SQL of the fields of `Memory` and `StoredMemory` that are not the column of their name."""
 
 _MADE_HERE = ("agent", "shared", "title", "stored_at", "tag_list", "relations", "memory")
 _READ = {
@@ -281,7 +285,7 @@ _OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
 
 
 def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:
-    """By key of a memory, what it names, by relation."""
+    """Read the targets of the memories `keys`, by key and relation."""
     named: dict[int, dict[str, list[str]]] = defaultdict(dict)
     rows = connection.execute(
         "SELECT memory, relation, target FROM memory_relations"
@@ -293,8 +297,8 @@ def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[st
     return named
 
 
-def _stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]]) -> StoredMemory:
-    """The memory in `row`, which is changed on the way: copies of thousands would take long."""
+def _make_stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]]) -> StoredMemory:
+    """Make a memory of `row`, which is changed in place: copies of thousands would take long."""
     own = {name: row[name] if name in _TOLD else row.pop(name) for name in _OWN}
     tags = tuple(json.loads(row["tags"]))
     for name in _FLAGS:
@@ -318,12 +322,12 @@ _TOLD = {each.name for each in fields(Memory)}
 
 
 def title_of(summary: str, content: str) -> str:
-    """The summary, or how the content begins, in one line."""
+    """Return the summary, or else the first line of the content, shortened and without markup."""
     if summary:
         return summary
     first = next(filter(None, (line.strip("#*_> \t") for line in content.split("\n"))), "")
     if len(first) <= TITLE_CHARACTERS:
         return first
-    # Cut between words, or masked before: the half of a secret would no longer look like one.
+    # Cut between words, or else mask first: half a secret would no longer look like one.
     words = first[: TITLE_CHARACTERS + 1].rpartition(" ")[0]
     return f"{words or mask_credentials(first)[0][:TITLE_CHARACTERS]}…"

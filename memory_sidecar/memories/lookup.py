@@ -1,6 +1,6 @@
-"""What a search and a change ask the database about memories. Reads only.
+"""SQL questions about memories, for searches and for changes. Only reads.
 
-For a change the answers are candidates: it reads the files, which are the truth.
+A change takes the answers for candidates: it reads the files, which are the truth.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.model import Relation, estimate_tokens
-from memory_sidecar.memories.names import MEMORY_SUFFIX, with_above
+from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
 from memory_sidecar.memories.results import Category
 from memory_sidecar.memories.store import MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
@@ -20,11 +20,13 @@ from memory_sidecar.memories.strength import STRENGTH_SQL, today
 MAX_CANDIDATES = 20
 
 
-def files_saying(connection: Connection, directory: str, category: str, content: str) -> list[str]:
-    """Files of a category with this content."""
+def files_with_content(
+    connection: Connection, directory: str, category: str, content: str
+) -> list[str]:
+    """List the files of `category` in `directory` whose content is `content`, by path."""
     return column(
         connection,
-        # The plus leaves the choice to the index of sizes: few contents are as long.
+        # The plus has SQLite use the index of sizes alone: few contents are of the same length.
         "SELECT file FROM memories JOIN memory_contents ON memory = key"
         " WHERE token_estimate = ? AND +directory = ? AND +category = ? AND content = ?"
         " ORDER BY file LIMIT ?",
@@ -32,8 +34,8 @@ def files_saying(connection: Connection, directory: str, category: str, content:
     )
 
 
-def files_naming(connection: Connection, directory: str, path: str) -> list[str]:
-    """Files of a directory that name `path` in their frontmatter, with its suffix or without."""
+def files_linking_to(connection: Connection, directory: str, path: str) -> list[str]:
+    """List the files of `directory` whose frontmatter names `path`, with its suffix or without."""
     name = path.removesuffix(MEMORY_SUFFIX)
     return column(
         connection,
@@ -43,8 +45,8 @@ def files_naming(connection: Connection, directory: str, path: str) -> list[str]
     )
 
 
-def memory_saying(connection: Connection, text: str) -> str | None:
-    """Path of a memory whose content is just this."""
+def memory_with_content(connection: Connection, text: str) -> str | None:
+    """Return the path of a memory whose content is `text`, None if there is none."""
     paths = column(
         connection,
         "SELECT path FROM memories JOIN memory_contents ON memory = key"
@@ -55,7 +57,7 @@ def memory_saying(connection: Connection, text: str) -> str | None:
 
 
 def memories_with_evidence(connection: Connection, evidence: str) -> list[str]:
-    """Paths of the memories that name `evidence` as theirs."""
+    """List the paths of the memories whose evidence includes `evidence`."""
     return column(
         connection,
         "SELECT path FROM memories JOIN memory_relations ON memory = key"
@@ -65,7 +67,7 @@ def memories_with_evidence(connection: Connection, evidence: str) -> list[str]:
 
 
 def list_categories(connection: Connection) -> list[Category]:
-    """In the order of their paths, each with what it holds by itself and with all below it."""
+    """List all categories by path, with counts of their memories alone and of those below too."""
     rows: list[Any] = connection.execute(
         "SELECT path, parent_path, coalesce(description, ''),"
         " (SELECT count(*) FROM memories WHERE category = categories.path),"
@@ -74,15 +76,15 @@ def list_categories(connection: Connection) -> list[Category]:
     ).fetchall()
     totals = {path: [0, 0] for path, *_ in rows}
     for path, _, _, memories, tokens in rows:
-        for above in with_above(path):
+        for above in with_parents(path):
             if above in totals:
                 totals[above][0] += memories
                 totals[above][1] += tokens
     return [Category(*row, *totals[row[0]]) for row in rows]
 
 
-def why_left_out(connection: Connection, path: str) -> str:
-    """The reason why a file at `path`, with or without its suffix, is no memory; "" without one."""
+def skip_reason(connection: Connection, path: str) -> str:
+    """Return why the file at `path`, with or without its suffix, was not indexed; "" if it was."""
     reasons = column(
         connection,
         "SELECT reason FROM files INDEXED BY files_not_indexed WHERE status <> 'indexed'"
@@ -96,7 +98,7 @@ MAX_NAMES = 64
 
 
 class ChunkPlace(NamedTuple):
-    """A chunk with its memory, and what besides its text decides the memory's rank."""
+    """A chunk, its memory, and the properties of the memory that change its score."""
 
     chunk: int
     memory: int
@@ -107,7 +109,7 @@ class ChunkPlace(NamedTuple):
 
 
 def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, ChunkPlace]:
-    """The places of these chunks, by id; of those that are gone there is none."""
+    """Read the memories that the chunks `ids` belong to, by chunk; missing chunks are left out."""
     rows = connection.execute(
         f"SELECT id, memory, path, {STRENGTH_SQL}, project, standing <> 'active' OR superseded"
         "  OR expires_at IS NOT NULL AND expires_at <= :now"
@@ -121,7 +123,7 @@ def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, Chun
 
 
 def read_passages(connection: Connection, ids: Collection[int]) -> dict[int, MemoryChunk]:
-    """The chunks with these ids."""
+    """Read the chunks with these ids, by id."""
     rows = connection.execute(
         "SELECT id, text, context, heading, start_line, end_line FROM memory_chunks"
         " WHERE id IN (SELECT value FROM json_each(?))",
@@ -131,7 +133,7 @@ def read_passages(connection: Connection, ids: Collection[int]) -> dict[int, Mem
 
 
 def first_by_path(connection: Connection, ids: Ids, *, limit: int) -> list[int]:
-    """Of the chunks with these ids the first `limit`, by path and line."""
+    """Return the first `limit` of the chunks `ids` in the order of path and line."""
     return column(
         connection,
         "SELECT c.id FROM memory_chunks c JOIN memories m ON m.key = c.memory"
@@ -141,7 +143,7 @@ def first_by_path(connection: Connection, ids: Ids, *, limit: int) -> list[int]:
 
 
 def named_chunks(connection: Connection, words: Sequence[str]) -> list[int]:
-    """The chunks of memories of which one of `words` is the path or the atom's id."""
+    """List the chunks of the memories whose path or atom id is one of `words`."""
     names: dict[str, Any] = {"words": json.dumps(list(dict.fromkeys(words))[:MAX_NAMES])}
     named = "SELECT value FROM json_each(:words)"
     return column(

@@ -1,7 +1,7 @@
-"""A memory as it is indexed, asked for and found. Times are epoch milliseconds, paths have `/`.
+"""The values of this package: an indexed memory, filters, queries, addresses.
 
-What its file says is read by `memories.files`, what an atom's path says by `disk.atoms`; as what
-it is told stands in `memories.results`.
+Times are epoch milliseconds, paths have `/`. `memories.files` parses a memory's file, `disk.atoms`
+an atom's path; `memories.results` has the results that callers get.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from memory_sidecar.memories.files import MemoryPage
 from memory_sidecar.memories.results import Memory
 
 HOT_USES = 5
-COLD_AFTER_MS = 14 * 86_400_000  # without a single use
+COLD_AFTER_MS = 14 * 86_400_000  # the age from which on a memory that was never read is cold
 
 
 class Relation(StrEnum):
-    """What a memory says of another one, of a session or of a file: keys of its frontmatter."""
+    """How a memory refers to another memory, a session or a file: keys of its frontmatter."""
 
     SUPERSEDES = "supersedes"
     SUPERSEDED_BY = "superseded_by"
@@ -29,26 +29,26 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedMemory:
-    """One Markdown file of a knowledge directory, as it becomes rows."""
+    """A memory as `memories.store` makes rows of it: its file, and what follows from its path."""
 
     path: str  # unique in its database, see `address`
     id: int  # what hosts see, 1 … 2³¹-1
     hash: str  # of all its bytes: what `--if-hash` compares
     category: str  # the folder in its directory, "" at the root
-    page: MemoryPage  # what it says, with the status and the update that count
+    page: MemoryPage  # its text; status and time of update as they apply to an atom
     standing: str = "active"  # by its own status: active, superseded or invalidated
     relations: tuple[tuple[Relation, str], ...] = ()
     declared_id: str = ""  # its frontmatter's `id`
 
-    kind: str = ""  # experiment, knowledge, pattern, or page around such; "" for any other
+    kind: str = ""  # of an atom experiment, knowledge or pattern; page for one around atoms, or ""
     atom_id: str = ""  # EXP-042
-    project: str = ""  # of an atom its folder's, of any other the one it was made in
+    project: str = ""  # of an atom its folder's project, of any other the one it was made in
     refs: int = 0  # how often an atom was read, as its file says
     last_ref: str = ""  # ISO 8601
 
 
 class Sort(StrEnum):
-    """What a list is ordered by."""
+    """The property that a list is ordered by."""
 
     UPDATED = "updated"
     CREATED = "created"
@@ -60,10 +60,10 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """What a memory must satisfy. Empty and `None` mean no restriction.
+    """The conditions that a memory must satisfy. Empty and `None` mean no restriction.
 
-    Expired memories and superseded ones are left out unless asked for; atoms that are superseded
-    or invalidated stay, and say so.
+    Expired and superseded memories are left out unless asked for; superseded or invalidated atoms
+    stay, marked as such.
     """
 
     category: str | None = None  # and everything below it
@@ -78,7 +78,7 @@ class MemoryFilter:
     project: str = ""
     hot: bool = False
     cold: bool = False
-    stronger_than: float | None = None  # or just as strong, 0…1
+    stronger_than: float | None = None  # or as strong, 0…1
     weaker_than: float | None = None
     with_expired: bool = False
     with_superseded: bool = False
@@ -86,19 +86,19 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryList:
-    """A structured query: no text, no ranking."""
+    """A query by properties: a filter, an order and a page, without text or ranking."""
 
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     sort: Sort = Sort.UPDATED
     is_descending: bool = True
     limit: int | None = None
     offset: int = 0
-    without_pages: bool = False  # those around atoms are rewritten all the time
+    without_pages: bool = False  # without the pages around atoms, which are rewritten all the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryQuery:
-    """A search for memories as asked for."""
+    """A search for memories by text, as a caller asks for it."""
 
     text: str
     top_k: int = 10
@@ -106,37 +106,37 @@ class MemoryQuery:
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     max_tokens: int | None = None  # budget over the content of all hits
     min_score: float = 0.0  # no hit below it
-    explain: bool = False  # what each relevance is made of
-    prefers: str = ""  # a project: memories of other ones come a little later
-    rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as it is set
+    explain: bool = False  # whether hits say what their relevance is made of
+    prefers: str = ""  # a project: memories of others lose a part of their score
+    rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as the settings say
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory as it is told, with what only its database knows."""
+    """A memory as callers get it, with the properties that only its database has."""
 
     memory: Memory
     key: int  # of the row, until the database is made again
     directory: str  # the source that its file lies in
     file: str  # relative to that
-    touched_at: int  # epoch milliseconds: when it was changed or read last
+    touched_at: int  # epoch milliseconds of its last change or read
     strength: float  # 0…1, see `strength`
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a model makes of `text`: one for four bytes of UTF-8."""
+    """Estimate the tokens of `text`: one for four bytes of UTF-8."""
     return (len(text.encode("utf-8", "replace")) + 3) // 4
 
 
 OWN_DIRECTORY = "memories"
-"""The source that an agent's own folder is; directories registered besides have other names."""
+"""The name of the source that an agent's own folder is; registered directories have others."""
 
 
 def address(directory: str, file: str) -> str:
-    """The path by which a memory is shown and named: unique among all that one agent has.
+    """Return the path by which callers name a memory: unique among all memories of one agent.
 
-    In the agent's own directory it is the file's; elsewhere `directory:file`. An own file whose
-    name could be mistaken for that begins with `./`.
+    In the agent's own directory it is the file's path; elsewhere `directory:file`. An own file
+    whose path could be mistaken for that begins with `./`.
     """
     if directory != OWN_DIRECTORY:
         return f"{directory}:{file}"
@@ -144,7 +144,7 @@ def address(directory: str, file: str) -> str:
 
 
 def parse_address(path: str) -> tuple[str, str]:
-    """Directory and file that `path` names, the inverse of `address`."""
+    """Split a path that `address` made into directory and file."""
     first, slash, rest = path.partition("/")
     directory, colon, file = first.partition(":")
     if colon and directory:

@@ -1,4 +1,4 @@
-"""Gives a memory another name, another category, or to all agents."""
+"""Renames a memory's file, moves it to another category, or copies it to the shared agent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from memory_sidecar.memories.names import (
     check_new_path,
     check_path,
 )
-from memory_sidecar.memories.write import Meta, Written, edited
+from memory_sidecar.memories.write import Meta, Written, edit
 
 _LINKING_KEYS = ("supersedes", "evidence", "links", "citations")
 
 
 @dataclass(frozen=True, slots=True)
 class MovedFile(Written):
-    """A file under its new path; its old one is among those that changed."""
+    """A moved memory: its file at the new path, and `old`; both paths are among the changed."""
 
     old: str
 
@@ -43,12 +43,12 @@ def move(
 ) -> MovedFile:
     """Rename the memory at `path`, or move it to the category `to`.
 
-    `to` is a category where one of that name exists, or where it ends in `/`. The file is moved as
-    it is, to the byte; memories at the paths `linking` that name its old path are changed to name
-    the new one. Raises NotFound, SecretRefused, and Conflict where the new path is taken.
+    `to` is a category if one of that name exists, or if it ends in `/`. The file is moved to the
+    byte; those of the memories at `linking` that name its old path are changed to name the new one.
+    Raises NotFound, SecretRefused, and Conflict if the new path is taken.
     """
     path = check_path(path)
-    _destination(path, to, directory)  # what cannot be a path is said before what is not there
+    _destination(path, to, directory)  # an invalid path is refused before NotFound is raised
     with directory.changing():
         old = directory.read(path)
         new = _destination(old.path, to, directory)
@@ -76,10 +76,11 @@ def share(
     category: str | None = None,
     allow_secrets: bool = False,
 ) -> Written:
-    """Put a copy of the agent's memory at `path` into `shared`, which says where it comes from.
+    """Copy the agent's memory at `path` into `shared`, with a note of where it comes from.
 
-    Its times, tags and evidence stay; what it supersedes among the agent's own does not. The same
-    text that is there already is that memory. Raises SecretRefused.
+    Its times, tags and evidence are copied, but not what it supersedes or is superseded by. If
+    `shared` already has a file of that name with the same text, that is the copy. Raises NotFound,
+    SecretRefused, and Conflict if all names for the copy are taken.
     """
     file = own.read(check_path(path))
     if not allow_secrets:
@@ -110,12 +111,13 @@ def share(
 
 
 def _refuse_secrets(file: MemoryFile, **destination: str) -> None:
-    """Raises SecretRefused: a page that was written by hand has not been looked at before."""
+    """Raise SecretRefused for a secret in `file`: one written by hand was never checked before."""
     page = parse_page(file.text)
     refuse_credentials({**destination, **page.meta, "content": page.body})
 
 
 def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
+    """Return the path that `old` gets when it is moved to `to`, a category or a new path."""
     known = check_known_category(to)
     if to.endswith(("/", "\\")) or (known and directory.has_folder(known)):
         category = check_category(to.rstrip("/\\"))
@@ -125,12 +127,13 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
 
 
 def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:
+    """Replace `old` by `new` in the frontmatter of the files `linking`; return those changed."""
     names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
     changed = []
     for path in linking:
         try:
             file = directory.read(path)
-        except (NotFound, PathRefused):  # or is no text
+        except (NotFound, PathRefused):  # gone by now, or not a text file
             continue
         meta: Meta = {}
         for key in _LINKING_KEYS:
@@ -141,6 +144,6 @@ def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new
             meta["superseded_by"] = names[file.page.superseded_by]
         if meta:
             with suppress(PageBroken):
-                edited(directory, file, meta)
+                edit(directory, file, meta)
                 changed.append(path)
     return changed

@@ -1,7 +1,7 @@
-"""What agents, categories and memory files may be called, and that a path stays in its root.
+"""Checks the names of agents, categories and memory files, and that a path stays in its root.
 
-A *slug* is a name that every disk takes and a person can type: letters and digits of any script,
-and `-`, `_`, `.` between them.
+A *slug* is a name that every file system takes and a person can type: letters and digits of any
+script, and `-`, `_`, `.` between them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 CATEGORY_FILE = "_category.md"
 MEMORY_SUFFIX = ".md"
 
-MAX_SLUG_BYTES = 80  # of names made here; a disk takes 255
+MAX_SLUG_BYTES = 80  # of names made here; a file system takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
 
@@ -24,11 +24,14 @@ _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))]
 )
-"""What Windows keeps for devices, with any suffix."""
+"""Names that Windows reserves for devices, with any suffix."""
 
 
 def check_agent(agent: str) -> str:
-    """`agent`, if it is an agent's id: it names a folder and a database beside it."""
+    """Return `agent` if it can be an agent's id, and so name a folder and a database beside it.
+
+    Raises UsageError.
+    """
     if not FOLDER_NAME.fullmatch(agent):
         wrong = FOLDER_NAME_RULE
     elif agent.endswith("."):
@@ -43,12 +46,11 @@ def check_agent(agent: str) -> str:
 
 
 def check_category(category: str) -> str:
-    """`category` as it is written in the paths of new memories; "" is the root.
+    """Normalise the category of a new memory: slugs with `/` between them; "" is the root.
 
-    Raises PathRefused for one that would leave its root, UsageError for any other that is no
-    slug or slugs with `/` between them.
+    Raises PathRefused for a path that leaves its root, UsageError for any other invalid one.
     """
-    text = _relative(category).removesuffix("/")
+    text = _check_relative(category).removesuffix("/")
     parts = text.split("/") if text else []
     if len(parts) > MAX_DEPTH:
         raise UsageError(
@@ -65,17 +67,17 @@ def check_category(category: str) -> str:
 
 
 def check_known_category(category: str) -> str:
-    """`category` as it may be in the paths of memories that are there; "" is the root.
+    """Normalise a category that may exist; "" is the root. Names that are no slugs pass.
 
-    People's own names pass. Raises PathRefused for one that would leave its root.
+    Raises PathRefused for a path that leaves its root.
     """
-    return _relative(category).removesuffix("/")
+    return _check_relative(category).removesuffix("/")
 
 
 def check_new_path(path: str) -> str:
-    """`path` of a memory to be made, relative to its root: category and file name with suffix.
+    """Normalise the path of a new memory, category and file name; the suffix may be left out.
 
-    The suffix may be left out. Raises like `check_category`.
+    Raises as `check_category` does.
     """
     text = check_path(path)[: -len(MEMORY_SUFFIX)] + MEMORY_SUFFIX
     folder, _, name = text.rpartition("/")
@@ -90,8 +92,11 @@ def check_new_path(path: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """`path` of a memory that may be there, with its suffix. People's own names pass."""
-    text = _relative(path)
+    """Normalise the path of a memory that may exist, and add its suffix. Raises UsageError.
+
+    Names that are no slugs pass. Raises PathRefused for a path that leaves its root.
+    """
+    text = _check_relative(path)
     parts = text.split("/")
     named = text if text.lower().endswith(MEMORY_SUFFIX) else text + MEMORY_SUFFIX
     if (
@@ -105,8 +110,8 @@ def check_path(path: str) -> str:
     return named
 
 
-def _relative(path: str) -> str:
-    """`path` with `/`. Raises PathRefused unless it stays below where it begins."""
+def _check_relative(path: str) -> str:
+    """Normalise `path` to NFC with `/`. Raises PathRefused if it leaves its root, UsageError."""
     text = unicodedata.normalize("NFC", path).strip().replace("\\", "/")
     if text.startswith(("/", "~")) or ".." in text.split("/") or text[1:2] == ":":
         raise PathRefused(f"{path!r} leaves its root", hint="name it relative to that")
@@ -116,18 +121,18 @@ def _relative(path: str) -> str:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether it, or a folder above it, begins with a dot: it is no memory."""
+    """Whether the file or a folder above it begins with a dot, and so is no memory."""
     return any(part.startswith(".") for part in path.split("/"))
 
 
-def with_above(category: str) -> list[str]:
-    """`a/b/c`, `a/b` and `a`; nothing for the root."""
+def with_parents(category: str) -> list[str]:
+    """List a category and those above it: `a/b/c`, `a/b`, `a`; nothing for the root."""
     parts = category.split("/") if category else []
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be a category or the stem of a file: people's own names pass too."""
+    """Whether `text` can name a category or, without suffix, a memory; upper case may occur."""
     return (
         0 < len(text.encode("utf-8", "replace")) <= MAX_NAME_BYTES
         and all(_is_word(character) or character in "-_." for character in text)
@@ -138,9 +143,9 @@ def is_name(text: str) -> bool:
 
 
 def slug(text: str) -> str:
-    """`text` in lower case with `-` for all that is no letter, digit or mark; may be "".
+    """Make a slug of `text`: its words in lower case with `-` between them; may be "".
 
-    Cut between words where that is possible, never within a character.
+    Cut between words if possible, never within a character.
     """
     normal = unicodedata.normalize("NFKC", text[:300]).lower()
     if normal.isascii():
@@ -161,7 +166,7 @@ def slug(text: str) -> str:
 
 
 def _is_word(character: str) -> bool:
-    """Letters, digits and the marks that scripts like Devanagari put on letters."""
+    """Whether `character` is a letter, a digit, or a mark as scripts like Devanagari have."""
     if character.isascii():
         return character.isalnum()
     return unicodedata.category(character)[0] in "LNM" and not "\ufe00" <= character <= "\ufe0f"

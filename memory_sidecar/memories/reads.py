@@ -1,6 +1,6 @@
 """Counts the reads of an agent's memories: in its access log, and from there in its database.
 
-The log is the truth, and outlasts the database.
+The log is the source of truth, and outlives the database.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from memory_sidecar.index.schema import read_identity, write_identity
 if TYPE_CHECKING:
     from memory_sidecar.index.agent_database import AgentDatabase  # starts the engine's threads
 
-WAIT_S = 0.2  # of a reader for the count of its own read
+WAIT_S = 0.2  # how long a reader waits for its own read to be counted
 
 _LOG_POSITION = "access_log_position"
 
 
 def note_read(agent: AgentDatabase, path: str, *, tool: str) -> None:
-    """Log that `tool` read the memory at `path`, just now, and count it."""
+    """Log that `tool` has just read the memory at `path`, and count the read."""
     paths = agent.paths
     log_reads(paths.tree, paths.access_log, [path], tool=tool, at_ms=agent.clock())
     count_reads(agent)
 
 
 def count_reads(agent: AgentDatabase) -> None:
-    """Count what the log holds beyond what is counted, unless another process does so.
+    """Have the owner of the database count the new part of the log, unless another process does.
 
-    Waits up to WAIT_S for the owner of the database, which may be at work.
+    Waits up to WAIT_S for the owner, which may be busy.
     """
-    if _log_size(agent) not in (None, _counted(agent)):
-        agent.data.count(partial(_count, agent), wait_s=WAIT_S)
+    if _log_size(agent) not in (None, _counted_position(agent)):
+        agent.data.count(partial(_count_new_reads, agent), wait_s=WAIT_S)
 
 
-def _count(agent: AgentDatabase) -> None:
-    """Count what the log holds beyond what is counted; all of it where it is another log.
+def _count_new_reads(agent: AgentDatabase) -> None:
+    """Count the part of the log after the counted position; if the log shrank, all of it anew.
 
-    Called by the owner alone: two that counted at once would count the same part of the log. A
-    move, which lets what was counted before for one path count for another, comes before reads.
+    Only the owner calls it: two callers at once would count the same part. Moves are applied before
+    reads: they carry the counts of an old path over to the new one.
     """
-    start = _counted(agent)
+    start = _counted_position(agent)
     is_new = (_log_size(agent) or 0) < start
     part = read_part(agent.paths.tree, agent.paths.access_log, start=0 if is_new else start)
     with agent.data.open().writing() as write:
@@ -58,20 +58,20 @@ def _count(agent: AgentDatabase) -> None:
             )
             for uses, used_at in list(moved):
                 _add(connection, new, uses, used_at)
-            _settle(connection, old)
+            _update_row(connection, old)
         for path, read in part.uses.items():
             _add(connection, path, read.count, read.last_at)
         write_identity(connection, _LOG_POSITION, str(part.end))
 
 
-def _counted(agent: AgentDatabase) -> int:
-    """Up to which byte the log is counted in the database."""
+def _counted_position(agent: AgentDatabase) -> int:
+    """Read from the database the byte up to which the log is counted."""
     with agent.data.open().reading() as connection:
         return int(read_identity(connection, _LOG_POSITION) or 0)
 
 
 def _log_size(agent: AgentDatabase) -> int | None:
-    """The bytes of the log of reads; `None` where none is, or what is there is no file."""
+    """Return the size of the access log in bytes; None if it is missing or no regular file."""
     with suppress(OSError):
         status = agent.paths.tree.status(agent.paths.access_log)
         if status is not None and stat.S_ISREG(status.st_mode):
@@ -85,11 +85,11 @@ def _add(connection: Connection, path: str, uses: int, used_at: int) -> None:
         " SET uses = uses + excluded.uses, used_at = max(used_at, excluded.used_at)",
         (path, uses, used_at),
     )
-    _settle(connection, path)
+    _update_row(connection, path)
 
 
-def _settle(connection: Connection, path: str) -> None:
-    """Have the row of the memory at `path` say what is counted for that."""
+def _update_row(connection: Connection, path: str) -> None:
+    """Copy the counts of `path` into the row of its memory."""
     connection.execute(
         "UPDATE memories SET (uses, used_at) = (SELECT coalesce(max(uses), 0),"
         " coalesce(max(used_at), 0) FROM memory_uses WHERE path = ?1) WHERE path = ?1",

@@ -1,4 +1,4 @@
-"""All that reads an agent's memories: questions, lists, and one by its path."""
+"""Reads an agent's memories: searches, lists, and single memories by path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from memory_sidecar.memories.lists import (
     paths_beginning,
     paths_like,
 )
-from memory_sidecar.memories.lookup import list_categories, why_left_out
+from memory_sidecar.memories.lookup import list_categories, skip_reason
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.memories.names import check_path
 from memory_sidecar.memories.reads import note_read
@@ -43,22 +43,23 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 T = TypeVar("T")
 
 Readable = tuple[AgentDatabase, DerivedStore, MemoryRows]
-"""A database that may be read, and one commit of it."""
+"""An agent whose memories may be read, its store, and the memories in one commit of that."""
 
 _log = logging.getLogger(__name__)
 
 
 class Recall:
-    """Reads the memories of `agent` and those that all agents share, for one call."""
+    """Reads the memories of `agent` and those of the shared agent, for one call."""
 
     def __init__(self, agent: AgentDatabase, reporter: Reporter) -> None:
         self._agent = agent
         self._reporter = reporter
 
     def query(self, query: MemoryQuery, *, with_shared: bool = True) -> list[MemoryHit]:
-        """The best memories for `query`, own and shared. A notice says what is missing.
+        """Search own and shared memories, the best first. Notices say what is missing.
 
-        No hits where nothing was ever stored. Raises ModelMissing in vector mode without a model.
+        Without any memories there are no hits. Raises UsageError for an empty query, and
+        ModelMissing in vector mode without a model.
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
@@ -70,39 +71,40 @@ class Recall:
             scopes = [self._scope(query, *each) for each in readable]
             found = search_memories(query, scopes, judge=judge)
             if not found:
-                self._tell_of_nothing(query.filter.category, readable)
+                self._note_unknown_category(query.filter.category, readable)
             return found
 
         embedded = () if query.mode is SearchMode.KEYWORD else (MEMORY_CHUNKS,)
         ranked = self._ask(ask, *embedded, with_shared=with_shared)
-        return [each.told(explain=query.explain) for each in ranked]
+        return [each.to_hit(explain=query.explain) for each in ranked]
 
     def _scope(
         self, query: MemoryQuery, agent: AgentDatabase, store: DerivedStore, rows: MemoryRows
     ) -> Scope:
         embed_query = None
         if query.mode is not SearchMode.KEYWORD:
-            # What is shared comes on top of what the agent has.
-            is_all = agent is self._agent or not self._agent.exists
+            # Shared memories are an addition: a missing model is an error for the agent's own,
+            # and for the shared ones only if there are no own ones.
+            is_main = agent is self._agent or not self._agent.exists
             embed_query = agent.data.embed_query(
                 rows.connection,
                 count_vectors(rows.connection, [MEMORY_CHUNKS]),
                 self._reporter,
-                required=query.mode is SearchMode.VECTOR and is_all,
+                required=query.mode is SearchMode.VECTOR and is_main,
             )
         return Scope(rows, store, embed_query)
 
-    def _listed(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
+    def _list_stored(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
             found = list_memories([rows for _, _, rows in readable], wanted)
             if not found:
-                self._tell_of_nothing(wanted.filter.category, readable)
+                self._note_unknown_category(wanted.filter.category, readable)
             return found
 
         return self._ask(ask, with_shared=with_shared)
 
-    def _tell_of_nothing(self, category: str | None, readable: Sequence[Readable]) -> None:
-        """Say so where nothing is found since no database has such a `category`."""
+    def _note_unknown_category(self, category: str | None, readable: Sequence[Readable]) -> None:
+        """Tell by a notice that no readable database has the `category` that was asked for."""
         known = [
             each.path
             for _, _, rows in readable
@@ -114,40 +116,40 @@ class Recall:
             self._reporter.notice(f"no memory is in the category {category}: there is {there}")
 
     def categories(self) -> list[Category]:
-        """Every category of the agent; none where nothing was ever stored."""
+        """List the agent's categories; none, with a notice, if it has stored nothing."""
         if not self._agent.exists:
             self._reporter.notice(self._agent.no_memories_error().with_hint)
             return []
         return self._agent.answer(lambda _, connection: list_categories(connection), self._reporter)
 
     def list(self, wanted: MemoryList, *, with_shared: bool = False) -> list[Memory]:
-        """The memories that `wanted` describes, in its order."""
-        return [each.memory for each in self._listed(wanted, with_shared=with_shared)]
+        """List the memories that `wanted` describes, in its order."""
+        return [each.memory for each in self._list_stored(wanted, with_shared=with_shared)]
 
     def get(self, path: str, *, with_shared: bool = True) -> Memory:
-        """The memory at `path`, the agent's own before a shared one; counts the read.
+        """Return the memory at `path`, the agent's own before a shared one, and count the read.
 
-        `path` may also be the id of an atom, with its project in front where several have that id,
-        or the beginning of a path. Raises NotFound, and UsageError where several memories match.
+        `path` may also be the id of an atom, with its project in front if several have that id,
+        or the beginning of a path. Raises NotFound, and UsageError if several memories match.
         """
-        agent, stored = self._got(path, with_shared=with_shared)
+        agent, stored = self._find_memory(path, with_shared=with_shared)
         _count_read(agent, stored)
         return stored.memory
 
-    def look(self, path: str) -> Memory:
-        """The agent's own memory at `path`, found as by `get`, for a person: no read is counted."""
-        return self._got(path, with_shared=False)[1].memory
+    def peek(self, path: str) -> Memory:
+        """Return the agent's own memory at `path` as `get` does, but without counting a read."""
+        return self._find_memory(path, with_shared=False)[1].memory
 
     def around(self, memory: Memory) -> Around:
-        """What lies around a memory of this agent."""
+        """Find the neighbours of a memory of this agent: links, predecessors, near duplicates."""
         return self._ask_own(lambda store, connection: around(connection, store, memory))
 
     def near_pairs(self, memories: Sequence[Memory]) -> Sequence[NearPair]:
-        """Pairs of memories of this agent, one of each in `memories`, that say nearly the same."""
+        """Pair each of `memories`, which are this agent's, with those that say nearly the same."""
         return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
 
     def _ask_own(self, question: Ask[T]) -> T:
-        """As `_ask`, of the agent's own database alone, which must exist."""
+        """Ask `question` of the agent's own database alone, which must exist; see `_ask`."""
 
         def ask(readable: Sequence[Readable]) -> T:
             ((_, store, rows),) = readable
@@ -155,14 +157,16 @@ class Recall:
 
         return self._ask(ask, MEMORY_CHUNKS, with_shared=False)
 
-    def _got(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
+    def _find_memory(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
+        """Find the memory that `path` names, see `get`, and the agent that it is of."""
+
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
-            for find in (_find, _find_by_beginning):
+            for find in (_find_exact, _find_by_beginning):
                 for agent, _, rows in readable:
                     if stored := find(rows, path):
                         return agent, stored
             for agent, _, rows in readable:
-                if reason := why_left_out(rows.connection, path) or _why_not_indexed(agent, path):
+                if reason := skip_reason(rows.connection, path) or _why_not_indexed(agent, path):
                     raise NotFound(
                         f"{path} is there, and no memory: {reason}",
                         hint="once that is mended, it is one by the next call",
@@ -171,11 +175,11 @@ class Recall:
 
         found = self._ask(ask, with_shared=with_shared)
         if found is None:
-            raise self._unknown(path)
+            raise self._not_found(path)
         return found
 
-    def _unknown(self, path: str) -> NotFound:
-        """That the agent has no memory at `path`, and which one may be meant, a shared one too."""
+    def _not_found(self, path: str) -> NotFound:
+        """Make the error for a `path` without a memory; its hint names those with a like path."""
 
         def ask(readable: Sequence[Readable]) -> list[str]:
             return [
@@ -189,13 +193,13 @@ class Recall:
             hint = f"there is {', '.join(like)}"
         return NotFound(f"{self._agent.name} has no memory {path!r}", hint=hint)
 
-    def _whole(self, path: str) -> str:
-        """The whole path of the agent's own memory that `path` names in short.
+    def _complete_path(self, path: str) -> str:
+        """Return the whole path of the agent's own memory that `path` names in short.
 
-        Raises NotFound, also where `path` begins one memory's path and may be the whole name of
-        another: that one must not be changed by mistake.
+        Raises NotFound, also if `path` begins one memory's path but may be the whole name of
+        another that is gone: the first must not be changed by mistake.
         """
-        found = self.look(path).path
+        found = self.peek(path).path
         if is_another_whole_name(path, found):
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",
@@ -209,24 +213,29 @@ class Recall:
         *embedded: Corpus,
         with_shared: bool,
     ) -> T:
-        """The answer to `question`, from one commit of each database that may be read.
+        """Ask `question` of one commit of each database that may be read.
 
-        Where one of them turns out to be damaged, it is made anew and the question asked again.
+        If one of them turns out to be damaged, it is made again and the question is repeated.
         """
 
         def ask() -> T:
             with ExitStack() as stack:
-                return question(list(self._readable(stack, *embedded, with_shared=with_shared)))
+                return question(
+                    list(self._open_readable(stack, *embedded, with_shared=with_shared))
+                )
 
         own, shared = self._agent.data, self._agent.shared
         if shared is None:
             return own.recovering(ask, self._reporter)
         return shared.data.recovering(lambda: own.recovering(ask, self._reporter), self._reporter)
 
-    def _readable(
+    def _open_readable(
         self, stack: ExitStack, *embedded: Corpus, with_shared: bool
     ) -> Iterator[Readable]:
-        """The databases that may be read, brought up to date unless another process does that."""
+        """Open a snapshot of the own database and, `with_shared`, of the shared one, if they exist.
+
+        They are brought up to date before, unless another process does that. `stack` closes them.
+        """
         own, shared = self._agent, self._agent.shared if with_shared else None
         now = own.clock()
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
@@ -244,7 +253,8 @@ class Recall:
             yield agent, store, MemoryRows(agent.name, connection, now)
 
 
-def _find(rows: MemoryRows, path: str) -> StoredMemory | None:
+def _find_exact(rows: MemoryRows, path: str) -> StoredMemory | None:
+    """Find the memory at `path`, or the atom with that id. Raises UsageError for several atoms."""
     if (found := rows.find(path)) is not None:
         return found
     atoms = rows.find_atoms(path)
@@ -255,14 +265,14 @@ def _find(rows: MemoryRows, path: str) -> StoredMemory | None:
 
 
 def _why_not_indexed(agent: AgentDatabase, path: str) -> str:
-    """Why the agent's own file at `path` is none that the database knows; "" where none is."""
+    """Say why the agent's own file at `path` is not in the database; "" if there is no file."""
     directory = KnowledgeDirectory.of_agent(agent.paths)
     try:
         named = check_path(path)
         if _is_file(directory, named) and directory.find(named) is not None:
             return "it is not indexed yet"
     except UsageError as error:
-        if isinstance(error, PathRefused):  # of what lies elsewhere nothing is told
+        if isinstance(error, PathRefused):  # nothing is told of files elsewhere
             return ""
     except SidecarError as error:
         return error.message
@@ -270,7 +280,7 @@ def _why_not_indexed(agent: AgentDatabase, path: str) -> str:
 
 
 def _is_file(directory: KnowledgeDirectory, path: str) -> bool:
-    with suppress(OSError, ValueError):  # as behind a link
+    with suppress(OSError, ValueError):  # for example behind a link
         status = directory.tree.status(directory.root / path)
         return status is not None and not stat.S_ISDIR(status.st_mode)
     return False
@@ -283,7 +293,7 @@ def _find_by_beginning(rows: MemoryRows, first: str) -> StoredMemory | None:
 
 
 def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:
-    """Note that `get` read a memory of `agent`, if the access log can be written."""
+    """Count that `get` read a memory of `agent`; if the log cannot be written, only log that."""
     try:
         note_read(agent, read.memory.path, tool="get")
         with suppress(NotFound):  # its directory is out of reach at the moment

@@ -1,7 +1,7 @@
-"""What is told of memories, and of what was done to them. See `core.results`.
+"""The results of commands and tools on memories. See `core.results`.
 
-As much is told of a memory as is asked for: its head in the list of a tool, its facts in that of a
-command, all of it by itself or as a hit.
+`MemoryHead` is a memory in the list of a tool, `Facts` without and `Memory` with its content; a
+list of a command holds `Listed`, a search `MemoryHit`.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class MemoryHead:
 
     @property
     def called(self) -> str:
-        """Its title; its path where it says nothing."""
+        """The title, or the path of a memory without one."""
         return self.title or self.path
 
     @property
     def is_outdated(self) -> bool:
-        """Whether something else holds by now."""
+        """Whether the memory is superseded or expired."""
         return self.superseded or self.expired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts(MemoryHead):
-    """What is known of a memory beside its content."""
+    """All properties of a memory except its content."""
 
     id: Id
     summary: str
@@ -75,7 +75,7 @@ class Facts(MemoryHead):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(Facts):
-    """A memory with all it says."""
+    """A memory with its content."""
 
     content: str
 
@@ -146,7 +146,7 @@ class Moved(Remembered):
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A memory that was taken away."""
+    """A memory that was archived or deleted."""
 
     agent: str
     path: str
@@ -155,8 +155,8 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
-    """A memory that is not worth keeping."""
+class PruneCandidate:
+    """A memory that a prune rule applies to."""
 
     id: int
     path: str
@@ -168,11 +168,11 @@ class Doomed:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What pruning took into the archive, or would take."""
+    """The memories that pruning archived, or would archive in a dry run."""
 
     agent: str
     dry_run: bool
-    memories: tuple[Doomed, ...]
+    memories: tuple[PruneCandidate, ...]
     archived: int
     batch: Batch
 
@@ -188,7 +188,7 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back from the archive."""
+    """The memories that were put back from the archive."""
 
     agent: str
     restored: tuple[str, ...]

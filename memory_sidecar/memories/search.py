@@ -1,13 +1,13 @@
-"""A question becomes memories: this is the whole way, top-down.
+"""Searches memories by text: the whole ranking, top-down.
 
     question ──▶ coverage: the share of its words, by idf, that a chunk or its labels hold
              └─▶ cosine of every chunk
-    filters apply inside both ──▶ the best of each, judged by both: cosine + 0.3 · coverage
-    ──▶ a memory counts as its best chunk ──▶ strength nudges ──▶ reranking ──▶ hits
+    filters apply inside both ──▶ the best of each, scored by both: cosine + 0.3 · coverage
+    ──▶ a memory counts as its best chunk ──▶ strength and losses ──▶ reranking ──▶ hits
 
 An agent's own memories and the shared ones are ranked together, since every term means the same
-in both databases. Nothing depends on row ids or on when a memory was indexed, so a database that
-was made again gives the same answers. `benchmarks/retrieval.py` measures the whole.
+in both databases. Nothing depends on row ids or on when a memory was indexed, so a rebuilt database
+gives the same answers. `benchmarks/retrieval.py` measures the whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, reranked, within_budget
+from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, fit_budget, rerank
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
     ChunkPlace,
@@ -44,17 +44,17 @@ from memory_sidecar.memories.lookup import (
 )
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.store import MEMORY_CHUNKS
-from memory_sidecar.memories.strength import faded
+from memory_sidecar.memories.strength import apply_strength
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more
-DEPTH = 100  # chunks that are looked at more closely
-CHUNKS_A_HIT = 4  # as many of them at least
-SPARE_HITS = 15  # read beyond those wanted: copies are left out, and reranking may lift one
-SPARE_EQUALS = 100  # read by words beyond the depth: often the last ones are equally good
+DEPTH = 100  # best chunks whose memories are scored, at least
+CHUNKS_A_HIT = 4  # best chunks for each hit that is wanted, at least
+SPARE_HITS = 15  # hits read beyond those wanted: copies are dropped, and reranking may lift one
+SPARE_EQUALS = 100  # chunks read beyond the depth: the last ones are often equally good
 COVERAGE_WEIGHT = 0.3
-OUTDATED_LOSS = 0.5  # share of its score that a memory loses which no longer holds
-OTHER_PROJECT_LOSS = 0.15  # the same of one made in another project than it is asked from
-ASKED_LOSS = 0.05  # of one that no longer holds, where such are asked for
+OUTDATED_LOSS = 0.5  # share of its score that an outdated memory loses
+OTHER_PROJECT_LOSS = 0.15  # share that a memory of another project than the preferred one loses
+ASKED_LOSS = 0.05  # share that an outdated memory loses if outdated ones are asked for
 
 # A path or an atom's id. A plain word is neither, even where a memory is called like it.
 _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
@@ -72,36 +72,37 @@ class Scope:
 def search_memories(
     query: MemoryQuery, scopes: Sequence[Scope], *, judge: Judge | None
 ) -> list[RankedMemory]:
-    """The best memories for `query` in all of `scopes`, best first, each content once.
+    """Find the best memories for `query` in all of `scopes`, best first, each content once.
 
-    Keyword and vector mode are the plain arms: BM25 or cosine alone. What is superseded,
-    invalidated or expired counts half, or nearly all where such are asked for; what is of another
-    project than `prefers` a little less. With `judge`, the cross-encoder has the last word.
+    Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
+    memories lose half their score, or little if they are asked for; those of another project than
+    `prefers` lose a part. `judge`, a cross-encoder, reorders the best hits in hybrid mode.
     """
     query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
     searches = [_Search.of(query, scope) for scope in scopes]
-    average = _average_of([search.meaning for search in searches])
+    average = _average_cosine([search.meaning for search in searches])
     hits = [hit for search in searches for hit in search.hits(average)]
     hits.sort(key=_rank)
-    hits = list(_each_content_once(hits))
+    hits = list(_drop_copies(hits))
     if judge is not None and query.mode is SearchMode.HYBRID:
-        hits = reranked(query.text, hits, judge)
+        hits = rerank(query.text, hits, judge)
     hits = [hit for hit in hits[: query.top_k] if hit.score >= query.min_score]
-    return within_budget(hits, query.max_tokens)
+    return fit_budget(hits, query.max_tokens)
 
 
 def _rank(hit: RankedMemory) -> tuple[float, bool, str, str]:
+    """The key that sorts hits, the best first."""
     return -hit.score, hit.memory.is_outdated, hit.memory.agent, hit.memory.path
 
 
-def _average_of(arms: Sequence[Arm]) -> float | None:
-    """The cosine of an average candidate, whichever database it is in; `None` without vectors."""
+def _average_cosine(arms: Sequence[Arm]) -> float | None:
+    """Return the mean cosine of the best DEPTH chunks of each database; `None` without vectors."""
     cosines = [np.sort(arm.scores)[-DEPTH:] for arm in arms if len(arm.ids)]
     return float(np.concatenate(cosines).mean()) if cosines else None
 
 
-def _each_content_once(hits: Sequence[RankedMemory]) -> Iterator[RankedMemory]:
-    """Without the copies that sharing makes, the agent's own being the one that stays."""
+def _drop_copies(hits: Sequence[RankedMemory]) -> Iterator[RankedMemory]:
+    """Drop a shared memory if the agent's own with the same content is among `hits`."""
     mine = {hit.memory.content for hit in hits if not hit.memory.shared}
     for hit in hits:
         if not (hit.memory.shared and hit.memory.content in mine):
@@ -110,7 +111,7 @@ def _each_content_once(hits: Sequence[RankedMemory]) -> Iterator[RankedMemory]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One question to one database."""
+    """The search of one database."""
 
     query: MemoryQuery
     scope: Scope
@@ -119,7 +120,7 @@ class _Search:
 
     @classmethod
     def of(cls, query: MemoryQuery, scope: Scope) -> _Search:
-        """Ask both arms, the model meanwhile in a thread of its own."""
+        """Ask both arms; the model embeds the question in another thread meanwhile."""
         embedding: Future[Vector] | None = None
         if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
             embedding = BESIDE.submit(scope.embed_query, query.text)
@@ -128,14 +129,17 @@ class _Search:
         words, meaning = _word_arm(query, connection, chosen), Arm.silent()
         if embedding is not None:
             index = scope.store.vectors[MEMORY_CHUNKS]
-            meaning = _arm(*index.cosines(embedding.result(), connection), chosen)
+            meaning = _filtered_arm(*index.cosines(embedding.result(), connection), chosen)
         return cls(query, scope, words, meaning)
 
     def hits(self, average: float | None) -> list[RankedMemory]:
-        """At least as many of the best as are wanted, in no particular order."""
-        judged = _Judged.of(self.query.mode, self.words, self.meaning, average)
-        # Of all other memories only as much is read as ranks them.
-        ranked = self._ranked(judged)[: self.query.top_k + SPARE_HITS]
+        """Return at least `top_k` of the best memories, in no particular order.
+
+        `average`: the cosine that is assumed for a chunk without a vector.
+        """
+        judged = _ChunkScores.of(self.query.mode, self.words, self.meaning, average)
+        # Only these are read whole; of the other candidates only what ranks them was read.
+        ranked = self._rank_memories(judged)[: self.query.top_k + SPARE_HITS]
         rows = self.scope.rows
         passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
         memories = rows.read([each.place.memory for each in ranked])
@@ -152,8 +156,8 @@ class _Search:
             for each in ranked
         ]
 
-    def _ranked(self, judged: _Judged) -> list[_Candidate]:
-        """The memories of the best chunks, and those that the question names, best first."""
+    def _rank_memories(self, judged: _ChunkScores) -> list[_Candidate]:
+        """Rank the memories of the best chunks, and those that the question names, best first."""
         connection = self.scope.rows.connection
         rows, named = self._best_rows(judged), []
         if self.query.mode is SearchMode.HYBRID:
@@ -169,7 +173,7 @@ class _Search:
         return sorted(best.values(), key=lambda c: (-c.score, c.place.is_outdated, c.place.path))
 
     def _losses(self, place: ChunkPlace) -> dict[str, float]:
-        """The share of its score that a memory loses, by why."""
+        """Return the shares of its score that a memory loses, by reason."""
         wanted, prefers = self.query.filter, self.query.prefers
         losses = {}
         if prefers and place.project not in ("", prefers):
@@ -179,8 +183,8 @@ class _Search:
             losses["outdated"] = ASKED_LOSS if is_asked_for else OUTDATED_LOSS
         return losses
 
-    def _best_rows(self, judged: _Judged) -> Ids:
-        """Rows of the best chunks; of those that are equally good, the first by path."""
+    def _best_rows(self, judged: _ChunkScores) -> Ids:
+        """Return the rows of the best chunks; of equally good ones at the end the first by path."""
         depth = _depth(self.query)
         if len(judged.ids) <= depth:
             return np.arange(len(judged.ids))
@@ -197,26 +201,26 @@ class _Search:
 class _Candidate:
     """A memory by its best chunk."""
 
-    row: int  # of that chunk among those that were judged
+    row: int  # of that chunk in `_ChunkScores`
     place: ChunkPlace
     score: float
-    steps: dict[str, float]  # what the relevance went through to become the score
-    losses: Mapping[str, float]  # share of it that is gone, by why
+    steps: dict[str, float]  # the summands that turn the relevance into the score, by reason
+    losses: Mapping[str, float]  # the shares of it that were lost, by reason
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """What the arms say of every chunk that any of them knows, (n,) each, by ascending id."""
+class _ChunkScores:
+    """The scores of every chunk that either arm knows: arrays (n,), by ascending id."""
 
     ids: Ids
     cosine: Scores  # NaN: that arm has no opinion
     keyword: Scores
     summands: dict[str, Scores]
-    scores: Scores  # 0…1: their sum
+    scores: Scores  # 0…1: the sum of the summands
 
     @classmethod
-    def of(cls, mode: SearchMode, words: Arm, meaning: Arm, average: float | None) -> _Judged:
-        """A chunk whose vector is still to come is taken for an `average` candidate."""
+    def of(cls, mode: SearchMode, words: Arm, meaning: Arm, average: float | None) -> _ChunkScores:
+        """Combine the two arms. A chunk without a vector yet gets the cosine `average`."""
         ids = _union(words.ids, meaning.ids)
         cosine, keyword = meaning.scores_of(ids), words.scores_of(ids)
         match mode:
@@ -235,7 +239,7 @@ class _Judged:
         return cls(ids, cosine, keyword, summands, np.clip(relevance, 0.0, 1.0))
 
     def rows_of(self, ids: Sequence[int] | Ids) -> Ids:
-        """Where those of `ids` stand that are here."""
+        """Return the rows of those of `ids` that have scores here."""
         wanted = np.asarray(ids, np.int64)
         return np.searchsorted(self.ids, wanted[among(wanted, self.ids)])
 
@@ -243,7 +247,7 @@ class _Judged:
         self, row: int, place: ChunkPlace, *, is_named: bool, losses: Mapping[str, float]
     ) -> _Candidate:
         relevance = NAMED_FROM * float(self.scores[row])
-        share = faded(float(self.scores[row]), place.strength)
+        share = apply_strength(float(self.scores[row]), place.strength)
         steps = {"strength": NAMED_FROM * share - relevance}
         if is_named:
             steps["named"] = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
@@ -259,7 +263,7 @@ class _Judged:
             cosine=self.cosine[row],
             keyword=self.keyword[row],
             boosts={
-                "strength": faded(1.0, candidate.place.strength) - 1.0,
+                "strength": apply_strength(1.0, candidate.place.strength) - 1.0,
                 "named": float("named" in candidate.steps),
                 **{name: -loss for name, loss in candidate.losses.items()},
             },
@@ -272,7 +276,7 @@ def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) 
         return Arm.silent()
     keywords = keywords_of(connection, MEMORY_CHUNKS, query.text)
     if query.mode is SearchMode.KEYWORD:
-        return _arm(*_best_by_words(query, connection, keywords, chosen), chosen)
+        return _filtered_arm(*_best_by_words(query, connection, keywords, chosen), chosen)
     postings = read_postings(connection, MEMORY_CHUNKS, keywords)
     if not postings.lists:
         return Arm.silent()
@@ -281,13 +285,13 @@ def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) 
     for stem, rows in postings.lists.items():
         held[np.searchsorted(ids, rows)] += postings.weights[stem]
     coverage = held / max(sum(postings.weights.values()), 1e-9)
-    return _arm(ids, coverage.astype(np.float32), chosen)
+    return _filtered_arm(ids, coverage.astype(np.float32), chosen)
 
 
 def _best_by_words(
     query: MemoryQuery, connection: Connection, keywords: Keywords, chosen: ChosenChunks
 ) -> tuple[Ids, Floats]:
-    """At least as many of the best as are looked at, and all that are as good as the last."""
+    """Rank chunks by BM25: at least `_depth` of the best, with all that equal the last of them."""
     wanted = _depth(query) + len(chosen.never)
     limit = wanted + SPARE_EQUALS if chosen.only is None else None
     ids, bm25 = keyword_scores(connection, MEMORY_CHUNKS, keywords, limit=limit)
@@ -299,11 +303,11 @@ def _best_by_words(
 
 
 def _depth(query: MemoryQuery) -> int:
-    """How many chunks are looked at more closely."""
+    """Return how many of the best chunks have their memories scored."""
     return max(DEPTH, CHUNKS_A_HIT * query.top_k)
 
 
-def _arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
+def _filtered_arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
     if len(chosen.never):
         kept = ~among(ids, chosen.never)
         ids, scores = ids[kept], scores[kept]
@@ -311,6 +315,6 @@ def _arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
 
 
 def _union(*parts: Ids) -> Ids:
-    """All of these sorted ids, each once. Merging what is sorted is faster than `np.unique`."""
+    """Merge sorted ids, each once. On sorted parts this is faster than `np.unique`."""
     merged = np.sort(np.concatenate(parts), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

@@ -1,7 +1,7 @@
-"""How a memory's file becomes rows of the agent's database, and how they go again.
+"""Writes and deletes the rows of a memory's file in the agent's database.
 
-Which memories are superseded, and which categories exist, is brought up to date in the same
-transaction, so that no query has to work it out.
+The same transaction updates which memories are superseded and which categories exist, so that no
+query has to compute it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage
 from memory_sidecar.memories.model import IndexedMemory, Relation, estimate_tokens
-from memory_sidecar.memories.names import with_above
+from memory_sidecar.memories.names import with_parents
 
 MEMORY_CHUNKS = Corpus(
     name="memory_chunk",
@@ -33,7 +33,7 @@ MEMORY_CHUNKS = Corpus(
 
 @dataclass(frozen=True, slots=True)
 class MemoryChunk:
-    """A part of a memory's content, as one search hit."""
+    """A part of a memory's content: the unit that is searched."""
 
     text: str
     context: str  # summary or headings that the text itself lacks, "" if nothing
@@ -43,20 +43,20 @@ class MemoryChunk:
 
     @property
     def embedded_text(self) -> str:
-        """As the corpus's SQL expression has it."""
+        """The text for the models, equal to the SQL in `MEMORY_CHUNKS.text`."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDocument(Document):
-    """A file as a memory, cut into chunks."""
+    """The document of a memory's file, with its chunks."""
 
     memory: IndexedMemory
     chunks: tuple[MemoryChunk, ...]
 
 
-def findable(memory: IndexedMemory, chunk: MemoryChunk) -> Findable:
-    """How a chunk of `memory` is found."""
+def make_findable(memory: IndexedMemory, chunk: MemoryChunk) -> Findable:
+    """Make the index entry of a chunk of `memory`: its words by column, and its text to embed."""
     title = f"{memory.page.summary}\n{chunk.heading}"
     labels = f"{memory.path.removesuffix('.md')} {' '.join(memory.page.tags)}"
     return Findable(tuple(map(index_words, (chunk.text, title, labels))), chunk.embedded_text)
@@ -64,30 +64,30 @@ def findable(memory: IndexedMemory, chunk: MemoryChunk) -> Findable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryDocument(Document):
-    """A page that describes the category it lies in."""
+    """The document of a page that describes the category it lies in."""
 
     category: str
     description: str
 
 
 def insert_memory(write: Write, document: MemoryDocument) -> None:
-    """Insert the rows of a memory, of which there are none."""
+    """Insert the rows of a memory whose file has no rows yet."""
     connection, memory = write.connection, document.memory
     key = _insert_row(connection, document)
     connection.execute("INSERT INTO memory_contents VALUES (?, ?)", (key, memory.page.content))
     connection.executemany(
         "INSERT OR IGNORE INTO memory_tags VALUES (?, ?)",
-        [(found_by, key) for tag in memory.page.tags for found_by in _found_by(tag)],
+        [(found_by, key) for tag in memory.page.tags for found_by in _tag_keys(tag)],
     )
     connection.executemany(
         "INSERT OR IGNORE INTO memory_relations VALUES (?, ?, ?)",
         [(key, relation, target) for relation, target in memory.relations],
     )
-    _settle_superseded(connection, _touched(connection, key))
+    _update_superseded(connection, _affected_paths(connection, key))
     if not connection.execute(
         "SELECT 1 FROM categories WHERE path = ?", (memory.category,)
     ).fetchone():
-        _settle_categories(connection, [memory.category])
+        _update_categories(connection, [memory.category])
     for chunk, found in zip(document.chunks, document.found, strict=True):
         connection.execute(
             "INSERT INTO memory_chunks (memory, text, context, heading, start_line, end_line)"
@@ -103,11 +103,11 @@ def insert_category(write: Write, document: CategoryDocument) -> None:
         "INSERT INTO category_pages VALUES (?, ?, ?, ?)",
         (document.source, document.file.path, document.category, document.description),
     )
-    _settle_categories(write.connection, [document.category])
+    _update_categories(write.connection, [document.category])
 
 
 def delete_memories(write: Write, directory: str, file: str | None) -> None:
-    """Delete all rows of a file, if there are any; of the whole directory without `file`."""
+    """Delete the rows of a file, or without `file` of the whole directory."""
     connection = write.connection
     chosen, values = "directory = ?", [directory]
     if file is not None:
@@ -119,16 +119,16 @@ def delete_memories(write: Write, directory: str, file: str | None) -> None:
         f"DELETE FROM category_pages WHERE {chosen} RETURNING category", values
     ).fetchall()
     if rows:
-        touched = [path for key, _ in rows for path in _touched(connection, key)]
+        touched = [path for key, _ in rows for path in _affected_paths(connection, key)]
         write.delete_rows(
             MEMORY_CHUNKS, f"memory IN (SELECT key FROM memories WHERE {chosen})", values
         )
         connection.execute(f"DELETE FROM memories WHERE {chosen}", values)
-        _settle_superseded(connection, touched)
-    _settle_categories(connection, {row[-1] for row in (*rows, *pages)})
+        _update_superseded(connection, touched)
+    _update_categories(connection, {row[-1] for row in (*rows, *pages)})
 
 
-# Fields that are a column of the same name; the others become other rows, or are not stored.
+# Fields with a column of the same name; the others become other rows, or are not stored.
 _MEMORY_COLUMNS = [
     each.name for each in fields(IndexedMemory) if each.name not in ("page", "relations")
 ]
@@ -148,12 +148,12 @@ def _insert_row(connection: Connection, document: MemoryDocument) -> int:
             "evidence": sum(relation is Relation.EVIDENCE for relation, _ in memory.relations),
         }
     )
-    connection.execute(_insertion(tuple(columns)), columns)
+    connection.execute(_insert_sql(tuple(columns)), columns)
     return connection.last_insert_rowid()
 
 
 @cache
-def _insertion(columns: tuple[str, ...]) -> str:
+def _insert_sql(columns: tuple[str, ...]) -> str:
     return (
         f"INSERT INTO memories ({', '.join(columns)}, uses, used_at)"
         f" SELECT {', '.join(f':{name}' for name in columns)},"
@@ -161,14 +161,14 @@ def _insertion(columns: tuple[str, ...]) -> str:
     )
 
 
-def _found_by(tag: str) -> tuple[str, ...]:
-    """`area:build` is also found by `area:`."""
+def _tag_keys(tag: str) -> tuple[str, ...]:
+    """List the rows of a tag in `memory_tags`: `area:build` is also found by `area:`."""
     name, colon, _ = tag.partition(":")
     return (tag, name + colon) if colon else (tag,)
 
 
-def _touched(connection: Connection, key: int) -> list[str]:
-    """Paths of the memories whose `superseded` depends on whether the memory `key` exists."""
+def _affected_paths(connection: Connection, key: int) -> list[str]:
+    """List the memories, by path, whose `superseded` depends on whether the memory `key` exists."""
     return column(
         connection,
         "SELECT path FROM memories WHERE key = ?1"
@@ -180,8 +180,8 @@ def _touched(connection: Connection, key: int) -> list[str]:
     )
 
 
-def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
-    """Set for each path whether a memory that exists supersedes it, whichever page says so."""
+def _update_superseded(connection: Connection, paths: Iterable[str]) -> None:
+    """Set `superseded` of each path: whether an existing memory supersedes it, by either's page."""
     connection.executemany(
         "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memory_relations"
         " WHERE target = memories.path AND relation = 'supersedes' AND memory <> memories.key)"
@@ -192,13 +192,14 @@ def _settle_superseded(connection: Connection, paths: Iterable[str]) -> None:
     )
 
 
-def _settle_categories(connection: Connection, touched: Iterable[str]) -> None:
-    """Have one row for each category that is in use or described, and for no other.
+def _update_categories(connection: Connection, touched: Iterable[str]) -> None:
+    """Insert or delete rows so that `categories` holds those in use or described, and no others.
 
-    A description in the agent's own directory counts before one in a registered directory.
+    Covers the `touched` categories and those above them. A description in the agent's own directory
+    takes precedence over one in a registered directory.
     """
-    categories = {folder for category in touched for folder in with_above(category)}
-    for category in sorted(categories, reverse=True):  # those inside first
+    categories = {folder for category in touched for folder in with_parents(category)}
+    for category in sorted(categories, reverse=True):  # inner ones first
         connection.execute(
             "DELETE FROM categories WHERE path = ?1 AND NOT EXISTS"
             " (SELECT 1 FROM categories WHERE parent_path = ?1)",

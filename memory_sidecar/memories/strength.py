@@ -1,4 +1,4 @@
-"""How present a memory still is: from 1, just written or used, towards 0.
+"""The strength of a memory: from 1, just written or read, falling towards 0.
 
 Forgetting is exponential with a half-life that grows with every use, as in half-life regression
 (Settles & Meeder, "A Trainable Spaced Repetition Model for Language Learning", ACL 2016), which
@@ -8,8 +8,8 @@ of recalls:
     strength = 2 ^ (-days since the last change or use / half-life)
     half-life = 60 days * sqrt(1 + uses) * (1 + 0.25 * pieces of evidence, at most 4)
 
-A pinned memory does not fade. The constants are choices, not fits: nobody has data yet. Strength
-therefore only nudges: it decides between memories that match about equally well.
+A pinned memory does not fade. The constants are chosen, not fitted, for lack of data. Strength
+therefore changes a score little: it decides between memories that match about equally well.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ HALF_LIFE_DAYS = 60.0
 EVIDENCE_SHARE = 0.25
 MAX_EVIDENCE = 4
 SHARE = 0.1
-"""Of a score, at most what a memory can lose by fading."""
+"""The largest share of its score that a memory can lose by fading."""
 
 _DAY_MS = 86_400_000
 
 
-def faded(score: float, strength: float) -> float:
-    """A relevance with the strength in it: between 0.9 of it and all of it.
+def apply_strength(score: float, strength: float) -> float:
+    """Lower `score` by at most SHARE of it, depending on `strength`.
 
-    It falls with 1 / (1 + half-lives gone by), so that what is older comes after what is newer at
-    any age: after six years the strength itself is 2^-36, and would make no difference any more.
+    Falls with 1 / (1 + elapsed half-lives), so that older memories rank after newer ones at any
+    age: after six years the strength itself is 2^-36, and would make no difference any more.
     """
     present = 1 / (1 - math.log2(strength)) if strength > 0 else 0.0
     return score * (1 - SHARE + SHARE * present)
@@ -43,15 +43,15 @@ _HALF_LIFE_SQL = (
 )
 
 STRENGTH_SQL = f"CASE WHEN pinned THEN 1.0 ELSE pow(2.0, -{_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}) END"
-"""0…1, over the columns of these names: times in epoch ms, `used_at` 0 where it was never read."""
+"""The strength, 0…1, as SQL over columns of `memories`; bind `today`, see below."""
 
 STRENGTH_ORDER_SQL = (
     f"-CASE WHEN pinned THEN 0.0 WHEN uses OR evidence THEN {_FADED_DAYS_SQL} / {_HALF_LIFE_SQL}"
     f" ELSE {_FADED_DAYS_SQL} / {HALF_LIFE_DAYS} END"
 )
-"""What orders thousands of rows as their strength does, in half of the time that takes."""
+"""SQL that orders rows as their strength does, in half the time."""
 
 
 def today(now_ms: int) -> int:
-    """The day that SQL asks for as `:today`: whole days since 1970."""
+    """Return the value of `:today` in the SQL above: whole days since 1970."""
     return now_ms // _DAY_MS

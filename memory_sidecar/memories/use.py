@@ -1,4 +1,4 @@
-"""How much the memories of a database are made and read, for `growth`. Only reads."""
+"""Counts how much the memories of a database are read, for `growth`. Only reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.memories.lists import MemoryRows, condition_of, list_memories
+from memory_sidecar.memories.lists import MemoryRows, filter_sql, list_memories
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
     HOT_USES,
@@ -19,7 +19,7 @@ from memory_sidecar.memories.results import Memory
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What is read of the memories that hold today: those that `list` shows."""
+    """How the current memories, those that `list` shows, are read."""
 
     memories: int
     hot: int
@@ -29,9 +29,9 @@ class Use:
     longest_unread: Sequence[Memory]  # of the cold ones, the oldest first
 
 
-def use_of(rows: MemoryRows, *, shown: int) -> Use:
-    """How memories are used; at most `shown` of each kind are told one by one."""
-    condition, values = condition_of(MemoryFilter(), rows.now)
+def measure_use(rows: MemoryRows, *, shown: int) -> Use:
+    """Count hot, cold and unread memories; list at most `shown` of the hot and the cold ones."""
+    condition, values = filter_sql(MemoryFilter(), rows.now)
     counts: Any = rows.connection.execute(
         f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_USES}),"
         f" count(*) FILTER (WHERE uses + refs = 0 AND created_at < :now - {COLD_AFTER_MS}),"
@@ -45,5 +45,5 @@ def use_of(rows: MemoryRows, *, shown: int) -> Use:
     first_hot, first_cold = (
         [each.memory for each in list_memories([rows], wanted)] for wanted in (hot, cold)
     )
-    memories, hot_ones, cold_ones, never_read = counts
-    return Use(memories, hot_ones, cold_ones, never_read, first_hot, first_cold)
+    memories, hot_count, cold_count, never_read = counts
+    return Use(memories, hot_count, cold_count, never_read, first_hot, first_cold)

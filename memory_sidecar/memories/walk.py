@@ -1,7 +1,7 @@
-"""Lists the Markdown files of a knowledge directory. Opens none of them.
+"""Scans a knowledge directory for Markdown files. Opens none of them.
 
-No ignore rules apply: the directory often lies where git is told not to look, and a category may
-well be called `build`. A name that begins with a dot is no memory, and links are not followed.
+No ignore rules apply: the directory is often ignored by git, and a category may well be called
+`build`. Names that begin with a dot are skipped, and links are not followed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from memory_sidecar.memories.names import MEMORY_SUFFIX, is_hidden
 
 
 def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | None = None) -> Scan:
-    """Scan the directory at `root`, or only what is at and below the paths `under`.
+    """Scan the directory at `root`, or only the paths `under` and what lies below them.
 
-    Raises NotFound when `root` is not there, PathRefused when it cannot be listed or a path in
-    `under` leaves it.
+    Raises NotFound if `root` is missing, PathRefused if it cannot be listed or a path in `under`
+    leaves it.
     """
     check_root(os.fspath(root), if_gone="mount its disk again")
     starts = frozenset([""] if under is None else map(normalised, under))
@@ -38,13 +38,13 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
             status = os.lstat(root / path) if path else root.stat()
             if not stat.S_ISDIR(status.st_mode):
                 if path.lower().endswith(MEMORY_SUFFIX):
-                    file = _file(path, status, max_file_bytes)
+                    file = _source_file(path, status, max_file_bytes)
                     files[file.path] = file
             elif path not in folders:
                 folders.add(path)
-                waiting += _listing(root, path)
+                waiting += _list_folder(root, path)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # it is not there, or went away since it was listed
+            continue  # missing, or deleted since it was listed
         except OSError:
             unreadable.add(path)
     return Scan(
@@ -54,8 +54,8 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
     )
 
 
-def _listing(root: Path, folder: str) -> Iterator[str]:
-    """The paths in `folder` that may be memories, or hold some."""
+def _list_folder(root: Path, folder: str) -> Iterator[str]:
+    """Yield the paths of the Markdown files and folders in `folder`, except hidden ones."""
     with os.scandir(root / folder) as entries:
         for entry in entries:
             is_named = entry.name.lower().endswith(MEMORY_SUFFIX)
@@ -64,11 +64,12 @@ def _listing(root: Path, folder: str) -> Iterator[str]:
 
 
 def _leads_through_link(root: Path, path: str) -> bool:
+    """Whether a folder above `path`, below `root`, is a symbolic link. Raises OSError."""
     above = list(PurePosixPath(path).parents)[:-1]
     return any(stat.S_ISLNK(os.lstat(root / folder).st_mode) for folder in above)
 
 
-def _file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
+def _source_file(path: str, status: os.stat_result, max_file_bytes: int) -> SourceFile:
     shown = escape_bytes(path)
     reason = "" if status.st_size else reasons.EMPTY
     if stat.S_ISLNK(status.st_mode):

@@ -1,8 +1,8 @@
-"""Stores and changes single memories: file by file, the database follows.
+"""Writes the files of new and changed memories. The caller indexes them.
 
 Storing is idempotent by content: the same text in the same category is the same memory, however
-often it is said. Saying it again adds what is new (tags, evidence, links), and brings a memory
-back that has expired or was superseded.
+often it is stored. Storing it again adds new tags, evidence and links, and makes a memory current
+again that has expired or was superseded.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from memory_sidecar.memories.files import (
     category_of,
     content_hash,
     memory_slug,
-    stored_content,
+    normalised_content,
     texts,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 
 Meta = dict[str, object | None]
-"""Keys of a frontmatter to change; `None` removes."""
+"""Keys of a frontmatter to set; `None` removes a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one change left behind."""
+    """The outcome of one change: the memory's file, and all files that changed with it."""
 
     file: MemoryFile
     is_new: bool
@@ -45,20 +45,21 @@ class Written:
 def store(
     directory: KnowledgeDirectory, draft: Draft, *, now_ms: int, same_content: Iterable[str] = ()
 ) -> Written:
-    """Write a memory, or find it. `same_content` are paths where it may be besides its usual one.
+    """Write a new memory, or merge `draft` into the one of its category with the same content.
 
+    `same_content`: paths where such a memory may be, besides the path that `draft` would get.
     Raises NotFound for a superseded memory that is not there, and PageBroken.
     """
     with directory.changing():
-        superseded = _present(directory, draft.supersedes)
-        names = _names(draft)
-        existing = _existing(directory, draft, (*names, *same_content))
+        superseded = _require_present(directory, draft.supersedes)
+        names = _candidate_names(draft)
+        existing = _find_existing(directory, draft, (*names, *same_content))
         if existing is None:
             text = new_page(_new_meta(draft, now_ms), _as_body(draft.content))
             file = _create(directory, names, text)
             changed = [file.path]
         else:
-            file, changed = _said_again(directory, existing, draft, now_ms)
+            file, changed = _merge_draft(directory, existing, draft, now_ms)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, existing is None, tuple(changed))
 
@@ -66,47 +67,47 @@ def store(
 def update(
     directory: KnowledgeDirectory, path: str, changes: Changes, *, now_ms: int, if_hash: str = ""
 ) -> Written:
-    """Change the memory at `path`; what changes nothing writes nothing.
+    """Change the memory at `path`. Writes no file if nothing changes.
 
-    Raises NotFound, PageBroken, and Conflict where its hash is not `if_hash`, or where it would
-    supersede what supersedes it.
+    Raises NotFound, PageBroken, and Conflict if its hash is not `if_hash`, or if it would
+    supersede a memory that supersedes it.
     """
     with directory.changing():
         old = directory.read(check_path(path), if_hash=if_hash)
-        superseded = _present(directory, changes.supersedes)
+        superseded = _require_present(directory, changes.supersedes)
         _check_order(directory, old.path, superseded)
-        text = edit_page(old.text, _changed_meta(old.path, old.page, changes))
+        text = edit_page(old.text, _meta_changes(old.path, old.page, changes))
         if changes.content is not None:
             body = _as_body(changes.content)
             if content_hash(body) != content_hash(old.page.content):
-                text = with_body(edit_page(text, _stamps(old)), body)
-        file, changed = _rewritten(directory, old, text, now_ms)
+                text = with_body(edit_page(text, _missing_times(old)), body)
+        file, changed = _rewrite(directory, old, text, now_ms)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, False, tuple(changed))
 
 
-def edited(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> MemoryFile:
-    """`old` with other frontmatter, which says its times from now on if it did not before."""
-    return directory.replace(old, edit_page(old.text, _stamps(old) | meta))
+def edit(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> MemoryFile:
+    """Set `meta` in the frontmatter of `old`, and the times that it lacks; return the new file."""
+    return directory.replace(old, edit_page(old.text, _missing_times(old) | meta))
 
 
 # Storing
 
 
-def _names(draft: Draft) -> tuple[str, str]:
-    """The file names to try for a new memory: the second one where another memory has the first."""
+def _candidate_names(draft: Draft) -> tuple[str, str]:
+    """Return the paths to try for a new memory: if another memory has the first, the second."""
     folder = f"{draft.category}/" if draft.category else ""
     slug = memory_slug(
         *(mask_credentials(text or "")[0] for text in (draft.content, draft.summary))
     )
-    unmistakable = f"{slug}-{content_hash(draft.content)[:8]}"
-    return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unmistakable}{MEMORY_SUFFIX}"
+    unique = f"{slug}-{content_hash(draft.content)[:8]}"
+    return f"{folder}{slug}{MEMORY_SUFFIX}", f"{folder}{unique}{MEMORY_SUFFIX}"
 
 
-def _existing(
+def _find_existing(
     directory: KnowledgeDirectory, draft: Draft, paths: Iterable[str]
 ) -> MemoryFile | None:
-    """The memory of the same category that has this content, if it is at one of `paths`."""
+    """Find the memory at one of `paths` with the draft's category and content."""
     wanted = content_hash(draft.content)
     for path in paths:
         if category_of(path) != draft.category:
@@ -119,6 +120,7 @@ def _existing(
 
 
 def _create(directory: KnowledgeDirectory, names: tuple[str, str], text: str) -> MemoryFile:
+    """Create the file at the first of `names` that is free, else with a number after the last."""
     stem = names[-1].removesuffix(MEMORY_SUFFIX)
     more = (f"{stem}-{number}{MEMORY_SUFFIX}" for number in range(2, 1000))
     for path in chain(names, more):
@@ -130,38 +132,39 @@ def _create(directory: KnowledgeDirectory, names: tuple[str, str], text: str) ->
 
 
 def _new_meta(draft: Draft, now_ms: int) -> dict[str, object]:
-    """The frontmatter of a new page; what is empty is left out."""
+    """Make the frontmatter of a new page, without empty values."""
     stamp = iso_utc(now_ms)
-    nothing = MemoryPage(content="", created_at=now_ms, updated_at=now_ms, source="")
+    empty = MemoryPage(content="", created_at=now_ms, updated_at=now_ms, source="")
     meta: Meta = {"created_at": stamp, "updated_at": stamp, "source": UNKNOWN_SOURCE}
-    meta |= _changed_meta("", nothing, draft)
+    meta |= _meta_changes("", empty, draft)
     return {key: value for key, value in meta.items() if value}
 
 
-def _said_again(
+def _merge_draft(
     directory: KnowledgeDirectory, old: MemoryFile, draft: Draft, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
+    """Add the draft's tags and relations to `old`, which has its content, and make it current."""
     page = old.page
-    meta = _changed_meta(old.path, page, replace(draft, project=None))
+    meta = _meta_changes(old.path, page, replace(draft, project=None))
     if page.project and draft.project not in (None, page.project):
-        meta["project"] = None  # it holds in more than one
+        meta["project"] = None  # it holds in more than one project
     if draft.expires_at is None and page.is_expired(now_ms):
         meta["expires_at"] = None
     if page.superseded_by:
         meta["superseded_by"] = None
-    file, changed = _rewritten(directory, old, edit_page(old.text, meta), now_ms)
+    file, changed = _rewrite(directory, old, edit_page(old.text, meta), now_ms)
     return file, changed + _release(directory, old)
 
 
 def _release(directory: KnowledgeDirectory, file: MemoryFile) -> list[str]:
-    """Have whatever superseded `file` no longer say so."""
+    """Remove `file` from the `supersedes` of its successors; return the paths of those changed."""
     released = []
     for path in texts(file.page.superseded_by):
-        with suppress(UsageError, PageBroken):  # by hand, so it may name nothing, or a broken page
+        with suppress(UsageError, PageBroken):  # by hand, it may name no page or a broken one
             other = directory.find(check_path(path))
             if other is not None and file.path in (kept := list(other.page.supersedes)):
                 kept.remove(file.path)
-                edited(directory, other, {"supersedes": kept or None})
+                edit(directory, other, {"supersedes": kept or None})
                 released.append(other.path)
     return released
 
@@ -169,10 +172,10 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile) -> list[str]:
 # Changing
 
 
-def _changed_meta(path: str, page: MemoryPage, changes: Changes) -> Meta:
-    """What changes in the frontmatter of `page`, which lies at `path`."""
+def _meta_changes(path: str, page: MemoryPage, changes: Changes) -> Meta:
+    """Return the keys that `changes` sets in the frontmatter of `page`, which lies at `path`."""
     meta: Meta = {} if changes.source is None else {"source": changes.source or None}
-    kept = [tag for tag in page.tags if not _is_named(tag, changes.remove_tags)]
+    kept = [tag for tag in page.tags if not _is_removed(tag, changes.remove_tags)]
     tags = tuple(dict.fromkeys((*kept, *changes.tags)))
     if tags != page.tags:
         meta["tags"] = list(tags) or None
@@ -194,22 +197,23 @@ def _changed_meta(path: str, page: MemoryPage, changes: Changes) -> Meta:
     return meta
 
 
-def _is_named(tag: str, removed: Iterable[str]) -> bool:
+def _is_removed(tag: str, removed: Iterable[str]) -> bool:
+    """Whether `tag` is in `removed`, where `key:` stands for every tag of that key."""
     return any(tag == each or (each.endswith(":") and tag.startswith(each)) for each in removed)
 
 
-def _rewritten(
+def _rewrite(
     directory: KnowledgeDirectory, old: MemoryFile, text: str, now_ms: int
 ) -> tuple[MemoryFile, list[str]]:
-    """Write `text` over `old`, with a new `updated_at`, unless nothing changed."""
+    """Write `text` over `old` with a new `updated_at`, unless it is the same; return the paths."""
     if text == old.text:
         return old, []
-    meta = _stamps(old) | {"updated_at": iso_utc(now_ms)}
+    meta = _missing_times(old) | {"updated_at": iso_utc(now_ms)}
     return directory.replace(old, edit_page(text, meta)), [old.path]
 
 
-def _stamps(old: MemoryFile) -> Meta:
-    """The times that the page lacks, as its file has them: the next write would change those."""
+def _missing_times(old: MemoryFile) -> Meta:
+    """Return the times that the page lacks, from its file: a write would change the file's."""
     page = old.page
     return {
         key: iso_utc(ms)
@@ -221,8 +225,8 @@ def _stamps(old: MemoryFile) -> Meta:
     }
 
 
-def _present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
-    """The files at `paths`, as they are called on disk, each of which can be changed.
+def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
+    """Check that the files at `paths` exist and can be edited; return their paths on disk.
 
     Raises NotFound and PageBroken, before anything is written.
     """
@@ -233,7 +237,7 @@ def _present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
 
 
 def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[str]) -> None:
-    """Raises Conflict where one of `superseded` supersedes `path`, by however many steps."""
+    """Raise Conflict if one of `superseded` supersedes `path`, directly or through others."""
     left, seen = [(each, each) for each in superseded if each != path], {path}
     while left:
         first, each = left.pop()
@@ -252,15 +256,15 @@ def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[
 def _link_superseded(
     directory: KnowledgeDirectory, path: str, superseded: Iterable[str]
 ) -> list[str]:
-    """Write into each superseded page which memory replaced it, for readers of the file."""
+    """Write `superseded_by: path` into each of `superseded`; return the paths of those changed."""
     changed = []
     for each in superseded:
         old = directory.read(each)
         if path not in (each, old.page.superseded_by):
-            edited(directory, old, {"superseded_by": path})
+            edit(directory, old, {"superseded_by": path})
             changed.append(each)
     return changed
 
 
 def _as_body(content: str) -> str:
-    return stored_content(content) + "\n"
+    return normalised_content(content) + "\n"

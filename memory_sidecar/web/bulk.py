@@ -47,7 +47,7 @@ class _Chosen:
 
     def now(self) -> Memory:
         """Raises NotFound."""
-        return self.memories.look(self.path)
+        return self.memories.peek(self.path)
 
 
 def plan(visit: Visit) -> View:

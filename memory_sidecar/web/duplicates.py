@@ -35,7 +35,7 @@ class DuplicatesShown:
 
 def show(visit: Visit) -> View:
     wanted = MemoryList(limit=LOOKED_AT + 1, offset=(visit.page - 1) * LOOKED_AT)
-    found = overview_of(visit).listed(wanted)
+    found = overview_of(visit).list_memories(wanted)
     by_agent: dict[str, list[Memory]] = {}
     for each in found[:LOOKED_AT]:
         by_agent.setdefault(each.agent, []).append(each)
@@ -47,7 +47,7 @@ def show(visit: Visit) -> View:
     ]
     near.sort(key=lambda each: (-each[0].cosine, each[0].path))
     pairs = [
-        Doubled(pair.cosine, memories.look(pair.path), memories.look(pair.other))
+        Doubled(pair.cosine, memories.peek(pair.path), memories.peek(pair.other))
         for pair, memories in near[:PAGE_ROWS]
     ]
     if len(near) > PAGE_ROWS:

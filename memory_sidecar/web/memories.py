@@ -47,7 +47,7 @@ def show(visit: Visit) -> View:
         asked = MemoryQuery(text=question, top_k=PAGE_ROWS, filter=wanted, rerank=False)
         rows, more = overview.query(asked), False
     else:
-        found = overview.listed(
+        found = overview.list_memories(
             MemoryList(
                 filter=wanted,
                 sort=_sort(visit),
@@ -87,7 +87,7 @@ def _counted(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets |
     if known is not None and known[0] == stamp:
         return known[1]
     is_asked_for = visit.text("facets") or visit.text("json")
-    if not is_asked_for and overview.size() > COUNTED_AT_ONCE:
+    if not is_asked_for and overview.count() > COUNTED_AT_ONCE:
         return None
     facets = overview.facets(wanted)
     if len(_known_facets) >= MOST_KNOWN:

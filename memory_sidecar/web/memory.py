@@ -63,7 +63,7 @@ def edit(visit: Visit) -> View:
     memories, memory = _found(visit)
     content = memory.content
     if other := visit.text("with"):
-        content = f"{content.rstrip()}\n\n{memories.look(other).content}"
+        content = f"{content.rstrip()}\n\n{memories.peek(other).content}"
     if len(content) > MAX_MARKDOWN_CHARACTERS:
         raise UsageError(
             f"{memory.path} is too long to be edited in a browser: {len(content):,} characters",
@@ -185,7 +185,7 @@ def _memories(visit: Visit) -> Memories:
 
 def _found(visit: Visit) -> tuple[Memories, Memory]:
     memories = _memories(visit)
-    return memories, memories.look(visit.text("path"))
+    return memories, memories.peek(visit.text("path"))
 
 
 def _one(visit: Visit, *, path: str = "") -> str:

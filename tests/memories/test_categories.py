@@ -8,7 +8,7 @@ from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageErr
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.disk.frontmatter import parse_page
 from memory_sidecar.memories.archive import Archive
-from memory_sidecar.memories.categories import create, delete, describe, described_by
+from memory_sidecar.memories.categories import create, delete, describe, description_of
 from tests.memories.conftest import NOW, tree
 
 
@@ -32,10 +32,10 @@ def test_a_description_is_a_page(directory):
 
 def test_a_category_without_description_is_there_too(directory):
     _, page = create(directory, "empty", "", now_ms=NOW)
-    assert described_by(parse_page((directory.root / page).read_text())) == ""
+    assert description_of(parse_page((directory.root / page).read_text())) == ""
     assert (directory.root / page).stat().st_size > 0
     create(directory, "empty", "Now it has one.", now_ms=NOW)
-    assert described_by(parse_page((directory.root / page).read_text())) == "Now it has one."
+    assert description_of(parse_page((directory.root / page).read_text())) == "Now it has one."
 
 
 def test_describing_keeps_the_rest_of_the_page(directory, remember):
@@ -45,7 +45,7 @@ def test_describing_keeps_the_rest_of_the_page(directory, remember):
     describe(directory, "a", "Second.", now_ms=NOW)
     assert page.read_text().endswith("mine: kept # why\n---\n\nSecond.\n")
     page.write_text("---\ndescription: In a key\nmine: kept\n---\nNotes.\n")
-    assert described_by(parse_page(page.read_text())) == "In a key"
+    assert description_of(parse_page(page.read_text())) == "In a key"
     describe(directory, "a", "Third.", now_ms=NOW)
     assert page.read_text() == "---\ndescription: Third.\nmine: kept\n---\nNotes.\n"
     assert describe(directory, "", "The root.", now_ms=NOW)[1] == "_category.md"

@@ -137,11 +137,11 @@ def test_removed_memories_are_not_found_until_they_are_restored(knowledge):
     path = knowledge.store("Use SQLite.", "decision")
     removed = knowledge.memories().remove(path)
     assert knowledge.found("SQLite") == []
-    assert knowledge.memories().archived() == [Archived(removed.batch, "memories", path)]
+    assert knowledge.memories().list_archive() == [Archived(removed.batch, "memories", path)]
     assert knowledge.memories().restore([path]).restored == (path,)
     assert knowledge.found("SQLite") == [path]
     assert knowledge.memories().remove(path, for_good=True).batch is None
-    assert knowledge.memories().archived() == []
+    assert knowledge.memories().list_archive() == []
     assert knowledge.found("SQLite") == []
 
 

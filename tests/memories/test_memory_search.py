@@ -10,7 +10,7 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent, build_from
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.hit import MAX_CHARACTERS, MAX_JUDGED, RankedMemory, Shown, reranked
+from memory_sidecar.memories.hit import MAX_CHARACTERS, MAX_JUDGED, RankedMemory, Shown, rerank
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.search import ASKED_LOSS
@@ -235,7 +235,7 @@ def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folde
         write_memory(folder, f"{name}.md", text)
     hits = ranked(search("payment queue cart price"))
     last = hits[-1]
-    better = reranked(
+    better = rerank(
         "payment queue cart price",
         hits,
         lambda question, texts: [30.0 * (text == last.passage.text) for text in texts],
@@ -243,7 +243,7 @@ def test_reranking_lifts_what_it_finds_better_and_keeps_the_scores(search, folde
     assert better[0].memory == last.memory
     assert [hit.score for hit in better] == [hit.score for hit in hits]
     assert better[0].explanation.boosts["reranked"] == round(hits[0].score - last.score, 6)
-    indifferent = reranked("x", hits, lambda question, texts: [1.0] * len(texts))
+    indifferent = rerank("x", hits, lambda question, texts: [1.0] * len(texts))
     indifferent_paths = [hit.memory.path for hit in indifferent]
     assert indifferent_paths == [hit.memory.path for hit in hits]
 
@@ -259,7 +259,7 @@ def test_reranking_leaves_alone_what_comes_first_or_last_anyway(search, folder):
         judged.extend(texts)
         return [float(number) for number in range(len(texts))]
 
-    better = reranked("words", hits, judge)
+    better = rerank("words", hits, judge)
     assert better[0] == hits[0]
     assert 1 < len(judged) <= MAX_JUDGED
     assert sum(map(len, judged)) <= MAX_CHARACTERS

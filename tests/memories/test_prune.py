@@ -9,7 +9,7 @@ import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.memories.archive import Archive, PruneRule, doomed
+from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.model import StoredMemory
 from memory_sidecar.memories.results import Archived, Memory
@@ -132,12 +132,12 @@ SOME = [
     ids=repr,
 )
 def test_rules(rule, found):
-    assert [each.file for each, _ in doomed(SOME, rule)] == found
+    assert [each.file for each, _ in prune_candidates(SOME, rule)] == found
 
 
 def test_reasons():
     rule = PruneRule(expired=True, superseded=True, unused_since=NOW - 30 * DAY_MS, keep=1)
-    reasons = {each.file: reason for each, reason in doomed(SOME, rule)}
+    reasons = {each.file: reason for each, reason in prune_candidates(SOME, rule)}
     assert reasons == {
         "a/strong.md": "beyond the 1 strongest",
         "a/used.md": "beyond the 1 strongest",

@@ -10,7 +10,7 @@ from memory_sidecar.memories.strength import (
     SHARE,
     STRENGTH_ORDER_SQL,
     STRENGTH_SQL,
-    faded,
+    apply_strength,
     today,
 )
 
@@ -67,9 +67,9 @@ def test_it_stays_the_same_until_midnight():
 
 
 def test_a_score_loses_a_tenth_at_most():
-    assert faded(0.8, 1) == 0.8
-    assert faded(0.8, 0) == pytest.approx(0.8 * (1 - SHARE))
-    assert faded(0.6, 1) > faded(0.62, 0.5) > faded(0.6, 0.5)
+    assert apply_strength(0.8, 1) == 0.8
+    assert apply_strength(0.8, 0) == pytest.approx(0.8 * (1 - SHARE))
+    assert apply_strength(0.6, 1) > apply_strength(0.62, 0.5) > apply_strength(0.6, 0.5)
 
 
 def test_sql_orders_as_strength_does():
@@ -89,6 +89,6 @@ def test_sql_orders_as_strength_does():
 
 
 def test_what_is_older_comes_after_what_is_newer_at_any_age():
-    scores = [faded(0.8, after(days)) for days in (0, 60, 365, 3 * 365, 6 * 365, 12 * 365)]
+    scores = [apply_strength(0.8, after(days)) for days in (0, 60, 365, 3 * 365, 6 * 365, 12 * 365)]
     assert scores == sorted(scores, reverse=True)
     assert len({round(score, 4) for score in scores}) == len(scores)

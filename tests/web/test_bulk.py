@@ -91,7 +91,7 @@ def test_memories_that_name_each_other_move_and_come_back_together(served, reade
     memories = Memories(served.services.agent("architect"), Silent())
     chosen = [
         ("chosen", f"{m.agent} {m.hash} {m.path}")
-        for m in map(memories.look, (first.path, second.path))
+        for m in map(memories.peek, (first.path, second.path))
     ]
     form = [("action", "move"), ("move", "moved"), ("form_token", reader.form_token), *chosen]
     assert reader.send("/memories/bulk/change", form).status == 303
@@ -112,7 +112,7 @@ def test_what_was_moved_and_then_edited_is_not_moved_back(served, reader):
     moved = memories.update("to-there/moved-and-edited", Changes(content="Edited since"))
     assert _undone(reader).status == 303
     assert "changed in the meantime" in reader.get("/memories").text
-    assert memories.look(moved.path).content == "Edited since"
+    assert memories.peek(moved.path).content == "Edited since"
 
 
 def test_what_would_take_other_tags_back_is_refused(served, reader):
