@@ -36,6 +36,7 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import waiting
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.builder import MemoryBuilder
@@ -85,12 +86,10 @@ class Agent:
             tree=paths.tree,
         )
         self.data = Database(
-            paths,
-            store=AgentStore,
+            StoreFile(paths, AgentStore, clock=clock),
             sources=self.sources,
             builder=self._builder,
             models=models,
-            clock=clock,
             remedy=f"memory-sidecar reindex --agent {paths.agent}",
         )
         self._has_compared_files = False  # with the rows, since this process began

@@ -32,6 +32,7 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
+from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import (
     count_pending,
     count_sources,
@@ -70,12 +71,10 @@ class Codebase:
             shared_by=team.source if team is not None else None,
         )
         self.data = Database(
-            paths,
-            store=CodeStore,
+            StoreFile(paths, CodeStore, clock=clock),
             sources=self.registry.all,
             builder=self.builder,
             models=models,
-            clock=clock,
             remedy="memory-sidecar index",
             embed=team.embed if team is not None else embed_pending,
         )

@@ -29,10 +29,8 @@ from memory_sidecar.core.errors import (
     as_sidecar_error,
 )
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import damage_of
-from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending, waiting
@@ -56,27 +54,24 @@ T = TypeVar("T")
 
 
 class Database(Readings[S]):
-    """The database at `paths.db`. Opened when first used; safe to use from several threads."""
+    """The database in `file`. Opened when first used; safe to use from several threads."""
 
     def __init__(
         self,
-        paths: StorePaths,
+        file: StoreFile[S],
         *,
-        store: type[S],
         sources: Callable[[], Sequence[Source]],
         builder: Callable[[Source], Builder],
         models: Models,
-        clock: Clock,
         remedy: str,
         embed: EmbedPending = embed_pending,
     ) -> None:
         """As `Readings`; `builder` makes rows of the files of a source."""
-        file = StoreFile(paths, store, clock=clock)
         super().__init__(file, sources=sources, models=models, remedy=remedy)
-        self.paths = paths
+        self.paths = file.paths
         self._builder = builder
         self._make_owner = partial(
-            Owner, self.file, paths, sources=sources, builder=builder, models=models, embed=embed
+            Owner, file, sources=sources, builder=builder, models=models, embed=embed
         )
         self._owner: Owner[S] | None = None
         self._making = threading.Lock()  # of the owner: a second one would wait for the first
@@ -335,9 +330,7 @@ class Database(Readings[S]):
     def _update(
         self, sources: Sequence[Source], reporter: Reporter, *, full: bool = False, embed: Embed
     ) -> IndexReport:
-        return index_sources(
-            self.owner, self.open(), self.models, sources, reporter, full=full, embed=embed
-        )
+        return index_sources(self.owner, sources, reporter, full=full, embed=embed)
 
     def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """`asked`, with the sources that were lost, unless a watch makes those again by itself."""

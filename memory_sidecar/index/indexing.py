@@ -14,7 +14,6 @@ from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.embed import adopt_model
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import count_pending_of, count_rows, list_files
 from memory_sidecar.index.source import Look, Refreshed
@@ -25,8 +24,6 @@ Embed = bool | Sequence[Path]
 
 def index_sources(
     owner: Owner[Any],
-    store: DerivedStore,
-    models: Models,
     sources: Sequence[Source],
     reporter: Reporter,
     *,
@@ -35,9 +32,9 @@ def index_sources(
 ) -> IndexReport:
     """Bring `sources` in line with their files, as `Database.update`; in the owner's thread."""
     started = time.monotonic()
-    problem = models.problem
+    store, problem = owner.file.open(), owner.models.problem
     if problem is None:
-        adopt_model(store, models.files.sha256)
+        adopt_model(store, owner.models.files.sha256)
     passes: list[Refreshed] = []
     absent: dict[str, SidecarError] = {}
     for source in sources:

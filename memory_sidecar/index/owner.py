@@ -29,7 +29,6 @@ from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.rule_files import folders_of
@@ -54,7 +53,6 @@ class Owner(Generic[S]):
     def __init__(
         self,
         file: StoreFile[S],
-        paths: StorePaths,
         *,
         sources: Callable[[], Sequence[Source]],
         builder: Callable[[Source], Builder],
@@ -73,11 +71,10 @@ class Owner(Generic[S]):
             around=self._recovering,
             now_s=now_s,
         )
-        self._file = file
-        self._paths = paths
+        self.file = file
+        self.models = models
         self._sources = sources
         self._builder = builder
-        self._models = models
         self._embed_pending = embed
         self._now_s = now_s
         self._state = threading.Lock()  # of the next two
@@ -185,7 +182,7 @@ class Owner(Generic[S]):
         """
         done = before = 0
         stop = self.loop.is_closing
-        for done, total in self._embed_pending(self._file.open(), self._models, parts, stop=stop):
+        for done, total in self._embed_pending(self.file.open(), self.models, parts, stop=stop):
             self.activity.vectors.add(done - before)
             before = done
             reporter.progress("vectors", done, total)
@@ -202,7 +199,7 @@ class Owner(Generic[S]):
 
     def start_over(self) -> None:
         """Begin a new database, and look at all files again."""
-        self._file.start_over()
+        self.file.start_over()
         self._seen.clear()
         self._has_pending = True
         with self._state:
@@ -299,13 +296,13 @@ class Owner(Generic[S]):
         """Pass over a source, and have `followed` and `status` know what came of it."""
         source = followed.source
         refreshed = followed.told(
-            lambda: self._pass_over(source, look, reporter), look.under, clock=self._file.clock
+            lambda: self._pass_over(source, look, reporter), look.under, clock=self.file.clock
         )
         self.activity.went_well(source.name)
         return refreshed
 
     def _make_flow(self, source: Source) -> SourceFlow:
-        store, models = self._file.open(), self._models
+        store, models = self.file.open(), self.models
         adopt_static(store, models)
         if models.problem is None:
             adopt_model(store, models.files.sha256)  # before the first vector comes
@@ -313,7 +310,7 @@ class Owner(Generic[S]):
             source,
             builder=self._builder(source),
             store=store,
-            state=self._paths.flow_state(source.name),
+            state=self.file.paths.flow_state(source.name),
             at_hand=vectors_at_hand(models, store.SCHEMA.corpora),
             give_way=models.gate.pass_through,
             between=self.loop.serve,
@@ -321,14 +318,14 @@ class Owner(Generic[S]):
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
         """The folders that hold files of `source`, as its last scan left them; "" is its root."""
-        return lambda: {"", *folders_of(self._file.open().paths(source.name))}
+        return lambda: {"", *folders_of(self.file.open().paths(source.name))}
 
     def _recovering(self, work: Callable[[Reporter], T], reporter: Reporter) -> T:
         """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
         try:
             return work(reporter)
         except StoreCorrupt as error:
-            if not error.is_of(self._file.path):
+            if not error.is_of(self.file.path):
                 raise
             notice = f"{error.message}: making it again"
             _log.warning("%s", notice)
@@ -340,5 +337,5 @@ class Owner(Generic[S]):
         """Remember what goes wrong with `what`, and log it once."""
         last = self.activity.last_failure
         if last is None or not last.message.endswith(message):
-            _log.warning("%s: %s", self._file.path.stem, message, exc_info=error)
-        self.activity.failed(what, Failure(iso_utc(self._file.clock()), message))
+            _log.warning("%s: %s", self.file.path.stem, message, exc_info=error)
+        self.activity.failed(what, Failure(iso_utc(self.file.clock()), message))

@@ -73,6 +73,7 @@ class StoreFile(Generic[S]):
     """The database at `path`, and its writer's lock. Thread-safe."""
 
     def __init__(self, paths: StorePaths, store: type[S], *, clock: Clock) -> None:
+        self.paths = paths
         self.path = paths.db
         self.clock = clock
         self.lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)

@@ -55,7 +55,6 @@ def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
     models = HashModels(data_dir / "embeddings.sqlite")
     owner: Owner[CodeStore] = Owner(
         file,
-        StorePaths(file.path),
         sources=lambda: [source],
         builder=lambda source: CodeBuilder(source, settings=Settings()),
         models=models,
@@ -196,13 +195,11 @@ def test_what_is_watched_is_due_at_once_and_again_after_a_rescan(owner, source, 
 
 def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_dir):
     assert owner.loop.other_writer() == ""
-    paths = StorePaths(file.path)
     other = Owner(
-        StoreFile(paths, CodeStore, clock=system_clock),
-        paths,
+        StoreFile(file.paths, CodeStore, clock=system_clock),
         sources=list,
         builder=lambda source: CodeBuilder(source, settings=Settings()),
-        models=owner._models,
+        models=owner.models,
         embed=embed_pending,
     )
     assert ask(other, lambda _: owner.loop.other_writer()) != ""
