@@ -22,7 +22,7 @@ class AgentStore(DerivedStore):
 
     SCHEMA = Schema(
         kind="an agent's memory",
-        version=2,
+        version=3,
         scripts=("memories/memories.sql", sessions.SCRIPT),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )

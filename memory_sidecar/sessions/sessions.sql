@@ -12,7 +12,8 @@ CREATE TABLE sessions (
     created_at    INTEGER NOT NULL,
     updated_at    INTEGER NOT NULL,
     message_count INTEGER NOT NULL,
-    first_message INTEGER NOT NULL,     -- messages.id; those of a session follow one another
+    first_message INTEGER NOT NULL,     -- messages.id; those of a session follow one another,
+    end_message   INTEGER NOT NULL,     -- and have room up to this id, which no other session has
     title         TEXT NOT NULL,
     metadata      TEXT NOT NULL,        -- JSON object
     UNIQUE (source, path)
@@ -22,10 +23,11 @@ CREATE INDEX sessions_by_project ON sessions (project_hash);
 CREATE INDEX sessions_by_creation ON sessions (created_at);
 CREATE INDEX sessions_by_update ON sessions (updated_at);
 
--- AUTOINCREMENT here and below: an id is never used twice, so a vector that was computed for a row
--- which has since been replaced can never land on its successor.
+-- An id is never used twice, here by what the identity knows as next_message and below by
+-- AUTOINCREMENT: so a vector that was computed for a row which has since been replaced can never
+-- land on its successor.
 CREATE TABLE messages (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    id         INTEGER PRIMARY KEY,
     session_id INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     role       TEXT NOT NULL CHECK (role IN ('user', 'assistant', 'system')),
     content    TEXT NOT NULL,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.model import Document, Findable
-from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.sessions.documents import project_hash
@@ -51,6 +51,8 @@ _HEAD = (
     " message_count, title, metadata"
 )
 _VALUES = ", ".join("?" * 11)
+
+LEAST_ROOM = 32  # ids of messages for a session to go on in, or as many again as it has
 
 OPENING = "opening"  # who made the summary of a session that has none of its own
 
@@ -96,12 +98,14 @@ def replace_session(write: Write, document: SessionDocument) -> None:
         )
     else:
         delete_sessions(write, document.source, document.file.path)
-        # The id that its first message is about to get; see `sessions.sql`.
-        first = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'messages'"
+        first = int(read_identity(write.connection, "next_message") or 1)
+        end = first + max(2 * len(document.session.messages), LEAST_ROOM)
+        write_identity(write.connection, "next_message", str(end))
         _write_head(
             write,
             document,
-            f"INSERT INTO sessions ({_HEAD}, first_message) VALUES ({_VALUES}, ({first}))",
+            f"INSERT INTO sessions ({_HEAD}, first_message, end_message)"
+            f" VALUES ({_VALUES}, {first}, {end})",
         )
         row_id = write.connection.last_insert_rowid()
     session, (summary, *others) = document.session, document.found
@@ -127,15 +131,13 @@ def delete_sessions(write: Write, source: str, path: str | None) -> None:
 def _gone_on(write: Write, document: SessionDocument) -> tuple[int, int] | None:
     """The row of a session that at most became longer, and how many of its messages are there.
 
-    `None` where a message reads otherwise, or the ids of new ones could not follow on theirs. The
-    time has to be another one, or the trigger of `sessions` sets it.
+    `None` where a message reads otherwise, or there is no room for the ids of new ones. The time
+    has to be another one, or the trigger of `sessions` sets it.
     """
     session = document.session
     row: Any = write.connection.execute(
         "SELECT s.id, s.message_count FROM sessions s JOIN sources ON name = source AND chunker = ?"
-        " WHERE source = ? AND path = ? AND updated_at <> ? AND (message_count = ?"
-        " OR first_message + message_count >"
-        " (SELECT seq FROM sqlite_sequence WHERE name = 'messages'))",
+        " WHERE source = ? AND path = ? AND updated_at <> ? AND end_message - first_message >= ?",
         (
             *(VERSION, document.source, document.file.path),
             *(session.updated_at, len(session.messages)),
@@ -186,11 +188,11 @@ def _insert_messages(
     rows = zip(session.messages[since:], found[since:], strict=True)
     for sequence, (message, how) in enumerate(rows, start=since):
         write.connection.execute(
-            "INSERT INTO messages (session_id, role, content, sequence, created_at, heading)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO messages (id, session_id, role, content, sequence, created_at, heading)"
+            " SELECT first_message + ?1, id, ?2, ?3, ?1, ?4, ?5 FROM sessions WHERE id = ?6",
             (
-                *(session_row, message.role, message.content, sequence),
-                *(message.created_at, session.heading(message)),
+                *(sequence, message.role, message.content, message.created_at),
+                *(session.heading(message), session_row),
             ),
         )
         write.index_row(MESSAGES, how)

@@ -28,6 +28,7 @@ from memory_sidecar.sessions.model import (
 from memory_sidecar.sessions.results import Gone, SessionHit
 from memory_sidecar.sessions.retention import Retention, expired
 from memory_sidecar.sessions.search import search_sessions
+from memory_sidecar.sessions.store import LEAST_ROOM
 from tests.conftest import HashModels, Notices
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -392,6 +393,21 @@ def message_rows(episodes: Episodes) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
+def test_sessions_that_go_on_in_turns_keep_the_rows_of_their_messages(episodes):
+    contents: dict[str, list[str]] = {"a": [], "b": []}
+    before: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
+    for turn in range(4):
+        for name, its in contents.items():
+            its.append(f"{name} says {turn}")
+            episodes.now += DAY_MS
+            episodes.save(name, *its, created_at="2026-03-01T09:12:00Z")
+        rows = message_rows(episodes)
+        for name, known in before.items():
+            assert [row[2] for row in rows[name]] == contents[name]
+            assert rows[name][: len(known)] == known
+        before = rows
+
+
 def test_a_session_that_goes_on_keeps_the_rows_of_its_messages(episodes):
     def saved(*contents: str, **more: Any) -> list[tuple[Any, ...]]:
         episodes.now += DAY_MS
@@ -411,9 +427,11 @@ def test_a_session_that_goes_on_keeps_the_rows_of_its_messages(episodes):
     assert episodes.find("locked", tier=1, mode=SearchMode.KEYWORD) == []
     episodes.save("b", "of another session")
     assert saved("one token", "two locks", summary={"brief": "Told a third time"}) == longer
-    # New ids would not follow any more, or a message reads otherwise.
-    assert saved("one token", "two locks", "three")[0][0] > longer[1][0]
-    saved("one token", "2 locks", "three")
+    many = ["one token", "two locks", *map(str, range(LEAST_ROOM))]
+    moved = saved(*many)  # beyond the room for its ids
+    assert moved[0][0] > message_rows(episodes)["b"][0][0]
+    assert saved(*many, "one more")[:-1] == moved
+    saved("one token", "2 locks", "three")  # a message reads otherwise
     assert episodes.found("two", mode=SearchMode.KEYWORD) == []
     saved("one token")
 
