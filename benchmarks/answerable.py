@@ -2,10 +2,10 @@
 
     python benchmarks/answerable.py CODE_SET CONVERSATIONS
 
-Of each repository of CODE_SET (see `repositories.py`) its own questions are asked, and as many of
-repositories that are about something else; of each conversation its own questions and those of the
-others, of its messages and of the same turns as memories. AUC is how often a question with an
-answer scores higher than one without.
+Asks each repository of CODE_SET (see `repositories.py`) its own questions, and as many questions
+about repositories on other subjects. Asks each conversation its own questions and those of the
+others, once over its messages and once over the same turns stored as memories. AUC is how often a
+question with an answer scores higher than one without.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def told(scores: Scores, weak_below: float) -> dict[str, Any]:
-    """How well those scores tell the questions apart, and how many of each are called weak."""
+    """The AUC of `scores`, and the shares of both kinds that fall below `weak_below`."""
     with_answer, without = scores
     return {
         "answerable": len(with_answer),
@@ -91,7 +91,7 @@ def share_below(limit: float, scores: Sequence[float]) -> float:
 
 
 def auc(with_answer: Sequence[float], without: Sequence[float]) -> float:
-    """The share of pairs in which the one with an answer is higher; equal ones count half."""
+    """Area under the ROC curve: the share of pairs that are ordered right; ties count half."""
     won = sum((a > b) + (a == b) / 2 for a in with_answer for b in without)
     return won / (len(with_answer) * len(without))
 
@@ -135,7 +135,7 @@ def first_of(hits: Sequence[CodeHit | SessionHit | MemoryHit]) -> float:
 
 
 def turn_scores(folder: Path, models: Models) -> dict[str, Scores]:
-    """Of messages, and of the same as memories."""
+    """The first scores over the messages, and over the same turns as memories."""
     judged_set = read_conversations(folder)
     scores: dict[str, Scores] = {"sessions": ([], []), "memories": ([], [])}
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-answerable-") as scratch:

@@ -1,7 +1,7 @@
-"""Works in a source tree as people and their tools do, only faster and at random.
+"""Changes a source tree at random, the way people and their tools do, only faster.
 
-The tree becomes a git repository with a few branches. What is done next is decided by the seed
-alone; git does as it is told, so that a run with the same seed goes the same way.
+The tree becomes a git repository with a few branches. The seed alone decides each
+next step, so runs with the same seed make the same changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IDENTITY = ("-c", "user.name=soak", "-c", "user.email=soak@example.org", "-c", 
 
 
 class Churn:
-    """The tree at `root`, and what was done to it so far, counted in `done`."""
+    """Makes random changes to the tree at `root`; `done` counts them by kind."""
 
     def __init__(self, root: Path, *, seed: int) -> None:
         self.root = root
@@ -57,12 +57,12 @@ class Churn:
         self._git("checkout", "--quiet", BRANCHES[0])
 
     def step(self) -> None:
-        """Do the next thing."""
+        """Make the next random change."""
         (take,) = self._chance.choices(list(self._steps), list(self._steps.values()))
         take()
 
     def save_word(self, word: str) -> str:
-        """Save a new file that alone holds `word`, where nothing ignores it; returns its path."""
+        """Save a new file, not ignored, as the only one that contains `word`; return its path."""
         path = self.root / "soak_words" / f"{word}.py"
         self._write(path, word)
         self.done["created"] += 1
@@ -76,7 +76,7 @@ class Churn:
             self.done["edited"] += 1
 
     def _save_atomically(self) -> None:
-        """As most editors do: a new file takes the place of the old one."""
+        """Replace a file by renaming a new one onto it, as most editors do."""
         if file := self._any_file():
             new = file.with_name(f".{file.name}.swp")
             text = file.read_text("utf-8", errors="replace")
@@ -110,7 +110,7 @@ class Churn:
             self.done["folders_renamed"] += 1
 
     def _delete_folder(self) -> None:
-        """A small one: the tree should not vanish."""
+        """Delete a small folder, so that the tree does not run out."""
         folder = self._any_folder()
         if folder != self.root and sum(1 for _ in folder.rglob("*")) <= 10:
             shutil.rmtree(folder)
@@ -126,14 +126,14 @@ class Churn:
         self.done["ignore_rules_changed"] += 1
 
     def _checkout(self) -> None:
-        """Throw all away that is not committed, and everything unknown to git half of the times."""
+        """Discard local changes, half of the time untracked files too, and switch branches."""
         if self._chance.random() < 0.5:
             self._git("clean", "--quiet", "-d", "--force")
         self._git("checkout", "--quiet", "--force", self._chance.choice(BRANCHES))
         self.done["checkouts"] += 1
 
     def _burst(self) -> None:
-        """What a formatter or a generator does: many files at once."""
+        """Rewrite many files at once, as a formatter or a generator does."""
         files = self._files()
         for file in self._chance.sample(files, min(len(files), MOST_FILES_OF_A_BURST)):
             self._append(file)

@@ -1,4 +1,4 @@
-"""Asks clangd what the names in sources of C and C++ mean, by the language server protocol."""
+"""Asks clangd, over the language server protocol, what names in C and C++ sources refer to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Asked = tuple[str, int, str, set[tuple[str, int]], bool]
 
 
 def resolved(tree: Path, program: Path, *, sample: int, seed: int) -> Iterator[Asked]:
-    """A sample of the names that are used in `tree`, with what clangd takes them for."""
+    """A seeded sample of the names used in `tree`, with the definitions that clangd gives."""
     files = sorted(file for file in tree.rglob("*") if file.suffix in SOURCES)
     if not files:
         return
@@ -76,7 +76,7 @@ class _Server:
         self._tell("textDocument/didOpen", {"textDocument": document})
 
     def used(self, file: Path, text: str) -> Iterator[tuple[int, int, str]]:
-        """Row and column, from 0, and the text of each name that is used and not declared."""
+        """Row and column, from 0, and text of each name that is a use, not a declaration."""
         document = {"textDocument": {"uri": file.as_uri()}}
         data = (self.ask("textDocument/semanticTokens/full", document) or {"data": []})["data"]
         lines = text.splitlines()
@@ -89,7 +89,7 @@ class _Server:
                 yield row, column, lines[row][column : column + length]
 
     def definitions(self, file: Path, row: int, column: int) -> Iterator[tuple[Path, int]]:
-        """File and line, from 1, of each."""
+        """File and line, from 1, of each definition of the name at that position."""
         place = {"line": row, "character": column}
         asked = {"textDocument": {"uri": file.as_uri()}, "position": place}
         for each in self.ask("textDocument/definition", asked) or ():

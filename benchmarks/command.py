@@ -1,4 +1,4 @@
-"""Runs one command as a process of its own and measures what it took.
+"""Runs one command as a separate process and measures its time, processor and memory.
 
 Memory is sampled ten times a second, so a peak that is shorter may be missed.
 """
@@ -40,7 +40,7 @@ class Run:
 def run_command(
     *arguments: str | Path, data_dir: Path, cwd: Path, statuses: tuple[int, ...] = (0,)
 ) -> Run:
-    """`memory-sidecar ARGUMENTS --json`. Raises where it exits with none of `statuses`."""
+    """`memory-sidecar ARGUMENTS --json`. Raises if the exit status is none of `statuses`."""
     command = command_line(*arguments, data_dir=data_dir)
     with tempfile.TemporaryFile() as output:
         cpu_before = _cpu_of_ended_children()
@@ -89,7 +89,7 @@ class _Memory(threading.Thread):
 
 
 def _resident(process: psutil.Process) -> int:
-    """Bytes in memory. What several processes share, such as libraries, counts once over all."""
+    """Resident bytes of the process and its children; shared pages count once."""
     if sys.platform == "linux":
         return int(process.memory_full_info().pss)
     return int(process.memory_info().rss)

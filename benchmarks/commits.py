@@ -2,10 +2,10 @@
 
     python benchmarks/commits.py benchmarks/sets/commits.json
 
-Of each repository the tree and the history at `base` are indexed; the subjects of the commits from
-there to `head` are asked, and a file that one changed is a hit. Merges, releases, updates of
-dependencies and what changes prose alone are not asked. Each set of figures is given with and
-without the history arm.
+Indexes the tree and the history of each repository at `base`. The subjects of the commits from
+`base` to `head` are the questions, and the files that a commit changed are the right answers.
+Merges, releases, dependency updates and commits that change prose only are left out. All figures
+are given with and without the history arm.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Row = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The subject of a commit, and the files that it changed."""
+    """A commit: its subject, and the files it changed."""
 
     text: str
     files: frozenset[str]
@@ -117,7 +117,7 @@ def hits(codebase: Codebase, questions: list[Question], mode: SearchMode) -> Row
 
 
 def questions_of(tree: Path, repository: dict[str, str]) -> Iterator[Question]:
-    """From the newest commit to the oldest, each subject once."""
+    """The questions of `repository`, the newest commit first, each subject once."""
     known = set(_git(tree, "ls-tree", "-r", "--name-only", "HEAD"))
     newer = f"{repository['base']}..{repository['head']}"
     log = "\n".join(_git(tree, "log", "--no-merges", "--name-only", "--format=%x1e%s%x1f", newer))

@@ -1,9 +1,8 @@
 """Measures dense-context roots: python benchmarks/context.py [--json FILE] [--quick]
 
-Commands run as processes of their own, from start to exit, and without a daemon where no other
-word is said; where nothing is said of changes, there are none. The vectors of the
-summaries are random numbers, put into the cache beforehand: to look them up and to compare them
-costs the same as with real ones. About two minutes on two cores.
+Each command is timed as a whole process, and unless a figure says otherwise there is no daemon and
+no file has changed. The vectors of the summaries are random numbers, put into the cache beforehand:
+looking them up and comparing them costs the same as with real ones. About two minutes on two cores.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def main() -> None:
 
 
 def make_root(path: Path, *, projects: int, atoms: int) -> None:
-    """A root whose atoms refer to earlier ones, were read at times, and have bodies of 2 KB."""
+    """Write a root whose atoms have bodies of 2 KB, refer to earlier atoms and have some reads."""
     chance = random.Random(1)
     for number in range(projects):
         init(path, project=f"project-{number}")
@@ -106,7 +105,7 @@ def regen_seconds(root: Path, work: Path) -> float:
 
 @contextmanager
 def daemon(work: Path) -> Iterator[None]:
-    """Started by the first call, so that it takes no part in what is measured after."""
+    """Start a daemon by a first call, so that later measurements do not include the start."""
     subprocess.run([*PROGRAM, "status"], env=_environ(work), capture_output=True, check=False)
     try:
         yield
@@ -115,7 +114,7 @@ def daemon(work: Path) -> Iterator[None]:
 
 
 def asked_seconds(root: Path, work: Path) -> float:
-    """The program from start to exit, with a daemon that does the work."""
+    """Seconds of a whole command process whose work the daemon does."""
     command = [*PROGRAM, "context", "regen", "--all", "--root", str(root)]
     started = time.perf_counter()
     subprocess.run(command, env=_environ(work), cwd=work, capture_output=True, check=True)
@@ -149,7 +148,7 @@ def median(measure: Callable[[Path, Path], float], root: Path, work: Path, runs:
 
 
 def remember_random_vectors(root: Path, work: Path) -> None:
-    """In the cache, under the model that the command will find."""
+    """Put random vectors into the cache, under the model that the command will use."""
     services = Services.find(data_dir=work / "data", cwd=work, environ=os.environ)
     sha256 = services.models.files.sha256
     services.close()
@@ -168,7 +167,7 @@ def remember_random_vectors(root: Path, work: Path) -> None:
 
 
 def new_at_once(root: Path, work: Path, *, each: int) -> float:
-    """Two processes that each make `each` atoms, one call of the command after the other."""
+    """Run two processes at once that each create `each` atoms by consecutive commands."""
     script = (
         "import sys, time\n"
         "from memory_sidecar.cli.main import main\n"

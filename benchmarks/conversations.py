@@ -1,8 +1,8 @@
-"""Ranking over conversations: each becomes an agent, each of its sittings a session file.
+"""Measures ranking over conversations: each becomes an agent, each of its sittings a session.
 
-Turns go through the real files, index and search, and are looked for with the questions as they
-stand, within their own conversation. A hit counts as the turn that it is; of whole sessions, those
-that hold such a turn count.
+Turns go through real session files, the real index and the real search. Each question is asked
+unchanged, within its own conversation. A hit counts if its turn is a relevant one, a session if it
+holds one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RANKINGS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a conversation, and which turns answer it."""
+    """A question to a conversation, and the turns that answer it."""
 
     conversation: str
     category: str
@@ -52,7 +52,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSet:
-    """Turns in order, as the set has them, and questions."""
+    """The turns, in the order of the set, and the questions."""
 
     name: str
     turns: list[dict[str, Any]]
@@ -75,7 +75,7 @@ def read_conversations(folder: Path) -> ConversationSet:
 def measure_conversations(
     judged_set: ConversationSet, *, cache: Path, reporter: Reporter
 ) -> dict[str, dict[str, Metrics]]:
-    """By ranking, the metrics over all questions ("all") and over those of each category."""
+    """Metrics by ranking and category of question; "all" is every question."""
     cache.mkdir(parents=True, exist_ok=True)
     models = Models(load_settings(Path.cwd(), os.environ), cache=cache / "embeddings.sqlite")
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-conversations-") as scratch:
@@ -171,7 +171,7 @@ def print_conversations(
 
 
 def lead_over_arms(results: dict[str, dict[str, Metrics]], metric: str) -> float:
-    """How far the hybrid ranking is ahead of the better of its arms."""
+    """By how much the hybrid ranking exceeds the better of its two arms."""
     value = {ranking: by_category["all"][metric] for ranking, by_category in results.items()}
     return value["hybrid"] - max(value["keyword"], value["vector"])
 
@@ -184,7 +184,7 @@ def _sittings(turns: Sequence[dict[str, Any]]) -> Iterator[tuple[int, list[dict[
 
 
 def _content(turn: dict[str, Any]) -> str:
-    """What was said, with what the picture that was shown shows."""
+    """The text of a turn, with the caption of a shared picture."""
     caption = turn.get("caption")
     return f"{turn['text']} [{caption}]" if caption else str(turn["text"])
 

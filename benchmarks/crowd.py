@@ -1,7 +1,7 @@
-"""Eight processes that store memories at once, killed and started again until all are stored.
+"""Runs eight processes that store memories at once; kills and restarts them until all are stored.
 
-Run as a script it is one of them: it stores its memories one after the other, and says on
-standard output which of them it was told are stored.
+As a script this file is one of the processes: it stores its memories one by one and prints which of
+them were confirmed as stored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STORES_PER_LIFE = (10, 60)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How it ended. `stored` are the memories that some process was told are stored."""
+    """The result of a run. `stored`: the memories that were confirmed to some process."""
 
     stored: int
     kills: int
@@ -45,7 +45,7 @@ class Told:
 
 
 def store_while_killed(data_dir: Path, *, stores: int) -> Told:
-    """Have each process store so many memories, killing it whenever it has stored a few more."""
+    """Have each process store `stores` memories; kill it whenever it has stored a few more."""
     data_dir.mkdir(parents=True)
     chance = random.Random(3)
     lives = [_Life(data_dir, number, stores, chance) for number in range(PROCESSES)]
@@ -66,7 +66,7 @@ def store_while_killed(data_dir: Path, *, stores: int) -> Told:
 
 
 class _Life:
-    """One of the processes, as often as it is started."""
+    """One of the storing processes, across all its restarts."""
 
     def __init__(self, data_dir: Path, number: int, stores: int, chance: random.Random) -> None:
         self._command = [sys.executable, __file__, str(data_dir), str(number), str(stores)]
@@ -98,7 +98,7 @@ class _Life:
 
 
 def content_of(number: int, step: int) -> str:
-    """Half of them are the process's own, half are stored by all of them."""
+    """The text of a step: every other text is stored by all processes, the rest by one alone."""
     whose = f"process {number}" if step % 2 else "everybody"
     return f"Observation {step} of {whose}: the cache of step{step} is never cold."
 

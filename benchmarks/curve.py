@@ -1,4 +1,4 @@
-"""Draws a few measured points as a picture that a page can show."""
+"""Draws a few measured points as an SVG curve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STYLE = "font-family='sans-serif' font-size='13'"
 def draw_curve(
     points: Sequence[tuple[float, float]], *, title: str, x: str, y: str, file: Path
 ) -> None:
-    """`points` by ascending x, which is drawn by its logarithm; y begins at 0."""
+    """`points`: (x, y) by ascending x. The x axis is logarithmic; the y axis begins at 0."""
     low, high = math.log10(points[0][0]), math.log10(points[-1][0])
     top = 1.25 * max(value for _, value in points)
 

@@ -1,9 +1,9 @@
 """Measures the daemon: python benchmarks/daemon.py [--tree DIR] [--only PART]… [--json FILE]
 
-Real processes over real trees: half of a public source archive for queries (some 20,000 chunks),
-and 10,000 files for saves, restarts and memory. Vectors of the chunks are random numbers, which
-cost what real ones cost; questions and saved files are embedded by the model. No query is asked
-twice. Some eight minutes on two cores, which must have nothing else to do.
+Real processes over real trees: half of a public source archive for queries (about 20,000 chunks),
+and 10,000 files for saves, restarts and memory. The vectors of the chunks are random numbers, which
+cost as much to scan as real ones; the model embeds the questions and the saved files. No query is
+asked twice. About eight minutes on two otherwise idle cores.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def measure_queries(results: Results, tree: Path, folder: Path) -> None:
-    """Cold and warm calls, and queries inside of the daemon, idle."""
+    """Measure cold and warm calls, and queries to an idle daemon."""
     half, data_dir = folder / "half", folder / "data"
     copy_part(tree, half, every=2)
     chunks = _index(half, data_dir)
@@ -82,7 +82,7 @@ def measure_queries(results: Results, tree: Path, folder: Path) -> None:
 
 
 def _measure_calls(results: Results, daemon: Served, questions: Iterator[str]) -> None:
-    """Whole processes, each beside one of a Python that does nothing."""
+    """Measure whole command processes, in turns with a Python that does nothing."""
     python, ours = [], []
     for _ in range(CALLS):
         started = time.perf_counter()
@@ -101,7 +101,7 @@ def _measure_calls(results: Results, daemon: Served, questions: Iterator[str]) -
 
 
 def measure_first_index(results: Results, tree: Path, folder: Path) -> None:
-    """What hosts and people ask for while a source is indexed for the first time, vectors too."""
+    """Measure queries, `store` and `embed` while a first index runs, through its last vector."""
     half, data_dir = folder / "half", folder / "data"
     copy_part(tree, half, every=2)
     _index(half, data_dir)
@@ -142,7 +142,7 @@ def _is_scanned(daemon: Served, name: str) -> bool:
 
 
 def measure_saves(results: Results, tree: Path, folder: Path) -> None:
-    """From a save to a hit, restarts, memory and CPU, over 10,000 files."""
+    """Measure save-to-hit times, restarts, memory and CPU over 10,000 files."""
     root, data_dir = folder / "tree", folder / "data"
     copy_until(tree, root, files=FILES)
     chunks = _index(root, data_dir)
@@ -191,9 +191,9 @@ def _measure_save_to_hit(results: Results, daemon: Served, root: Path) -> None:
 
 
 def _seconds_to_hit(daemon: Served, word: str, mode: str, path: str) -> float:
-    """From now, right after the save, until a search for `word` finds what was saved.
+    """Seconds from now, right after the save, until a search for `word` finds it.
 
-    In that file alone, because to the model one invented word is much like another.
+    The search is limited to the saved file: to the model one invented word is much like another.
     """
     started = time.perf_counter()
     while True:
@@ -226,7 +226,7 @@ def _cpu_seconds(daemon: Served) -> float:
 
 
 def measure_clients(results: Results, tree: Path, folder: Path) -> None:
-    """Many clients at once, each a process after the other."""
+    """Measure many clients at once, each of which runs one process after the other."""
     part, data_dir = folder / "part", folder / "data"
     copy_part(tree, part, every=20)
     _index(part, data_dir)
@@ -258,14 +258,14 @@ def _is_answered(daemon: Served, question: str) -> bool:
 
 
 def _index(root: Path, data_dir: Path) -> int:
-    """Index `root` without a daemon and give its chunks vectors; returns how many they are."""
+    """Index `root` without a daemon, give its chunks random vectors and return their number."""
     run = run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
     give_random_vectors(data_dir)
     return int(run.output["chunks_total"])
 
 
 def _questions() -> Iterator[str]:
-    """Each with a word of its own, so that none was asked before."""
+    """Generate questions that each contain a new word, so that no answer is cached."""
     for number, question in zip(count(), cycle(QUESTIONS), strict=False):
         yield f"{question} q{number}"
 

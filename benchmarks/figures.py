@@ -1,4 +1,4 @@
-"""Figures in the order they were taken, printed as they come and written with their machine."""
+"""Collects the figures of a benchmark: prints each at once, writes all with their machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from machine import RESULTS, machine_slug
 
 @dataclass(slots=True)
 class Results:
-    """name → value, unit, and the wanted value if any."""
+    """Figures by name, in order: value, unit, and the wanted value if there is one."""
 
     figures: list[dict[str, Any]] = field(default_factory=list)
 
@@ -25,17 +25,17 @@ class Results:
         print(f"{name:44} {value:>11,.2f} {unit:9} {wanted:9} {note}", flush=True)
 
     def add_times(self, name: str, taken: Sequence[float], *, wanted: str = "") -> None:
-        """The median of milliseconds, with what 95 % of them stay within."""
+        """Add the median and the 95th percentile of `taken`, in milliseconds."""
         worst = statistics.quantiles(taken, n=20)[-1]
         note = f"median of {len(taken)}; 95 % within {worst:.1f} ms"
         self.add(name, statistics.median(taken), "ms", wanted=wanted, note=note)
 
     def value(self, name: str) -> float:
-        """Of a figure that was taken before."""
+        """The value of a figure that was added before."""
         return float(next(figure["value"] for figure in self.figures if figure["name"] == name))
 
     def write(self, topic: str, machine: dict[str, Any], *, also: str | None = None) -> None:
-        """As a table and as JSON into the folder of results; the JSON to the file `also`, too."""
+        """Write a table and JSON into the results folder, and the JSON to the file `also`."""
         text = json.dumps({"machine": machine, "figures": self.figures}, indent=1) + "\n"
         name = f"{topic}-{machine_slug(machine)}"
         RESULTS.mkdir(exist_ok=True)
@@ -53,7 +53,7 @@ class Results:
 
 
 def figure_options(doc: str | None) -> argparse.ArgumentParser:
-    """The options of a benchmark that `doc` describes, of which figures are written."""
+    """Options of a benchmark, described by `doc`, that writes figures."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     return parser

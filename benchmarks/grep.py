@@ -1,9 +1,9 @@
 """Measures structural search: python benchmarks/grep.py [--tree DIR] [--json FILE]
 
-Over a public source tree (see `trees.py`), in this process, with everything loaded. The hits in
-Python are counted a second time with Python's own parser: every pattern has to find exactly what
-that finds. Where `ast-grep` is on the PATH the same patterns are timed with it, as whole processes,
-which start in milliseconds.
+Runs over a public source tree (see `trees.py`), in this process, with everything loaded. The hits
+in Python are counted again with Python's own parser, which must find exactly the same. If
+`ast-grep` is on the PATH, the same patterns are timed with it as whole processes, which start in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _measure(
 
 
 def _found_by_python(tree: Path) -> dict[str, dict[Path, int]]:
-    """By pattern, how often it is in each file that Python can parse."""
+    """The number of matches by pattern and file, for every file that Python can parse."""
     counts: dict[str, dict[Path, int]] = {pattern: {} for pattern in PATTERNS}
     warnings.simplefilter("ignore", SyntaxWarning)
     for file in walk(tree, max_file_bytes=MAX_FILE_BYTES).files:

@@ -1,8 +1,8 @@
 """Measures what an installation downloads and keeps: python benchmarks/installed.py [--json FILE]
 
-The built wheel with the model, into an environment of its own, from the package registry. Sizes on
-the disk are those that `du` shows: whole blocks, compiled modules included, which pip makes at once
-and uv when they are first imported.
+Installs the built wheel with the model into a fresh environment from the package registry. Sizes on
+disk are those of `du`: whole blocks, and compiled modules included, which pip writes at once and uv
+when they are first imported.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _measure(results: Results, folder: Path) -> None:
 
 
 def bytes_of(folder: Path, files: str = "*") -> int:
-    """That all such files in `folder` take on the disk."""
+    """The disk usage of all matching files below `folder`."""
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob(files))
 
 

@@ -1,4 +1,4 @@
-"""Reads the files of a set of questions: JSON lines, and which document answers which question."""
+"""Reads the files of a judged set: JSON lines, and the relevance judgements (qrels)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_lines(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_relevance(folder: Path) -> dict[str, dict[str, int]]:
-    """By question, the documents that answer it and how well; those judged 0 are left out."""
+    """Relevance by question and document; documents judged 0 are left out."""
     relevance: dict[str, dict[str, int]] = {}
     with (folder / "qrels.tsv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -25,5 +25,5 @@ def read_relevance(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def holds_conversations(folder: Path) -> bool:
-    """Whether its documents are turns, not files."""
+    """Whether the documents of the set are turns of conversations rather than files."""
     return "conversation" in next(read_lines(folder / "corpus.jsonl"))

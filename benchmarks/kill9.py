@@ -1,11 +1,11 @@
 """Kills first runs: python benchmarks/kill9.py [--kills N] [--seed N] [--tree DIR]
 
-Each run starts in an empty data directory and is killed with SIGKILL at a random moment between
-its start and the time that a run takes which nobody disturbs. The next run then goes on to the
-end, and what the database says has to be what the undisturbed run made, row for row (`rows.py`
-tells what that leaves out). To embed the whole tree would take a quarter of an hour each time, so
-the vectors of all texts but some hundred are in the cache beforehand, as random numbers: the kills
-meet the model at work, but not for long. About fifteen minutes on two cores.
+Each run starts in an empty data directory and gets a SIGKILL at a random moment of the time that an
+undisturbed run takes. The next run then completes the index, and its database must equal that of
+the undisturbed run, row for row (`rows.py` says what the comparison leaves out). Embedding the
+whole tree would take a quarter of an hour each time, so the cache holds random vectors for all
+texts but a few hundred: kills do hit the model at work, but it has little to do. About fifteen
+minutes on two cores.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DIMENSION = 384
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One killed run, and what the next one made of it."""
+    """One killed run, and the result of the run after it."""
 
     moment_s: float  # after the start of the process
     stage: str  # starting, files, vectors or ending
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def know_vectors(tree: Path, work: Path, *, unknown: int, seed: int) -> Path:
-    """A vector cache that knows all texts of `tree` but so many; the vectors are random numbers."""
+    """Make a cache with random vectors for all texts of `tree` except `unknown` of them."""
     folder = work / "known"
     run_command("index", tree, "--wait", "keyword", data_dir=folder, cwd=tree)
     services = Services.find(data_dir=folder, cwd=folder, environ=os.environ)
@@ -103,7 +103,7 @@ def know_vectors(tree: Path, work: Path, *, unknown: int, seed: int) -> Path:
 
 
 def kill_once(tree: Path, data_dir: Path, wanted: Rows, moment_s: float) -> Kill | None:
-    """None where the run was over before it could be killed."""
+    """Kill one run and complete it; None if the run ended before the kill."""
     process = subprocess.Popen(
         command_line("index", tree, data_dir=data_dir),
         cwd=tree,
@@ -135,7 +135,7 @@ def _start_with(known: Path, data_dir: Path) -> None:
 
 
 def _state_of(data_dir: Path) -> tuple[str, int, int]:
-    """How far a killed run had come: stage, files and vectors, from a copy of what it left."""
+    """How far a killed run had come: stage, files and vectors, read from a copy of its data."""
     with tempfile.TemporaryDirectory(dir=data_dir.parent) as folder:
         for part in data_dir.glob(f"{DB}*"):
             shutil.copyfile(part, Path(folder, part.name))

@@ -1,11 +1,11 @@
-"""Measures questions whose answer is known: python benchmarks/known_items.py [--build]
+"""Measures known-item search: python benchmarks/known_items.py [--build]
 
-A name that one file defines, alone and within a sentence, in lower case, with a typo and by its
-half; a message that stands in one file, as it is and with values filled in; the key of a setting; a
-path. And how-to questions, which a README or the docs answer. The sets are `sets/known-items.jsonl`
-and `sets/how-to.jsonl`, over the trees of `sets/repositories.json`; `--build` draws them anew:
-names from the index, how-to questions from what people ask of any project, with the prose that
-answers them found by its headings.
+Questions with exactly one right file: a name that one file defines, alone, within a sentence, in
+lower case, with a typo, or only its first half; a message that occurs in one file, literally or
+with values filled in; the key of a setting; a path. Besides, how-to questions that a README or the
+docs answer. The sets are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of
+`sets/repositories.json`. `--build` draws them again: names from the index, how-to questions from
+what people ask of any project, whose answers are found by the headings of the prose.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
-    """hit@k over files by kind of question, and the number of those."""
+    """hit@k over files, and the number of questions, by kind of question."""
     items = [*read_lines(SETS / "known-items.jsonl"), *read_lines(SETS / "how-to.jsonl")]
     found: dict[str, list[tuple[Item, list[str]]]] = defaultdict(list)
     models = Models(Settings(), cache=cache / "embeddings.sqlite")
@@ -110,7 +110,7 @@ def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
 
 
 def indexed(checkouts: Path, models: Models | None) -> Iterator[tuple[str, Codebase]]:
-    """Each tree in turn, whole; without `models` by words alone."""
+    """Yield each tree once it is indexed completely; without `models`, for keywords only."""
     for repository in json.loads((SETS / "repositories.json").read_text(encoding="utf-8")):
         tree = checkout(repository, checkouts)
         with tempfile.TemporaryDirectory(prefix="memory-sidecar-known-") as scratch:
@@ -140,7 +140,7 @@ def build(checkouts: Path) -> None:
 
 
 def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Item]:
-    """A few of each kind, the same every time."""
+    """A few questions of each kind, the same in every run."""
     chance = random.Random(repository)
     names, messages = unique(rows)
     paths = {f: f for f, _, _ in rows if "/" in f and not _ASIDE.search(f) and not _PROSE.search(f)}
@@ -173,12 +173,12 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
 
 
 def half_of(name: str) -> str:
-    """Its first two thirds."""
+    """The first two thirds of `name`."""
     return name[: 2 * len(name) // 3]
 
 
 def settings(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
-    """The keys that stand in one file alone, which sets them; its path by each."""
+    """The path of the only file that contains a key and sets it, by key."""
     holding: dict[str, set[str]] = defaultdict(set)
     for file, _, code in rows:
         for word in set(re.findall(r"[A-Za-z][\w.-]*\w", code)):
@@ -193,7 +193,7 @@ def settings(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
 
 
 def unique(rows: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], dict[str, str]]:
-    """Names that one file alone defines, and messages that stand in one alone; its path by each."""
+    """The path of the only file that defines a name or contains a message, by name or message."""
     defined: dict[str, set[str]] = defaultdict(set)
     said: dict[str, set[str]] = defaultdict(set)
     text: dict[str, str] = defaultdict(str)
@@ -217,7 +217,7 @@ def unique(rows: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], dict[s
 
 
 def made_in_one(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
-    """Strings with holes for values that stand in one file alone; its path by each."""
+    """The path of the only file that contains a string with placeholders, by string."""
     text: dict[str, str] = defaultdict(str)
     for file, _, code in rows:
         text[file] += f"{code}\n"
@@ -235,7 +235,7 @@ def _string(match: re.Match[str]) -> str:
 
 
 def _tells(string: str) -> bool:
-    """Whether it is like a message, with one to three holes, and a part of three words."""
+    """Whether `string` is like a message: one to three placeholders, and three words in a row."""
     parts = _HOLE.split(string)
     most_words = max(len(re.findall("[A-Za-z]{2,}", part)) for part in parts)
     is_short = len(string) <= 160 and 2 <= len(parts) <= 4
@@ -243,7 +243,7 @@ def _tells(string: str) -> bool:
 
 
 def asked_of(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Item]:
-    """Questions that prose of the repository answers, as far as some does."""
+    """The how-to questions that some prose of the repository answers."""
     text: dict[str, str] = defaultdict(str)
     for file, _, code in rows:
         if (_PROSE.search(file) or _FIRST_READ.match(file)) and not _LISTS.search(file):

@@ -1,7 +1,7 @@
-"""How long a query takes inside of a process that has the model and the vectors loaded.
+"""Measures queries inside a process that has loaded the model and the vectors.
 
-To embed a whole large tree takes a quarter of an hour, so the vectors of the chunks are made of
-random numbers here: a scan of them costs the same. The questions are embedded by the real model.
+Embedding a whole large tree takes a quarter of an hour, so the chunks get random vectors, whose
+scan costs the same. The real model embeds the questions.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ QUESTIONS = (
 
 
 def query_latency(data_dir: Path) -> dict[str, list[float]]:
-    """Milliseconds of each query, by mode. Leaves random vectors in that data directory."""
+    """Milliseconds of each query, by mode. Leaves random vectors in the data directory."""
     give_random_vectors(data_dir)
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
     codebase = services.codebase()
@@ -74,7 +74,7 @@ def query_latency(data_dir: Path) -> dict[str, list[float]]:
 
 
 def give_random_vectors(data_dir: Path) -> None:
-    """To every chunk that waits for one, as if the model had made it."""
+    """Give a random vector to every chunk that waits for one."""
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
     store = CodeStore(services.codebase().paths.db, clock=system_clock)
     adopt_model(store, services.models.files.sha256)

@@ -1,8 +1,8 @@
-"""Measures how light it is: python benchmarks/light.py [--only PART]… [--files N]… [--rows N]…
+"""Measures scaling: python benchmarks/light.py [--only PART]… [--files N]… [--rows N]…
 
-Times of whole processes stand beside those of a Python that does nothing, and scans of vectors
-beside numpy's exact scan of the same vectors, both in turns: on a busy machine ratios hold and
-seconds do not. CPU time is user and system of all processes. Some minutes on two cores.
+Whole processes are timed in turns with a Python that does nothing, vector scans in turns with
+numpy's exact scan of the same vectors: on a busy machine ratios hold and seconds do not. CPU time
+is user and system time of all processes. A few minutes on two cores.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def measure_first(results: Results, tree: Path, folder: Path, _options: argparse.Namespace) -> None:
-    """A first index until words and static vectors of every chunk are there."""
+    """Measure a first index, until every chunk has keywords and a static vector."""
     small = folder / "small"
     copy_part(tree, small, every=14)
     for root, times, wanted in ((small, 5, "≤ 2"), (tree, 1, "≤ 25")):
@@ -67,7 +67,7 @@ def measure_first(results: Results, tree: Path, folder: Path, _options: argparse
 def measure_no_change(
     results: Results, tree: Path, folder: Path, _options: argparse.Namespace
 ) -> None:
-    """`index` without a daemon over files that are as they were."""
+    """Measure `index` without a daemon over unchanged files."""
     root = folder / "tree"
     copy_until(tree, root, files=NO_CHANGE_FILES)
 
@@ -82,7 +82,7 @@ def measure_no_change(
 
 
 def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.Namespace) -> None:
-    """Milliseconds a file until all are found by words and static vectors."""
+    """Measure milliseconds per file until all files have keywords and static vectors."""
     points = []
     for files in options.files:
         root = folder / f"{files}"
@@ -105,7 +105,7 @@ def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.
 def measure_vectors(
     results: Results, _tree: Path, folder: Path, options: argparse.Namespace
 ) -> None:
-    """Both vector arms over so many rows, against numpy's exact scan."""
+    """Measure both vector scans over `--rows` rows, against numpy's exact scan."""
     folder.mkdir(parents=True)
     held: list[Codes] = []
     for rows in options.rows:
@@ -124,7 +124,7 @@ def measure_vectors(
 def _measure_arm(
     results: Results, name: str, codes: Codes, dimension: int, rows: int, *, is_exact: bool
 ) -> None:
-    """Vectors in clusters, as texts have them; questions are like some of them."""
+    """Measure one scan over clustered vectors, as texts have them, with queries near some."""
     random = np.random.default_rng(1)
     centers = _unit(random.standard_normal((CLUSTERS, dimension), np.float32))
     questions = _clustered(random, centers, QUESTIONS)

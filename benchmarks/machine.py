@@ -1,4 +1,4 @@
-"""Where a figure was measured: the machine, the date and the versions that made it.
+"""Describes where a figure was measured: machine, date and versions.
 
 Nothing that names a person or a place: no host name, no path.
 """
@@ -41,7 +41,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def million_additions_ms() -> int:
-    """How fast a core is just now: 30 to 60 ms where it is free, more where others share it."""
+    """Speed of a core right now: 30 to 60 ms when it is free, more when it is shared."""
     return round(1000 * statistics.median(_additions_s() for _ in range(5)))
 
 

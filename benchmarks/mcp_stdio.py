@@ -1,8 +1,8 @@
 """Measures MCP as a host sees it: python benchmarks/mcp_stdio.py [--tree DIR] [--json FILE]
 
-Servers are started as a host starts them, and spoken to over their standard streams, with one warm
-daemon behind all of them. The vectors of the index are random (see `latency.py`). Some minutes on
-two cores.
+Starts servers as a host does and talks to them over their standard streams, with one warm daemon
+behind all of them. The vectors of the index are random (see `latency.py`). A few minutes on two
+cores.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 class Server:
-    """A process that speaks MCP."""
+    """An MCP server process."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -73,7 +73,7 @@ class Server:
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def ask(self, method: str, **params: object) -> dict[str, Any]:
-        """The result; raises where there is none."""
+        """The result of the request. Raises if there is none."""
         self._asked += 1
         self._write({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
         answer = json.loads(self._hear.readline())
@@ -94,7 +94,7 @@ class Server:
 
 @contextmanager
 def server(data_dir: Path, cwd: Path, agent: str) -> Iterator[Server]:
-    """A server as a host starts it, until the block ends."""
+    """Start a server as a host does; it ends with the block."""
     process = subprocess.Popen(
         [_PROGRAM, "mcp", "--output-schemas", "--agent", agent, "--data-dir", data_dir],
         stdin=subprocess.PIPE,
@@ -108,14 +108,14 @@ def server(data_dir: Path, cwd: Path, agent: str) -> Iterator[Server]:
 
 
 def index(results: Results, tree: Path, data_dir: Path) -> None:
-    """Index `tree`, with random vectors, so that no embedding runs beside what is measured."""
+    """Index `tree` with random vectors, so that no embedding runs during the measurements."""
     report = run_command("index", tree, "--wait", "keyword", data_dir=data_dir, cwd=tree).output
     results.add("chunks", report["chunks_total"], "chunks")
     give_random_vectors(data_dir)
 
 
 def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:
-    """From the start of a process until its tools are listed."""
+    """Measure the time from process start to the answer of tools/list."""
     taken = []
     resident = 0
     for number in range(_HANDSHAKES):
@@ -133,7 +133,7 @@ def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:
 
 
 def measure_calls(results: Results, data_dir: Path, cwd: Path) -> None:
-    """One call after the other, of one agent."""
+    """Measure consecutive calls by one agent."""
     calls: dict[str, list[dict[str, Any]]] = {
         "search_code": [{"query": question} for question in QUESTIONS],
         "read_file": [{"path": "README.rst"}] * 30,
@@ -155,7 +155,7 @@ def measure_calls(results: Results, data_dir: Path, cwd: Path) -> None:
 
 
 def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) -> None:
-    """Eight agents at once, each making many calls of all kinds."""
+    """Measure eight agents at once, each with many mixed calls."""
     started = time.perf_counter()
     with ThreadPoolExecutor(_CLIENTS) as pool:
         agents = [f"agent-{number}" for number in range(_CLIENTS)]
@@ -172,7 +172,7 @@ def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) ->
 
 
 def _work(data_dir: Path, cwd: Path, agent: str, calls: int) -> tuple[list[float], int]:
-    """How long each call took, and how many memories came back that another agent wrote."""
+    """Milliseconds of each call, and the number of memories returned that another agent wrote."""
     taken, foreign = [], 0
     with server(data_dir, cwd, agent) as one:
         one.open()
@@ -188,7 +188,7 @@ def _work(data_dir: Path, cwd: Path, agent: str, calls: int) -> tuple[list[float
 
 
 def _mixed(number: int, agent: str) -> tuple[str, dict[str, Any]]:
-    """One of the calls that an agent makes: searches above all."""
+    """A call of the mix, mostly searches."""
     question = QUESTIONS[number % len(QUESTIONS)]
     search: tuple[str, dict[str, Any]] = ("search_code", {"query": question})
     mix: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -1,9 +1,9 @@
 """Measures memories: python benchmarks/memories.py [--memories N] [--stores N]
 
-First a directory of so many memory files becomes a database. Over that, within a process that
-watches it and keeps everything open as a daemon does, memories are stored, asked for and listed.
-Last, eight processes store at once into one directory without a daemon and are killed with SIGKILL
-over and over; what they were told is stored has to be there once. About five minutes on two cores.
+First indexes a directory of N memory files. Then stores, queries and lists memories within a
+process that watches the directory and keeps everything open, as a daemon does. Finally, eight
+processes store into one directory without a daemon and get SIGKILL again and again: every memory
+that was confirmed as stored must be there exactly once. About five minutes on two cores.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def write_memories(root: Path, count: int) -> None:
-    """Files as `store` leaves them, over two years."""
+    """Write files as `store` does, dated over two years."""
     chance = random.Random(1)
     now = system_clock()
     for number in range(count):
@@ -92,7 +92,7 @@ def write_memories(root: Path, count: int) -> None:
 
 
 def sentences(chance: random.Random, number: int) -> str:
-    """Two to five of them, unlike any other."""
+    """Two to five random sentences."""
     made = [
         " ".join(chance.choices(WORDS, k=chance.randrange(6, 14))).capitalize() + "."
         for _ in range(chance.randrange(2, 6))
@@ -101,7 +101,7 @@ def sentences(chance: random.Random, number: int) -> str:
 
 
 def measure_rebuild(results: Results, agent: Agent) -> None:
-    """From files alone to words, and from there to vectors."""
+    """Measure indexing for keywords, and embedding after that."""
     started = time.perf_counter()
     report = agent.data.update(agent.sources(), Silent(), embed=False)
     seconds = time.perf_counter() - started
@@ -116,7 +116,7 @@ def measure_rebuild(results: Results, agent: Agent) -> None:
 
 
 def measure_calls(results: Results, agent: Agent) -> None:
-    """Single calls, one after the other."""
+    """Measure consecutive single calls."""
     chance = random.Random(2)
     memories = Memories(agent, Silent())
     drafts = [
@@ -159,7 +159,7 @@ def _add_list(results: Results, memories: Memories, name: str, wanted: MemoryLis
 
 
 def _times(calls: Sequence[Callable[[], object]]) -> list[float]:
-    """Milliseconds of each; the first ten warm up."""
+    """Milliseconds of each call; the first ten warm up and are left out."""
     taken = []
     for call in [*calls[:10], *calls]:
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How good a ranking is, by what was judged relevant. Definitions as in trec_eval."""
+"""Metrics of a ranking by relevance judgements, defined as in trec_eval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures what is known of names: python benchmarks/names.py TREE... [--typescript NODE_MODULES]
+"""Measures names: python benchmarks/names.py TREE... [--typescript NODE_MODULES]
 
 Each TREE is a folder with the sources of a project. Definitions are compared by file and line with
 those of `ctags` (Universal Ctags, has to be on the PATH), in JavaScript and TypeScript with those
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def index(tree: Path, folder: Path) -> Connection:
-    """The database of `tree`, made in `folder`."""
+    """Index `tree` in `folder`; return the database."""
     db = folder / "codebase.sqlite"
     program = Path(sys.executable).with_name("memory-sidecar")
     command = [
@@ -127,7 +127,7 @@ def index(tree: Path, folder: Path) -> Connection:
 def compare_definitions(
     tree: Path, connection: Connection, modules: Path | None, found: dict[str, Counter[str]]
 ) -> None:
-    """Count, by language, what the others and we have, and what both have."""
+    """Count the definitions by language: theirs, ours, and those that both have."""
     theirs: dict[str, set[Spot]] = defaultdict(set)
     every: set[Spot] = set()  # a header of C may be one of C++ to them
     for language, spot, is_definition in told_by_others(tree, modules):
@@ -156,7 +156,7 @@ def compare_definitions(
 
 
 def told_by_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spot, bool]]:
-    """Language, path and line of each name that they tell of, and whether it is a definition."""
+    """Language, path and line of each name of the other tool, and whether it is a definition."""
     if modules is not None:
         yield from typescript(tree, modules)
     for tag in ctags(tree):
@@ -181,7 +181,7 @@ def typescript(tree: Path, modules: Path) -> Iterator[tuple[str, Spot, bool]]:
 
 
 def ctags(tree: Path) -> Iterator[dict[str, Any]]:
-    """What ctags tells of a copy of `tree`, in which C# has no `?`: it does not know `string?`."""
+    """The tags of a copy of `tree` without `?` in C#: ctags does not know `string?`."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "tree")
         shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
@@ -217,7 +217,7 @@ def tell_references(results: Results, language: str, counted: Counter[str]) -> N
 def compare_references(
     connection: Connection, asked: Iterable[Asked], counted: Counter[str]
 ) -> None:
-    """Count what others resolve, and what we say of the same places."""
+    """Count the references that others resolve, and our answers for the same places."""
     graph = Graph(connection)
     resolver = Resolver(graph)
     for path, line, name, targets, is_looked_for in asked:
@@ -231,7 +231,7 @@ def compare_references(
 
 
 def by_jedi(tree: Path) -> Iterator[Asked]:
-    """A sample of the names that are used in Python, with the functions and classes they mean."""
+    """A seeded sample of names used in Python, with the functions and classes they refer to."""
     import jedi  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     roots = [str(tree), str(tree / "src")]  # and nothing that is installed here
@@ -253,7 +253,7 @@ def by_jedi(tree: Path) -> Iterator[Asked]:
 
 
 def names_in(tree: Path, file: Path) -> Iterator[tuple[str, int, int, str]]:
-    """Where a file uses a name: path, line from 1, column from 0."""
+    """The places where a file uses a name: path, line from 1, column from 0."""
     try:
         module = ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError, ValueError):
@@ -270,7 +270,7 @@ def names_in(tree: Path, file: Path) -> Iterator[tuple[str, int, int, str]]:
 def meaning(
     graph: Graph, resolver: Resolver, path: str, line: int, name: str
 ) -> tuple[set[tuple[str, int]], str]:
-    """The definitions that we take a place to mean, and how sure we are."""
+    """Our definitions for the name at a place, and how sure each is."""
     for used in graph.uses(name):
         if used.at.file.path == path:
             for place in used.places:

@@ -1,8 +1,8 @@
-"""How close embedding comes to what the model allows on this machine.
+"""Measures how close embedding comes to the raw speed of the model.
 
-The same texts are embedded by the product, with everything it does around the model, and by
-`session.run` alone on tokens made before, with as many threads. The two take turns every few
-seconds, so that a machine that gets slower or faster does so for both.
+The product embeds the texts with everything it does around the model; `session.run` alone embeds
+the same texts, tokenized beforehand, on as many threads. The two take turns every few seconds, so
+that a machine that gets slower or faster does so for both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Limit:
 
 
 def share_of_limit(tree: Path, data_dir: Path) -> Limit:
-    """Embed all chunks of `tree`, with an empty vector cache, and the same texts raw."""
+    """Embed all chunks of `tree` with an empty cache, and the same texts by the raw model."""
     services = Services.find(data_dir=data_dir, cwd=tree, environ=os.environ)
     codebase = services.codebase()
     codebase.index([tree], reporter=Silent(), embed=False)
@@ -60,7 +60,7 @@ def share_of_limit(tree: Path, data_dir: Path) -> Limit:
 
 
 class _Turns:
-    """Runs the raw model on what was just embedded, and keeps the two times apart."""
+    """Runs the raw model on each batch just embedded, and adds up the two times."""
 
     def __init__(self, raw: _Raw, tokens: list[Any]) -> None:
         self._raw = raw
@@ -87,7 +87,7 @@ class _Turns:
 
 
 class _Raw:
-    """The model without anything around it."""
+    """The raw ONNX model."""
 
     def __init__(self, folder: Path, *, threads: int) -> None:
         options = onnxruntime.SessionOptions()

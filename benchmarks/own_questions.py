@@ -1,7 +1,7 @@
-"""Ranking by questions that a user judged, with `memory-sidecar judged` or on the page.
+"""Measures ranking by the questions that a user judged, by command or on the page.
 
 SET is the folder `questions` of a data directory. Its sources are indexed where they lie, memories
-and sessions from a copy, all into a database that is thrown away: what is in use is only read.
+and sessions from a copy, all into a temporary database: the data in use is only read.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Ask = Callable[[str, SearchMode], list[str]]
 
 
 def is_own(folder: Path) -> bool:
-    """Whether `folder` has judged questions and no documents, which lie where they always do."""
+    """Whether `folder` holds judged questions without the documents they are about."""
     return (folder / QUERIES).is_file() and not (folder / "corpus.jsonl").exists()
 
 
 def measure_own(
     folder: Path, *, cache: Path, reporter: Reporter
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """By kind and mode, the metrics over all questions of that kind; kinds without any left out."""
+    """Metrics by kind of question and search mode; kinds without questions are left out."""
     rows = list(read_lines(folder / QUERIES))
     settings = replace(load_settings(Path.cwd(), os.environ), keep_questions=False)
     cache.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def measure_own(
 def _askable(
     rows: list[Row], data: Path, services: Services, reporter: Reporter
 ) -> Iterator[tuple[Row, Ask]]:
-    """Each question with what ranks for it, everything that it may find being indexed."""
+    """Yield each question with the function that ranks for it, once its data is indexed."""
     askers: dict[tuple[str, str, str], Ask | None] = {}
     for row in rows:
         key = (row["kind"], row["of"], row["root"])

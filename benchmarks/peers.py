@@ -1,9 +1,9 @@
-"""Measures two peers beside this: python benchmarks/peers.py [--rounds N] [--every N] [--json FILE]
+"""Measures this beside two peers: python benchmarks/peers.py [--rounds N] [--every N] [--json FILE]
 
-cocoindex-code and semble, each installed by pip into an environment of its own in the benchmarks'
-cache, as is this. All index the same Python files in turns, and then answer the same questions in
-turns: on a busy machine ratios hold and seconds do not. No hub of models is asked. Each side embeds
-with what a package brings, which is not the same, so that no ranking is compared:
+pip installs cocoindex-code, semble and this package into an environment each, in the benchmarks'
+cache. All index the same Python files in turns, then answer the same questions in turns: on a busy
+machine ratios hold and seconds do not. No model is downloaded from a hub. Each tool embeds with
+what a package brings, and these models differ, so rankings are not compared:
 
 - this: bge-small-en-v1.5 (12 layers, 8-bit) of the head of each chunk, some 64 tokens, behind the
   static vectors of wordllama
@@ -61,7 +61,7 @@ StaticModel(vectors, Tokenizer.from_file(tokenizer), normalize=True).save_pretra
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program, and what it is told."""
+    """A tool to measure: its package and its command lines."""
 
     name: str
     program: str
@@ -77,7 +77,7 @@ class Tool:
 
 @dataclass(slots=True)
 class Place:
-    """One tool with a copy of the tree that only this tool indexes, and the times that it took."""
+    """A tool with its own copy of the tree, and the times measured."""
 
     tool: Tool
     installed: Path
@@ -88,7 +88,7 @@ class Place:
     warm: list[float] = field(default_factory=list)  # ms
 
     def begin(self, folder: Path) -> None:
-        """As on a machine that has never seen the tree, which is in `folder`."""
+        """Reset to the state of a machine that has never seen the tree in `folder`."""
         self.folder = folder
         self.home.mkdir()
         own = {n: v for n, v in os.environ.items() if not n.startswith(OF_OTHERS)}
@@ -105,7 +105,7 @@ class Place:
         return self.folder / "home"
 
     def run(self, *arguments: str) -> str:
-        """What the command prints. Raises where it fails."""
+        """The output of the command. Raises if it fails."""
         command = [str(self.installed / "bin" / self.tool.program), *arguments]
         ended = subprocess.run(
             command,
@@ -121,7 +121,7 @@ class Place:
         return ended.stdout
 
     def first_index(self) -> None:
-        """Until a first answer, and until the index is complete, that answer included."""
+        """Seconds until a first answer, and until the index is complete, that answer included."""
         started = time.perf_counter()
         if self.tool.before:
             self.run(*self.tool.before)
@@ -137,7 +137,7 @@ class Place:
         self.warm.append(1000 * (time.perf_counter() - started))
 
     def processes(self) -> list[psutil.Process]:
-        """What runs out of this installation: its daemon, and what that started."""
+        """The processes of this installation: its daemon and the daemon's children."""
         return [
             process
             for process in psutil.process_iter(["cmdline"])
@@ -273,7 +273,7 @@ def _add_all(results: Results, places: list[Place]) -> None:
     note = f"{files:,} files, mean of {len(places[0].complete)}"
 
     def add(what: str, values: list[float], unit: str, note: str) -> None:
-        """What each tool takes, and how many times ours each peer."""
+        """Add the value of each tool, and for each peer the ratio to ours."""
         for name, value in zip(names, values, strict=True):
             if value:
                 results.add(f"{what}, {name}", value, unit, note=note)
@@ -298,7 +298,7 @@ def _add_all(results: Results, places: list[Place]) -> None:
 
 
 def _python() -> str:
-    """This one, or else that of the system, if cocoindex-code can use it."""
+    """A Python that cocoindex-code can use: this one, or else the system's."""
     for python in filter(None, (sys.executable, shutil.which("python3", path=os.defpath))):
         tried = subprocess.run([python, "-c", LOADS_EXTENSIONS], capture_output=True, check=False)
         if not tried.returncode:
@@ -307,7 +307,7 @@ def _python() -> str:
 
 
 def _install(tool: Tool, folder: Path, python: str) -> Path:
-    """The environment of `tool`, brought up to date; returns where it is."""
+    """Create or update the environment of `tool`; return its folder."""
     target = folder / tool.name
     if not target.is_dir():
         subprocess.run([python, "-m", "venv", target], check=True)

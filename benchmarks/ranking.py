@@ -1,8 +1,8 @@
 """Measures ranking on every set: ./task bench -- --ranking SETS
 
-SETS is a folder with code-dev, cosqa-dev and locomo-dev; the sets in `sets/` come besides. Prints
-one table: the arms, hybrid with each step left out, and what others published. `--check` compares
-with `golden.json` instead, and fails where a figure fell by more than its noise.
+SETS is a folder with code-dev, cosqa-dev and locomo-dev; the sets in `sets/` are always measured.
+Prints one table: the arms, hybrid with each step left out, and published figures of others.
+`--check` compares with `golden.json` instead, and fails if a figure fell by more than its noise.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def check(figures: Figures) -> int:
-    """The exit status: 1 where a figure fell. A set that is not there is said, and no failure."""
+    """Return the exit status: 1 if a figure fell. A missing set is reported, but no failure."""
     golden: Figures = json.loads(GOLDEN.read_text(encoding="utf-8"))
     fallen = {
         name: (value, figures[name])
@@ -77,7 +77,7 @@ def check(figures: Figures) -> int:
 def measured(
     sets: Path, checkouts: Path, cache: Path, *, steps: bool
 ) -> Iterator[tuple[str, float]]:
-    """Each figure as soon as it is known; without `steps` of the arms alone."""
+    """Yield each figure as soon as it is measured; without `steps`, those of the arms only."""
     cache.mkdir(parents=True, exist_ok=True)
     if (sets / "code-dev").is_dir():
         yield from of_repositories(sets / "code-dev", checkouts, cache, steps=steps)
@@ -110,7 +110,7 @@ def of_own_sets(checkouts: Path, cache: Path) -> Iterator[tuple[str, float]]:
 def of_repositories(
     folder: Path, checkouts: Path, cache: Path, *, steps: bool
 ) -> Iterator[tuple[str, float]]:
-    """NDCG@10 by chunks: the mean over repositories, of the arms, without a step, of others."""
+    """Mean NDCG@10 over repositories: of the arms, with each step left out, and of others."""
     models = Models(Settings(), cache=cache / "embeddings.sqlite")
     questions = list(read_lines(folder / "queries.jsonl"))
     means: dict[str, list[float]] = defaultdict(list)

@@ -2,9 +2,9 @@
 
 A set is a folder with repositories.json (name, GitHub repository, revision, the folder that is
 indexed, what other systems reached there) and queries.jsonl (question, category, relevant files).
-Each repository is cloned once, or taken from `--checkouts`, indexed by the real index and asked by
-the real search. As published: the first ten chunks are ranked, a relevant file gains at the rank of
-its first chunk; the mean over repositories of the means over questions.
+Each repository is cloned once, or taken from `--checkouts`, then indexed and searched by the
+product. Scored as published: of the first ten chunks, a relevant file gains at the rank of its
+first chunk; the result is the mean over repositories of the means over questions.
 """
 
 from __future__ import annotations
@@ -85,19 +85,19 @@ def main() -> None:
 
 
 def ranking(codebase: Codebase, text: str, mode: SearchMode) -> list[str]:
-    """The file of each of the best chunks, the best first."""
+    """The files of the best chunks, best first, one for each chunk."""
     query = CodeQuery(text, top_k=TOP_CHUNKS, mode=mode)
     return [hit.filename for hit in codebase.search(query, reporter=Silent())]
 
 
 def relevant(query: dict[str, Any]) -> list[str]:
-    """Paths of the relevant files; some are given with the lines."""
+    """Paths of the relevant files; the set gives some with line numbers."""
     found = (each if isinstance(each, str) else each["path"] for each in query["relevant"])
     return list(dict.fromkeys(found))
 
 
 def ndcg(wanted: Sequence[str], found: Sequence[str]) -> float:
-    """Each of `wanted` gains once, at the rank of the first of the ten that is it."""
+    """NDCG@10 where each file of `wanted` gains once, at its first rank in `found`."""
     gain = sum(
         next(
             (
@@ -137,14 +137,14 @@ def _rounded(row: Row) -> Row:
 
 
 def read_options(title: str) -> argparse.Namespace:
-    """What a benchmark over a set of repositories is told; `title` says in a line what it is."""
+    """Parse the options of a benchmark over one set of repositories, titled `title`."""
     parser = set_options(title)
     parser.add_argument("set", type=Path, metavar="SET")
     return parser.parse_args()
 
 
 def set_options(doc: str | None) -> argparse.ArgumentParser:
-    """The options of a benchmark over sets that `doc` describes."""
+    """Options of a benchmark over sets, described by `doc`."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")

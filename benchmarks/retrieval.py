@@ -1,4 +1,4 @@
-"""Measures how well search ranks: python benchmarks/retrieval.py SET [SET…]
+"""Measures ranking: python benchmarks/retrieval.py SET [SET…]
 
 A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or the `questions` of a data
 directory, for which see `own_questions.py`. Every document becomes a file,
@@ -46,7 +46,7 @@ _ENDINGS = {"python": ".py"}
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Documents by file name, queries by id, and what is relevant to each query."""
+    """Documents by file name, queries by id, and relevance by query."""
 
     name: str
     documents: dict[str, str]
@@ -172,7 +172,7 @@ def write_files(judged_set: RetrievalSet, tree: Path) -> None:
 
 
 def _file_name(document: dict[str, Any]) -> str:
-    """The document's id, where that is a path; else with the ending of its language."""
+    """The document's id if that is a path, else the id with the suffix of its language."""
     name = str(document["_id"])
     if "/" in name or "." in name:
         return name
@@ -210,7 +210,7 @@ def _lead(results: dict[str, dict[str, float]]) -> float:
 
 
 class _Progress(Silent):
-    """Tells on a terminal how far embedding is, since a first run takes minutes."""
+    """Reports the progress of embedding on a terminal, as a first run takes minutes."""
 
     def progress(self, stage: str, done: int, total: int) -> None:
         if sys.stderr.isatty():

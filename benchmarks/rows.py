@@ -1,7 +1,7 @@
-"""What a database says, without what may differ between two that were made from the same files.
+"""The contents of a database, without what may differ between two made from the same files.
 
-An id is replaced by what it is the id of; times, the random state ids and counts of transactions
-are left out. Words are those that FTS5 itself gives back, vectors are compared to the bit.
+Ids are replaced by what they identify; times, random state ids and transaction counts are left
+out. Words are read back from FTS5 itself, vectors are compared bit by bit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHUNK_KEY = "source, filename, location"
 
 
 def rows_of(db: Path) -> Rows:
-    """The rows of a database of code. Raises where SQLite itself finds it damaged."""
+    """The rows of a database of code. Raises if SQLite reports the file as damaged."""
     connection = connect(db, read_only=True)
     try:
         (verdict,) = next(connection.execute("PRAGMA integrity_check"))
@@ -42,7 +42,7 @@ def rows_of(db: Path) -> Rows:
 
 
 def differences(ours: Rows, theirs: Rows) -> dict[str, tuple[int, int]]:
-    """By table, how many rows only `ours` and only `theirs` has; empty when both are equal."""
+    """By table, the number of rows only in `ours` and only in `theirs`; empty if all are equal."""
     found = {
         table: ((ours[table] - theirs[table]).total(), (theirs[table] - ours[table]).total())
         for table in ours

@@ -1,4 +1,4 @@
-"""A data directory with its daemon, as a host sees it: whole processes, and its socket."""
+"""A data directory with its daemon, used as a host does: by processes and the socket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START_TIMEOUT_S = 30.0
 
 
 class Served:
-    """Calls that mean one data directory; the first one starts its daemon."""
+    """Calls to one data directory; the first call starts its daemon."""
 
     def __init__(self, data_dir: Path, runtime_dir: Path, **environ: str) -> None:
         self.data_dir = data_dir
@@ -35,7 +35,7 @@ class Served:
         }
 
     def call(self, *arguments: str | Path) -> float:
-        """Run `memory-sidecar ARGUMENTS`; returns the seconds from its start to its exit."""
+        """Run `memory-sidecar ARGUMENTS`; return the seconds from start to exit."""
         command = [str(PROGRAM), *map(str, arguments)]
         started = time.perf_counter()
         subprocess.run(
@@ -54,7 +54,7 @@ class Served:
         )
 
     def ask(self, *arguments: str) -> Any:  # noqa: ANN401  whatever it prints
-        """What the daemon that runs answers over its socket, parsed."""
+        """The parsed answer of the running daemon, asked over its socket."""
         link = self.link()
         try:
             link.send(
@@ -87,14 +87,14 @@ class Served:
         return link
 
     def ask_ms(self, *arguments: str) -> float:
-        """Milliseconds until the daemon has answered, the connection included."""
+        """Milliseconds until the answer, including the connection."""
         started = time.perf_counter()
         self.ask(*arguments)
         return 1000 * (time.perf_counter() - started)
 
     @property
     def process(self) -> psutil.Process:
-        """The daemon's."""
+        """The daemon's process."""
         link = self.link()
         link.close()
         return psutil.Process(link.pid)
@@ -107,7 +107,7 @@ class Served:
         return all(each and each["is_current"] for each in live) and not status["vectors_pending"]
 
     def start(self) -> float:
-        """Start the daemon in the background; returns the seconds until it is reached."""
+        """Start the daemon in the background; return the seconds until it answers."""
         started = time.perf_counter()
         self.call("source", "list")
         return time.perf_counter() - started
@@ -121,7 +121,7 @@ class Served:
 
 @contextmanager
 def served(data_dir: Path, **environ: str) -> Iterator[Served]:
-    """`data_dir` with a place for its socket; the daemon is stopped at the end."""
+    """Serve `data_dir` for the length of the block, with a folder for the socket."""
     runtime_dir = Path(tempfile.mkdtemp(prefix="ms-"))  # short enough for a socket
     data_dir.mkdir(parents=True, exist_ok=True)
     each = Served(data_dir, runtime_dir, **environ)

@@ -1,9 +1,8 @@
 """Measures sessions: python benchmarks/sessions.py [--sessions N] [--messages N] [--json FILE]
 
-So many session files become a database, and are searched within a process that keeps everything
-open as a daemon does. To embed 200,000 messages takes an hour: their vectors are random numbers
-here, of which a scan costs the same; the questions are embedded by the real model. Ten minutes on
-two cores.
+Indexes N session files and searches them within a process that keeps everything open, as a daemon
+does. Embedding 200,000 messages takes an hour, so their vectors are random numbers, whose scan
+costs the same; the real model embeds the questions. Ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ SAVES = 20
 
 
 class Language:
-    """Words as often as in a language: a few all the time, most hardly ever (Zipf, Mandelbrot)."""
+    """Generates text with the word frequencies of natural language (Zipf, Mandelbrot)."""
 
     def __init__(self) -> None:
         self._random = np.random.default_rng(1)
@@ -55,7 +54,7 @@ class Language:
         self._little = sorted(STOPWORDS)
 
     def text(self, words: int) -> str:
-        """About two in five of its words are those of any text."""
+        """A text; about two in five of its words are common to all texts."""
         ranks = np.searchsorted(self._cumulated, self._random.random(words))
         chosen = self._words[np.minimum(ranks, VOCABULARY - 1)]
         little = self._random.random(words) < 0.4
@@ -96,7 +95,7 @@ def write_sessions(data_dir: Path, language: Language, *, sessions: int, message
 
 
 def session_document(language: Language, number: int, *, messages: int) -> dict[str, Any]:
-    """An hour of work, as many days apart as make three years of ten thousand."""
+    """A session of one hour; ten thousand of them are spread over three years."""
     began_at = FIRST_AT + number * 9_500_000
     return {
         "session_id": f"session-{number}",
@@ -122,7 +121,7 @@ def session_document(language: Language, number: int, *, messages: int) -> dict[
 
 
 def measure_index(results: Results, agent: Agent) -> None:
-    """From files alone to words."""
+    """Measure indexing the files for keywords."""
     started = time.perf_counter()
     report = agent.data.update(agent.sources(), Silent(), embed=False)
     seconds = time.perf_counter() - started
@@ -134,7 +133,7 @@ def measure_index(results: Results, agent: Agent) -> None:
 
 
 def give_random_vectors(agent: Agent) -> None:
-    """To every row that waits for one, as if the model had made it."""
+    """Give a random vector to every row that waits for one."""
     store = agent.data.open()
     random = np.random.default_rng(2)
     while waiting := next_pending(store, 2000):
@@ -160,7 +159,7 @@ def measure_searches(results: Results, sessions: Sessions, language: Language) -
 
 
 def measure_saves(results: Results, sessions: Sessions, language: Language) -> None:
-    """A short session each, with its vectors by the real model."""
+    """Measure saving short sessions, embedded by the real model."""
     taken = []
     for number in range(SAVES):
         document = session_document(language, 1_000_000 + number, messages=2)

@@ -1,11 +1,11 @@
 """Soaks a daemon: python benchmarks/soak.py [--minutes N] [--seed N] [--tree DIR] [--json FILE]
 
-The daemon serves a copy of a source tree that somebody works in without a pause (`churn.py`),
-while clients ask and store whatever can be asked and stored, and both are killed with SIGKILL now
-and then. In the last half of the time the daemon is left alive, to see whether it grows: at the end
-it may take a tenth more than when it was ten minutes old, and forty threads. What it has indexed
-then has to be what a first run makes of the tree, row for row (`rows.py` tells what that leaves
-out). The first vectors are random numbers from the cache, as in `kill9.py`.
+The daemon serves a copy of a source tree that changes without a pause (`churn.py`), while clients
+make calls of every kind, and both get SIGKILL now and then. In the second half no daemon is killed,
+to see whether it grows: at the end it may use a tenth more memory than when it was ten minutes old,
+and forty threads. Its index must then equal that of a first run over the tree, row for row
+(`rows.py` says what the comparison leaves out). The first vectors are random numbers from the
+cache, as in `kill9.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Results, list[str]]:
-    """The figures, and everything that was not as it should be."""
+    """Run the soak; return its figures and all errors found."""
     tree, data_dir = work / "tree", work / "data"
     shutil.copytree(origin, tree, ignore=shutil.ignore_patterns(".git"))
     churn = Churn(tree, seed=seed)
@@ -104,7 +104,7 @@ def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Result
 
 
 def _work(churn: Churn, clients: Clients, until: float) -> None:
-    """Change the tree, and look now and then whether what was saved is found."""
+    """Change the tree, and check now and then that a saved file is found."""
     steps = 0
     while time.monotonic() < until:
         churn.step()
@@ -119,7 +119,7 @@ def _work(churn: Churn, clients: Clients, until: float) -> None:
 def _in_background(
     work: Callable[[float], None], until: float, *, threads: int = 1
 ) -> Iterator[None]:
-    """Raises afterwards what a thread raised."""
+    """Run `work` in threads during the block; then raise what a thread raised."""
     with ThreadPoolExecutor(threads) as pool:
         running = [pool.submit(work, until) for _ in range(threads)]
         yield
@@ -128,7 +128,7 @@ def _in_background(
 
 
 def _settle(daemon: Served) -> None:
-    """Until everything is indexed and stays so. No call is made that would scan by itself."""
+    """Wait until everything stays indexed, without a call that would scan by itself."""
     deadline = time.monotonic() + SETTLE_S
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < QUIET_S:

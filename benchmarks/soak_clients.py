@@ -1,7 +1,7 @@
-"""Clients that ask and store at random, and whatever kills them and their daemon.
+"""Clients that make random calls, and the kills of these clients and their daemon.
 
-A call that a kill of the daemon falls into may end with exit status 5, and only such a call. What
-a call said is stored has to be there at the end, once.
+Only a call during which the daemon was killed may end with exit status 5. Everything that a call
+confirmed as stored must be there at the end, exactly once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WORDS = ("parse", "get_queryset", "render", "signal", "cache", "handler")
 
 
 class Kills:
-    """Ends daemons, and remembers when."""
+    """Kills daemons, and records when."""
 
     def __init__(self, daemon: Served, *, seed: int) -> None:
         self.daemons = 0
@@ -60,7 +60,7 @@ class Kills:
 
 
 class Clients:
-    """Calls of `memory-sidecar` as whole processes. `errors` has what should not have been."""
+    """Calls `memory-sidecar` as whole processes; `errors` collects every wrong answer."""
 
     def __init__(self, daemon: Served, tree: Path, kills: Kills, *, seed: int) -> None:
         self.chance = random.Random(seed + 2)
@@ -74,14 +74,14 @@ class Clients:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Index the tree and store a first memory and session, so that all can be asked."""
+        """Index the tree and store a first memory and session, so that every call has an answer."""
         self._call("index", str(self._tree), "--wait", "keyword")
         self._store()
         session = {"messages": [{"role": "user", "content": "Why did the retry fail?"}]}
         self._call("session", "save", "-", "--agent", AGENT, stdin=json.dumps(session))
 
     def ask_until(self, until: float) -> None:
-        """Make one call after the other."""
+        """Make consecutive random calls until `until`."""
         while time.monotonic() < until:
             match self.chance.randrange(12):
                 case 0:
@@ -92,7 +92,7 @@ class Clients:
                     self._call(*self._any_question())
 
     def require_found(self, word: str, path: str) -> None:
-        """That a search which waits for it finds what was just saved."""
+        """Check that a search that waits for freshness finds the file just saved."""
         waits = ("--wait-fresh", str(int(TIMEOUT_S * 500)))
         asked = ("search", word, "--mode", "keyword", *waits, "--db", self._db, "--json")
         failed = len(self.errors)
@@ -104,7 +104,7 @@ class Clients:
             self.errors.append(f"{path} was saved before a search that waited, and is not found")
 
     def require_told(self) -> None:
-        """That every memory is there once that a call said is stored."""
+        """Check that every memory confirmed as stored is there exactly once."""
         said = self._call("list", "--agent", AGENT, "--limit", "1000000", "--json") or "[]"
         listed = {memory["path"] for memory in json.loads(said)}
         contents = Counter(
@@ -120,7 +120,7 @@ class Clients:
             self._told.append(content)
 
     def _kill_one(self) -> None:
-        """A client that is killed while the daemon works for it."""
+        """Kill a client while the daemon works on its call."""
         process = self._daemon.begin(*self._any_question())
         time.sleep(self.chance.uniform(0, 0.3))
         process.kill()
@@ -155,7 +155,7 @@ class Clients:
         )
 
     def _call(self, *arguments: str, stdin: str = "") -> str | None:
-        """What the call printed; None where it was cut off by a kill, or failed."""
+        """The output of the call; None if it was interrupted by a kill, or failed."""
         started = time.monotonic()
         try:
             done = subprocess.run(

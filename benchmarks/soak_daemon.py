@@ -1,4 +1,4 @@
-"""What a daemon takes of the machine, looked at once a minute, so that growth can be attributed.
+"""Samples the memory and threads of a daemon once a minute, so that growth can be attributed.
 
 On Linux the memory is split by what it is backed by: `anonymous` grows with what Python and the
 libraries allocate, `file` with what is mapped, such as models and the engine's state.
@@ -22,7 +22,7 @@ _POLL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One daemon at one moment."""
+    """A sample of one daemon."""
 
     pid: int
     age_s: float  # since it was first seen
@@ -34,7 +34,7 @@ class Sample:
 
 
 class Watcher:
-    """Takes `samples` of whichever daemon runs."""
+    """Takes `samples` of the daemon that is running."""
 
     def __init__(self, daemon: Served) -> None:
         self.samples: list[Sample] = []
@@ -51,7 +51,7 @@ class Watcher:
             time.sleep(_POLL_S)
 
     def sample(self) -> Sample:
-        """Raises RuntimeError where no daemon runs."""
+        """Take a sample. Raises RuntimeError if no daemon runs."""
         process = self._daemon.process
         began = self._seen.setdefault(process.pid, time.monotonic())
         resident, anonymous = _memory_mb(process)
@@ -68,17 +68,17 @@ class Watcher:
         return sample
 
     def life(self, pid: int) -> list[Sample]:
-        """All of one daemon, from its first minute."""
+        """All samples of the daemon `pid`, the first minute first."""
         return [each for each in self.samples if each.pid == pid]
 
 
 def grown_up(life: list[Sample]) -> Sample:
-    """The first one after `YOUNG_S`; of a shorter life, the one in its middle."""
+    """The first sample after `YOUNG_S`, or the middle one of a shorter life."""
     return next((each for each in life if each.age_s >= YOUNG_S), life[len(life) // 2])
 
 
 def _memory_mb(process: psutil.Process) -> tuple[float, float]:
-    """Resident, and what of it is backed by no file."""
+    """Resident and anonymous memory."""
     if sys.platform != "linux":
         resident = process.memory_info().rss / 2**20
         return resident, resident

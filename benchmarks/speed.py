@@ -1,8 +1,8 @@
 """Measures what a user waits for: python benchmarks/speed.py [--tree DIR] [--json FILE]
 
-The tree is a public source archive (see `trees.py`), downloaded once. Commands run as processes of
-their own, as a user would start them; only query latency and the share of the raw ONNX limit are
-taken inside of this one. Under ten minutes on two cores.
+The tree is a public source archive (see `trees.py`), downloaded once. Commands are timed as whole
+processes, as a user starts them; only query latency and the share of the raw ONNX limit are
+measured in this process. Under ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
-    """A first run until every file is found by keyword, as one command from start to exit."""
+    """Measure a first run until every file is found by keyword, as one whole command."""
     runs = []
     for number in range(FIRST_RUNS):
         folder = data_dir if number == 0 else data_dir.with_name(f"first-{number}")
@@ -66,7 +66,7 @@ def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
 
 
 def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
-    """Runs after which little or nothing has changed, over 10,000 files."""
+    """Measure runs over 10,000 files of which few or none changed."""
     root, data_dir = folder / "tree", folder / "data"
     copy_until(tree, root, files=NO_CHANGE_FILES)
 
@@ -95,7 +95,7 @@ def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
 
 
 def measure_vectors(results: Results, tree: Path, folder: Path, *, chunks: int) -> None:
-    """Vectors of a part of the tree, and what a renamed folder costs after that."""
+    """Measure embedding a part of the tree, and a run after a folder was renamed."""
     root, data_dir = folder / "tree", folder / "data"
     copy_part(tree, root, every=max(int(results.value("chunks") / chunks), 1))
     run = run_command("index", root, data_dir=data_dir, cwd=root)
@@ -135,7 +135,7 @@ def _measure_rename(results: Results, root: Path, data_dir: Path) -> None:
 
 
 def measure_queries(results: Results, data_dir: Path, vectors: Path) -> None:
-    """Latency inside of one process, with everything loaded."""
+    """Measure query latency within one process that has everything loaded."""
     size = (vectors / "data" / "codebase.sqlite").stat().st_size
     results.add("database of the part, with vectors", size / 2**20, "MB")
     for mode, milliseconds in query_latency(data_dir).items():

@@ -1,4 +1,4 @@
-"""The steps of ranking code, each of which can be left out to see what it gives."""
+"""The steps of code ranking, each of which can be left out to measure its effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEPS: dict[str, tuple[ModuleType, str, Any]] = {
 
 @contextmanager
 def left_out(step: str) -> Iterator[None]:
-    """Rank without `step` in the block, in this process alone."""
+    """Rank without `step` during the block, in this process only."""
     module, name, neutral = STEPS[step]
     before = getattr(module, name)
     setattr(module, name, neutral)

@@ -1,7 +1,7 @@
 """Measures a team's database: python benchmarks/team.py [--chunks N] [--minutes M]
 
-PostgreSQL 18 with pgvector out of a package, on this machine, by a Unix socket. `team_queries.py`
-tells what is searched.
+PostgreSQL 18 with pgvector from a package, on this machine, over a Unix socket. `team_queries.py`
+describes the data that is searched.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _options() -> argparse.Namespace:
 
 
 def measure_first_index(results: Results, tree: Path, work: Path, address: str) -> None:
-    """A part of the tree until words and static vectors can be found, here and at the team."""
+    """Measure a first index to keywords and static vectors, locally and at the team."""
     part = clone(work / "part", tree, every=4)
     seconds, chunks = [], 0
     for name, shares in (("sqlite", False), ("team", True)):
@@ -99,7 +99,7 @@ def _measure_save(results: Results, services: Services, root: Path) -> None:
 def measure_readers_and_writers(
     results: Results, work: Path, address: str, tree: Path, *, minutes: float
 ) -> None:
-    """Searches without a pause while files of four sources change; what is left, against SQLite."""
+    """Search without a pause while four sources change; compare the final rows with SQLite's."""
     roots = [clone(work / f"busy-{n}", tree, every=160, name=f"busy-{n}") for n in range(WRITERS)]
     givers = [Services(DataDir(work / f"giver-{n}"), Settings(database=address)) for n in range(4)]
     for giver, root in zip(givers, roots, strict=True):
@@ -124,7 +124,7 @@ def measure_readers_and_writers(
 def _read_and_write(
     givers: Sequence[Services], roots: Sequence[Path], end_s: float
 ) -> tuple[dict[str, int], list[str]]:
-    """Until `end_s`: how many searches and saves there were, and what went wrong."""
+    """Search and save until `end_s`; return the counts of both and the errors."""
     errors: list[str] = []
     done = {"searches": 0, "saves": 0}
 

@@ -1,10 +1,10 @@
-"""Machines of a team at once: python benchmarks/team_crowd.py [--seconds N] [--kills N] [--write]
+"""Measures a team's machines: python benchmarks/team_crowd.py [--seconds N] [--kills N] [--write]
 
-Writers store, change and remove shared memories, each on a machine (a data directory) of its own,
-and readers ask for them on theirs, while the server is killed with SIGKILL and started again. Then
-every machine exchanges once more, and all must have what the writers were told is stored: the same
-files, one row for each in the team's database and in their own, nothing lost, doubled or brought
-back. There is no model, as 36 machines on one computer would measure that alone.
+Writers store, change and remove shared memories and readers query them, each on its own machine (a
+data directory), while the server gets SIGKILL and is started again. Then every machine exchanges
+once more, and all must have exactly what was confirmed to the writers: the same files, one row for
+each in the team's database and in their own, nothing lost, doubled or resurrected. There is no
+model: with 36 machines on one computer only the model would be measured.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ THINKING_S = (0.3, 1.5)  # of a writer or reader, between two calls
 
 @dataclass(slots=True)
 class Told:
-    """What the worker on one machine was told, and how long it waited."""
+    """The confirmations and the waiting times of the worker on one machine."""
 
     stored: dict[str, str] = field(default_factory=dict)  # hash by path; "" where it was removed
     calls_ms: list[float] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How it ended; all but the first two counts and the times should be 0."""
+    """The result of a run; all but the first two counts and the times should be 0."""
 
     calls: int
     stored: int
@@ -80,7 +80,7 @@ def services_of(folder: Path, address: str) -> Services:
 
 
 def work(folder: Path, address: str, number: int, until: float, *, writes: bool) -> Told:
-    """Use one machine until then, as `time.time` has it."""
+    """Use one machine until `until`, in seconds of `time.time`."""
     told, chance = Told(), random.Random(number)
     with closing(services_of(folder, address)) as services:
         steps = _writing(services, number, chance, told) if writes else _reading(services, told)
@@ -139,7 +139,7 @@ def run_crowd(
     writers: int,
     kills: int,
 ) -> tuple[Crowd, list[Told]]:
-    """Let them work for so long, killing the server so many times, and judge what is left."""
+    """Run the crowd for `seconds` with `kills` kills of the server; check the final state."""
     address = server.get_uri()
     with closing(services_of(folder / "owner", address)) as owner:
         owner.team_files(owner.agent(SHARED)).exchange(Silent())
@@ -180,7 +180,7 @@ def run_crowd(
 
 
 def measure_two(server: Any, folder: Path, *, memories: int) -> dict[str, Any]:  # noqa: ANN401
-    """One machine that stores and one that asks, when so many memories are there already."""
+    """Measure one machine that stores and one that queries, beside `memories` existing ones."""
     root = folder / "one" / "knowledge" / SHARED
     for number in range(memories):
         (root / f"part-{number % 50}").mkdir(parents=True, exist_ok=True)
@@ -222,7 +222,7 @@ def measure_two(server: Any, folder: Path, *, memories: int) -> dict[str, Any]: 
 
 
 def kill_and_start(server: Any) -> None:  # noqa: ANN401  as above
-    """End the server by SIGKILL, as a loss of power does, and start it again."""
+    """Kill the server with SIGKILL, like a power loss, and start it again."""
     process = psutil.Process(server.get_pid())
     its_own = process.children(recursive=True)
     process.kill()
@@ -242,7 +242,7 @@ def kill_and_start(server: Any) -> None:  # noqa: ANN401  as above
 
 
 def judged(address: str, folder: Path) -> tuple[dict[str, str], int]:
-    """After one more exchange, a machine's files by path as hashes, and how many rows it has."""
+    """Exchange once more; return the machine's file hashes by path, and its number of rows."""
     with closing(services_of(folder, address)) as services:
         agent = services.agent(SHARED)
         services.team_files(agent).exchange(Silent())

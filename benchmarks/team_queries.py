@@ -1,9 +1,9 @@
 """Measures searches of a team's database: python benchmarks/team_queries.py --kept DIR [--chunks N]
 
-Words, names and static vectors are those of a public source archive; beyond its chunks, its rows
-are copied. The model's vectors are the static ones turned by a random matrix, with noise: to embed
-100,000 chunks takes an hour, and random numbers alone have no neighbours to be found. DIR keeps the
-database for the next run. `team.py` does the same, and more.
+Words, names and static vectors come from a public source archive, whose rows are copied until there
+are enough chunks. The model's vectors are the static ones rotated by a random matrix, with noise:
+embedding 100,000 chunks takes an hour, and plain random vectors have no neighbours to find. DIR
+keeps the database for the next run. `team.py` measures the same, and more.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _options() -> argparse.Namespace:
 
 
 def started_server(folder: Path) -> Any:  # noqa: ANN401  its package has no types
-    """A server with the memory that `docs/team.md` asks for: its graphs lie in it."""
+    """Start a server with the memory of `docs/team.md`, which holds the HNSW graphs."""
     server = get_server(folder, cleanup_mode="stop")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         (found,) = connection.execute("SHOW shared_buffers").fetchone() or ("",)
@@ -91,7 +91,7 @@ def started_server(folder: Path) -> Any:  # noqa: ANN401  its package has no typ
 
 
 def fill(results: Results, work: Path, address: str, tree: Path, *, chunks: int) -> None:
-    """So many chunks of one source, with vectors and their indexes."""
+    """Fill the database with `chunks` chunks of one source, their vectors and indexes."""
     root = clone(work / "whole", tree, every=1)
     with closing(Services(DataDir(work / "giver"), Settings(database=address))) as giver:
         giver.codebase().index([root], reporter=Silent(), embed=False)
@@ -116,7 +116,7 @@ def fill(results: Results, work: Path, address: str, tree: Path, *, chunks: int)
 
 
 class Asked:
-    """A reader's machine: it has a clone, and nothing of its own."""
+    """A reader's machine: a clone without local changes."""
 
     def __init__(self, work: Path, address: str) -> None:
         self._services = Services(DataDir(work / "reader"), Settings(database=address))
@@ -133,7 +133,7 @@ class Asked:
         return vector
 
     def model(self, text: str) -> Floats:
-        """The second time at once: the model's own time is not measured here."""
+        """Embed `text`, from memory the second time: the model's time is not measured here."""
         if text not in self._embedded:
             vector: Floats = self.static(text) @ self._turn
             self._embedded[text] = vector / np.linalg.norm(vector)
@@ -163,7 +163,7 @@ class Asked:
 
 
 def measure_queries(results: Results, work: Path, address: str) -> None:
-    """Beyond the model's time, in a process like the daemon; of what `fill` has filled."""
+    """Measure queries over what `fill` wrote, without the model's time, in a warm process."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with closing(Asked(work, address)) as reader:
         for name, wanted in (
@@ -187,7 +187,7 @@ def measure_queries(results: Results, work: Path, address: str) -> None:
 
 
 def _server_s(address: str) -> float:
-    """Processor time of the processes that the server has for its clients."""
+    """Processor seconds of the server's backend processes."""
     with psycopg.connect(address) as owner:
         rows = owner.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
@@ -209,7 +209,7 @@ def _measure_recall(results: Results, reader: Asked, address: str) -> None:
 
 
 def turning() -> Floats:
-    """(256, 384): makes vectors like the model's of static ones."""
+    """The random matrix, (256, 384), that makes model-like vectors of static ones."""
     return np.random.default_rng(1).standard_normal((256, 384), np.float32) / np.float32(16)
 
 
@@ -224,7 +224,7 @@ def _vectors(connection: psycopg.Connection, table: str) -> tuple[Ids, Floats]:
 
 
 def _copy_rows(address: str, chunks: int) -> int:
-    """Copy what there is until there are so many, and give all of it vectors; returns how many."""
+    """Copy the rows until there are `chunks`, give all of them vectors and return their number."""
     noise = np.random.default_rng(2)
     with psycopg.connect(address, options=f"-c search_path={SCHEMA_NAME},public") as owner:
         row = owner.execute(

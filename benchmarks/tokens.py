@@ -1,6 +1,6 @@
-"""Measures what a search costs an agent: python benchmarks/tokens.py SET
+"""Measures the tokens that a search costs an agent: python benchmarks/tokens.py SET
 
-A set as `repositories.py` has it. Each question is asked of the MCP tool `search_code` as an agent
+SET is as in `repositories.py`. Each question is asked of the MCP tool `search_code` as an agent
 asks it, page after page, and the hits of its text are read in order: how many tokens until a
 relevant file is in hand, and which share of the relevant files 500, 1,000 and 2,000 tokens show.
 As published, 3.5 characters are a token; a question whose relevant files never come costs all that
@@ -36,7 +36,7 @@ PAGES = 10  # read at most
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A hit that was read, and the tokens read up to its end."""
+    """A hit, and the tokens read up to its end."""
 
     filename: str
     tokens: float
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def measure(root: Path, asked: list[dict[str, Any]], *, cache: Path) -> dict[str, float]:
-    """Means over the questions `asked` of the tree at `root`; vectors are kept in `cache`."""
+    """Mean figures of the questions `asked` over the tree at `root`; `cache` keeps vectors."""
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-tokens-") as scratch:
         services = Services(DataDir(Path(scratch)), Settings())
         services.models = Models(Settings(), cache=cache / "embeddings.sqlite")
@@ -101,7 +101,7 @@ def _one(caller: Caller, query: dict[str, Any]) -> dict[str, float]:
 
 
 def _hits(caller: Caller, text: str) -> Iterator[Read]:
-    """The hits of page after page, as their text has them."""
+    """Yield the hits of all pages, read from the answer's text."""
     before, cursor = 0, ""
     for _ in range(PAGES):
         page = search_code(caller, SearchCode(query=text, cursor=cursor), Silent())

@@ -1,4 +1,4 @@
-"""The source trees that speed is measured on: a public archive, a part of it, and a larger copy."""
+"""The source trees for measuring speed: a public archive, a part of it, and a larger copy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ARCHIVE = "django==5.2.8"  # 6,900 files: Python, JavaScript, HTML, reStructured
 
 
 def cache_folder() -> Path:
-    """Where downloads and vectors are kept between runs, outside of the repository."""
+    """The folder for downloads and vectors between runs, outside the repository."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "memory-sidecar-benchmarks"
 
 
 def add_tree_options(parser: argparse.ArgumentParser) -> None:
-    """For `chosen_tree`."""
+    """Add the options that `chosen_tree` reads."""
     parser.add_argument("--tree", metavar="DIR", help="source tree to use instead of the archive")
     parser.add_argument(
         "--cache",
@@ -33,13 +33,13 @@ def add_tree_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_tree(options: argparse.Namespace, *, part: str = "") -> Path:
-    """The tree that `options` name, or else that `part` of the archive."""
+    """The tree named by `options`, by default `part` of the archive."""
     options.cache.mkdir(parents=True, exist_ok=True)
     return Path(options.tree).resolve() if options.tree else archive_tree(options.cache) / part
 
 
 def archive_tree(cache: Path) -> Path:
-    """The unpacked source archive, downloaded by pip when it is not there yet."""
+    """The unpacked source archive; pip downloads it if it is missing."""
     target = cache / ARCHIVE.replace("==", "-")
     if not target.is_dir():
         download = cache / "download"
@@ -55,7 +55,7 @@ def archive_tree(cache: Path) -> Path:
 
 
 def copy_part(tree: Path, target: Path, *, every: int, pattern: str = "*") -> None:
-    """Copy every n-th file of `tree`, so that the part is mixed like the whole."""
+    """Copy every n-th file of `tree`, so that the part has the same mix as the whole."""
     for number, file in enumerate(_files(tree, pattern)):
         if number % every == 0:
             copy = target / file.relative_to(tree)
@@ -64,7 +64,7 @@ def copy_part(tree: Path, target: Path, *, every: int, pattern: str = "*") -> No
 
 
 def copy_until(tree: Path, target: Path, *, files: int) -> None:
-    """Copy `tree` again and again, until `target` has this many files."""
+    """Copy `tree` repeatedly, until `target` has `files` files."""
     originals, left = _files(tree), files
     for number in count():
         for file in originals[:left]:

@@ -1,7 +1,7 @@
-"""Ranking over memories: each conversation becomes an agent, each turn a memory of it.
+"""Measures ranking over memories: each conversation becomes an agent, each turn a memory.
 
-The files go through the real flow and the real search; a turn knows nothing of those around it,
-as memories do not.
+The files go through the real index and the real search. Like any memory, a turn is ranked without
+its neighbours.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def measure_memories(
 
 
 def write_turn(file: Path, turn: dict[str, Any]) -> None:
-    """What was said, with when and by whom."""
+    """Write a memory with the text of `turn`, its speaker and time."""
     caption = f" [{turn['caption']}]" if turn.get("caption") else ""
     content = f"{turn['date']}\n{turn['speaker']}: {turn['text']}{caption}\n"
     file.parent.mkdir(parents=True, exist_ok=True)

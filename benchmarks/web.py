@@ -1,11 +1,10 @@
 """Measures the page: python benchmarks/web.py [--memories N]… [--sources N]
 
-For each number of memories a data directory with so many, in files, a session for 20 of them, a
-dense-context root of 300 atoms, and 50 small sources.
-The page is served over it as a daemon serves it, and its views are asked for by HTTP: the first
-one that anyone asks for, and then each in turn. Without a model, which would be busy with vectors
-meanwhile. CPU time is of the whole process, so that it tells something of a busy machine, too.
-Ten minutes on two cores with 10,000 and 100,000 memories.
+For each N, makes a data directory with N memory files, a session for every 20 memories, a
+dense-context root of 300 atoms, and 50 small sources. The page is served as a daemon serves it, and
+each view is requested over HTTP. There is no model, which would be embedding meanwhile. CPU time is
+that of the whole process, which holds on a busy machine too. Ten minutes on two cores with 10,000
+and 100,000 memories.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def main() -> None:
 
 
 def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
-    """The page over `count` memories and so many sources."""
+    """Measure the page over `count` memories and `sources` sources."""
     data_dir = scratch / "data"
     write_memories(data_dir / "knowledge" / AGENT, count)
     sessions = count // MEMORIES_OF_A_SESSION
@@ -107,7 +106,7 @@ def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
 
 
 def write_source(root: Path) -> Path:
-    """A folder with FILES small files."""
+    """Write a folder with FILES small files."""
     root.mkdir(parents=True)
     for number in range(FILES):
         text = f"def case_{number}(cursor):\n    return cursor.{root.name.replace('-', '_')}\n"
@@ -116,7 +115,7 @@ def write_source(root: Path) -> Path:
 
 
 def _get(port: int, path: str, cookie: str = "") -> tuple[float, str]:
-    """Milliseconds to the whole answer, and the cookie that it sets."""
+    """Milliseconds until the complete answer, and the cookie it sets."""
     started = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers={"Cookie": cookie} if cookie else {})

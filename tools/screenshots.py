@@ -1,7 +1,7 @@
 """Takes the pictures of the page that README shows: python tools/screenshots.py [--serve PORT]
 
-Over a small made-up data directory, of dates that lie as far back as they would, which the real
-program makes, with the real model. `--serve` keeps the page there to look at instead.
+The real program, with the real model, fills a small made-up data directory with backdated entries.
+`--serve` serves the page instead, to look around in.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Demo:
-    """What `demo.json` tells, below `folder`, as if it had been made up to `now`."""
+    """Fills `folder` with the contents of `demo.json`, dated back from `now`."""
 
     folder: Path
     now: float
@@ -106,7 +106,7 @@ class Demo:
         return json.loads(done.stdout)
 
     def write_memory(self, memory: dict[str, Any]) -> None:
-        """Its file, with the days since it was made, and the reads of it since."""
+        """Write the file of `memory`, backdated by its days, and record its reads."""
         made = self.now - memory["days"] * DAY_S
         file = self.data / "knowledge" / memory["agent"] / memory["path"]
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +127,7 @@ class Demo:
                 file.write(json.dumps({"ts": iso(at), "file": path, "tool": "get"}) + "\n")
 
     def save_session(self, session: dict[str, Any]) -> None:
-        """With the days since it began instead of moments."""
+        """Save `session`, whose times are given as days ago."""
         began, agent = self.now - session["days"] * DAY_S, session["agent"]
         document = session["document"] | {"created_at": iso(began), "updated_at": iso(began)}
         for number, message in enumerate(document["messages"]):
@@ -136,7 +136,7 @@ class Demo:
         self.note_reads(agent, ((path, began + 60) for path in session["recalled"]))
 
     def make_atoms(self, atoms: list[dict[str, Any]]) -> None:
-        """A dense-context root with a project, each atom read so many times."""
+        """Make a dense-context root with one project, and record the reads of each atom."""
         self.run("context", "init", str(self.folder / "context"), "--project", "ranking")
         reads = {}
         for atom in atoms:
@@ -151,7 +151,7 @@ class Demo:
         self.run("context", "regen")
 
     def ask(self, questions: list[dict[str, Any]]) -> None:
-        """Each once, noted as if so many times, once in so many days up to now."""
+        """Ask each question once, and record it as if asked repeatedly over the past days."""
         for each in questions:
             of_agent = [] if each["kind"] == "code" else ["--agent", each["agent"]]
             self.run(*ASKING[each["kind"]], each["text"], *of_agent)
@@ -168,7 +168,7 @@ class Demo:
 
 
 def copied(project: Path) -> Path:
-    """A project to search: some folders of this one."""
+    """A project to search: a copy of some folders of this repository."""
     for source in SOURCES:
         ignored = shutil.ignore_patterns("__pycache__", "*.png")
         shutil.copytree(ROOT / source, project / source, ignore=ignored)
@@ -180,7 +180,7 @@ def iso(epoch_s: float) -> str:
 
 
 def shoot(url: str, views: dict[str, str]) -> None:
-    """A picture of each view in dark and light, by the name that `views` gives its address."""
+    """Take a picture of each view in dark and light. `views`: addresses by name of picture."""
     from playwright.sync_api import sync_playwright
 
     PICTURES.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Makes `.venv` out of `requirements.lock`, or brings it up to date. Called by `./task`.
 
-Needs nothing but the standard library and the package registry that pip is set up for. One
-process works at a time, the others wait; what an interrupted one left is repaired. With `--check`,
-run by the environment's own Python, it only tells by its exit status whether all is well.
+Needs only the standard library and the package registry that pip is configured for. One process
+works at a time and the others wait; an interrupted set-up is repaired. With `--check`, run by the
+environment's own Python, it only reports by its exit status whether the environment is up to date.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PIP_IS_WHOLE = "import importlib.metadata as m, sys; sys.exit(m.files('pip') is 
 
 
 class SetUpFailed(Exception):
-    """A step failed, and has said why on standard error."""
+    """A step failed; its reason is on standard error."""
 
 
 def main(arguments: list[str]) -> int:
@@ -73,7 +73,7 @@ def is_current() -> bool:
 
 
 def version_of_venv() -> str | None:
-    """`sys.version` of the environment, `None` where there is none that can be used."""
+    """`sys.version` of the environment; `None` if there is no usable one."""
     if not (VENV / "pyvenv.cfg").is_file() or not PYTHON.exists():
         return None
     code = f"import sys; sys.version_info >= {MIN_PYTHON} and print(sys.version)"
@@ -83,7 +83,7 @@ def version_of_venv() -> str | None:
 
 
 def moved_or_upgraded(python: str) -> bool:
-    """Whether the folder or its Python is another one than at set-up, so that scripts are lost."""
+    """Whether the folder or its Python changed since set-up, so that its scripts are broken."""
     made = read_stamp()
     return made is not None and made != stamp(python=python, inputs=made.get("inputs", ""))
 
@@ -93,7 +93,7 @@ def stamp(*, python: str, inputs: str) -> dict[str, str]:
 
 
 def inputs_hash() -> str:
-    """Over everything that decides what is installed."""
+    """A hash over everything that decides what is installed."""
     digest = hashlib.sha256()
     for path in (ROOT / "pyproject.toml", LOCK, Path(__file__)):
         digest.update(path.read_bytes())
@@ -140,7 +140,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Takes `path` away; of a link only the link."""
+    """Remove `path`; of a link, only the link."""
     if path.is_symlink():
         path.unlink()
     elif path.exists():
@@ -148,7 +148,7 @@ def remove(path: Path) -> None:
 
 
 def run(*command: str | Path, step: str, quiet: bool = False) -> None:
-    """Standard output stays free for the task's own result."""
+    """Run a command of `step`. Standard output stays free for the task's own result."""
     output = subprocess.DEVNULL if quiet else sys.stderr
     # What a user has set pip to must not lead to another place.
     environment = {**os.environ, "PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}

@@ -1,6 +1,7 @@
 """Draws the picture of a search on a terminal that README shows: python tools/terminal.py
 
-What the real program prints over some folders of this project, with the real model.
+The picture shows the output of the real program, with the real model, over some folders of this
+project.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def main() -> None:
 
 
 def drawn(said: str, theme: TerminalTheme) -> str:
-    """SVG of `said`, which holds the sequences that colour it."""
+    """`said`, terminal output with colour sequences, drawn as SVG."""
     console = Console(record=True, width=COLUMNS, file=StringIO(), color_system="truecolor")
     question = " ".join(f'"{each}"' if " " in each else each for each in ASKED)
     console.print(Text.assemble(("$ ", "green"), f"memory-sidecar {question}"))
