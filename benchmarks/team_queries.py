@@ -29,8 +29,8 @@ from trees import add_tree_options, chosen_tree, copy_part
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.results import CodeHit
+from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import search_code
-from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.process import SWITCH_INTERVAL_S
@@ -149,7 +149,7 @@ class Asked:
             )
 
     @contextmanager
-    def rows(self, wanted: CodeFilter) -> Iterator[tuple[Searched, LocalRows]]:
+    def rows(self, wanted: CodeFilter) -> Iterator[tuple[CodeRows, LocalRows]]:
         team, store = self.codebase.sharing.team, self.codebase.data.open()
         assert team
         with store.reading() as connection:
@@ -203,7 +203,7 @@ def _measure_recall(results: Results, reader: Asked, address: str) -> None:
     with reader.rows(CodeFilter()) as (rows, _):
         for question in QUESTIONS:
             best = ids[np.argsort(-(vectors @ reader.model(question)))[:NEAREST]]
-            near = rows.by_vectors()(reader.model(question), 200).best(NEAREST)
+            near = rows.vector_search()(reader.model(question), 200).best(NEAREST)
             found.append(len(np.intersect1d(best, near)) / NEAREST)
     results.add("recall@10 of the vector arm", statistics.mean(found), "", wanted="≥ .99")
 

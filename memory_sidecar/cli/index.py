@@ -262,7 +262,7 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
 @with_call
 def prune(call: Call, yes: bool) -> list[Source]:
     """Forget the sources whose folder is gone. One on a disk that is away counts as gone, too."""
-    gone = call.codebase.gone()
+    gone = call.codebase.missing_sources()
     if gone and not yes:
         call.reporter.close()
         for each in gone:

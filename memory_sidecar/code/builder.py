@@ -1,9 +1,10 @@
-"""How the files of a project become documents; `index.source` tells the whole way.
+"""Scans a source of code and builds its documents, for the passes of `index.source`.
 
-Where a team shares the source, a local database holds what differs from the team's: of a file that
-the team has with the same content, the names are kept here and the chunks left out. So three things
-are tracked of a file: the fingerprint of its content, the team's fingerprint at its path, and the
-generation at which the team was asked. When one of them changes, the file is written again.
+Where a team shares the source, the local database holds what differs from the team's: if the team
+has a file with the same content, only its names are stored here, not its chunks. So the fingerprint
+column of a file tracks three things, separated by spaces: the fingerprint of its content, the
+team's fingerprint at its path ("-" for none), and the generation of the team's rows when they were
+read. When one of them changes, the file is written again.
 """
 
 from __future__ import annotations
@@ -33,52 +34,53 @@ from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import AtHand
 
-_many = threading.RLock()
-"""Held by the thread that has processes; another one builds without them, and waits for nothing."""
+_processes = threading.RLock()
+"""Held by the one thread that has worker processes; others build without them and do not wait."""
 
 
 _GLOB_SYNTAX = re.compile(r"[\\*?\[\]{}!]")
 
 
 class SharedSource(Protocol):
-    """A source that the team has, too."""
+    """A source whose index a team shares; `team.source` implements it."""
 
     @property
     def generation(self) -> int:
-        """How often the team's rows had been changed when `fingerprints` was read."""
+        """The number of changes of the team's rows when `fingerprints` was last read."""
 
     @property
     def has_moved_on(self) -> bool:
         """Whether a search has seen a later generation."""
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
-        """The fingerprints of all files that the team has, by path; `None` while they are unknown.
+        """Return the fingerprints of all files that the team has, by path; `None` while unknown.
 
-        As of a moment ago, unless `anew`.
+        They may be cached for a moment unless `anew`.
         """
 
     def put(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
     ) -> Sequence[Document]:
-        """Give `documents` to the team, if this machine may; returns what is to be written here."""
+        """Write to the team if this machine indexes for it; return the documents to write here."""
 
     def counts_at(self, path: str) -> VectorCounts:
-        """How many chunks the team has of a file, and vectors. Raises DatabaseError and NoIndex."""
+        """Count the team's chunks of a file, and its vectors. Raises DatabaseError and NoIndex."""
 
     def catch_up(self, store: CodeStore) -> None:
-        """Give the team what could not be given before, if this machine may."""
+        """Write to the team what failed before, if this machine indexes for it."""
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
-        """Make what the team has what is here: rows go up with their vectors, and leave here.
+        """Make the team's rows those of this machine: move rows with their vectors to the team.
 
-        A file of which the team has another version than when its rows left stays as it is: the
-        next pass reads it again. What is absent here is deleted there after a scan of everything.
-        `by_force` where another machine indexes it. Raises DatabaseError and Conflict.
+        A file whose rows were moved before, and of which the team has another version by now, is
+        left for the next pass to read again. After a scan of everything, files absent here are
+        deleted there. `by_force` takes over from another machine that indexes the source. Raises
+        DatabaseError and Conflict.
         """
 
 
 class CodeBuilder:
-    """Implements `index.document.Builder`. Many files are built by other processes."""
+    """Implements `index.document.Builder`; worker processes build if there are many files."""
 
     believes_empty = False  # a mount point without its disk is an empty folder
 
@@ -90,7 +92,7 @@ class CodeBuilder:
         own: Iterable[Path] = (),
         shared_by: Callable[[Source], SharedSource | None] | None = None,
     ) -> None:
-        """Leaves out `own`, our own files; `shared_by` tells what a team has of the source."""
+        """`own`: files of ours, never indexed. `shared_by` finds the source at the team."""
         self._source = replace(source, excludes=source.excludes + _own_globs(source.root, own))
         self.shared = shared_by(source) if shared_by is not None else None
         self._settings = settings
@@ -124,8 +126,8 @@ class CodeBuilder:
 
     @contextmanager
     def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
-        around = self._workers  # of the pass that this one came into, if any
-        is_worth = len(files) >= WORTH_PROCESSES and _many.acquire(blocking=False)
+        outer = self._workers  # of an outer pass in which this one runs, if any
+        is_worth = len(files) >= WORTH_PROCESSES and _processes.acquire(blocking=False)
         self._workers = None
         try:
             if is_worth:
@@ -140,9 +142,9 @@ class CodeBuilder:
         finally:
             if self._workers is not None:
                 self._workers.close()
-            self._workers = around
+            self._workers = outer
             if is_worth:
-                _many.release()
+                _processes.release()
 
     def build(self, file: SourceFile) -> Document:
         if self._workers is not None:
@@ -152,11 +154,11 @@ class CodeBuilder:
         theirs = self.shared.fingerprints() if self.shared else None
         if self.shared is None or theirs is None:
             return document
-        return beside(document, theirs.get(file.path, ""), self.shared.generation)
+        return track_with_team(document, theirs.get(file.path, ""), self.shared.generation)
 
     def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
         theirs = self.shared.fingerprints(anew=True) if self.shared else {}
-        return out_of_step(manifest, theirs) if theirs is not None else ()
+        return outdated_paths(manifest, theirs) if theirs is not None else ()
 
     def handed_on(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
@@ -170,41 +172,41 @@ class CodeBuilder:
 
 
 def _own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:
-    """What of `own` files lies inside of `root`. Indexed, every write would cause the next one."""
+    """Return globs for `own` files below `root`: indexing them would write them, and so on."""
     real = [Path(real_path(path)) for path in own]
     inside = [path.relative_to(root) for path in real if root in path.parents]
     return tuple("/" + _GLOB_SYNTAX.sub(r"\\\g<0>", path.as_posix()) for path in inside)
 
 
-_NOTHING = "-"  # is what the team has at that path
+_NOT_AT_TEAM = "-"  # in place of the team's fingerprint
 
 
-def halves(tracked: str) -> tuple[str, str]:
-    """The fingerprints in what is tracked: of the content here, of the team's, "" for none."""
+def split_tracked(tracked: str) -> tuple[str, str]:
+    """Return the fingerprints of the content here and at the team, "" for none there."""
     own, theirs, *_ = *tracked.split(" "), ""
-    return own, "" if theirs == _NOTHING else theirs
+    return own, "" if theirs == _NOT_AT_TEAM else theirs
 
 
 def is_left_out(tracked: str) -> bool:
-    """Whether the team has the same."""
-    own, theirs = halves(tracked)
+    """Whether the team has the same content, so that no chunks are stored here."""
+    own, theirs = split_tracked(tracked)
     return bool(own) and own == theirs
 
 
-def beside(document: Document, theirs: str, generation: int) -> Document:
-    """`document`, of which the team has the fingerprint `theirs`, as it is kept here."""
-    own, _ = halves(document.fingerprint)
+def track_with_team(document: Document, theirs: str, generation: int) -> Document:
+    """Return `document` as it is stored here, where the team has the fingerprint `theirs`."""
+    own, _ = split_tracked(document.fingerprint)
     if own == theirs and isinstance(document, CodeDocument):
         document = replace(document, chunks=(), found=())
-    return replace(document, fingerprint=f"{own} {theirs or _NOTHING} {generation}")
+    return replace(document, fingerprint=f"{own} {theirs or _NOT_AT_TEAM} {generation}")
 
 
-def out_of_step(
+def outdated_paths(
     manifest: Mapping[str, ManifestEntry], theirs: Mapping[str, str]
 ) -> Collection[str]:
-    """The files that were written beside another version of the team's than it has now."""
+    """Return the files that were written here when the team had another version than now."""
     return [
         path
         for path, entry in manifest.items()
-        if entry.fingerprint and halves(entry.fingerprint)[1] != theirs.get(path, "")
+        if entry.fingerprint and split_tracked(entry.fingerprint)[1] != theirs.get(path, "")
     ]

@@ -1,4 +1,4 @@
-"""The sources of one codebase: register, index, search, report."""
+"""One codebase, as commands and tools use it: register sources, index, search, report."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
+from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code
-from memory_sidecar.code.searched import LocalRows, Searched
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Codebase:
-    """One database with its registry. Opened when first used."""
+    """A database of code and the registry of its sources. Opened at first use."""
 
     def __init__(
         self,
@@ -57,14 +57,14 @@ class Codebase:
         own_folders: Sequence[Path] = (),
         team: Team | None = None,
     ) -> None:
-        """`team` is the team that shares this code, if there is one.
+        """`team` shares this code, if there is one.
 
-        What lies in `own_folders`, our own data, is never indexed; nor is the database.
+        `own_folders` hold our own data; they and the database are never indexed.
         """
         self.paths = paths
         self.registry = Registry(paths.registry, data_dirs=own_folders)
         self._models = models
-        self.builder = partial(  # of a source: what reads its files
+        self.builder = partial(  # called with a source
             CodeBuilder,
             settings=settings,
             own=(*own_folders, paths.state, *paths.files),
@@ -82,19 +82,19 @@ class Codebase:
 
     @property
     def clones(self) -> Clones:
-        """The sources that are clones of an address of git."""
+        """The clones of git addresses among the sources."""
         return Clones(self.paths, self.registry)
 
     @property
     def sharing(self) -> Sharing:
-        """What a team has of it."""
+        """What a team shares of this codebase."""
         return Sharing(self.registry, self.data, self._team)
 
     def close(self) -> None:
         self.data.close()
 
     def unload(self) -> None:
-        """Give back the memory of vectors, paths and names; the next query reads them again."""
+        """Free the memory of vectors, paths and names; the next query reads them again."""
         self.data.file.unload()
         clear_caches()
 
@@ -110,28 +110,28 @@ class Codebase:
         embed: bool | None = None,
         force: bool = False,
     ) -> IndexReport:
-        """Register `roots`, if they are new, and bring their rows in line with their files.
+        """Register `roots`, if they are new, and index them: bring rows in line with files.
 
-        No roots means every registered source. A root inside of a registered source means that
-        source. Embeds what is new before it returns, unless a daemon does that later; `embed` may
-        say otherwise, of what lies in `roots`. See `Registry.add` for `force`.
+        Without roots all registered sources are indexed. A root inside a registered source means
+        that source. New chunks are embedded before it returns unless a daemon does that later;
+        `embed` overrides this for `roots`. See `Registry.add` for `force`.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
-        sources = [self._registered(root, excludes, reporter, force=force) for root in roots]
+        sources = [self._register(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
-        sources = [self.sharing.begun(source, reporter) for source in sources]
+        sources = [self.sharing.begin_sharing(source, reporter) for source in sources]
         wanted = not self.data.is_tended if embed is None else embed and (roots or True)
         report = self.data.update(sources, reporter, full=full, embed=wanted)
-        return self.sharing.counted(report, reporter)
+        return self.sharing.with_team_counts(report, reporter)
 
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
-        """Derive the rows of the sources called `names`, or of all, again from their files."""
+        """Rebuild all rows of the sources `names` (all if empty) from their files."""
         sources = [self.registry.get(name) for name in names] or self._all_sources()
         return self.data.rebuild(sources, all_of_it=not names, reporter=reporter)
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
-        """Forget a source: its registration, everything derived from it, and a clone of ours."""
+        """Remove a source: its registration, its rows, and its clone if it was an address."""
         source = self.data.forget(name, self.registry, reporter=reporter)
         self.clones.remove(source)
         return source
@@ -139,9 +139,9 @@ class Codebase:
     def move(
         self, name: str, root: Path, *, reporter: Reporter, force: bool = False
     ) -> SourceMoved:
-        """Have the source called `name` mean the folder `root`.
+        """Change the root of the source `name` to the folder `root`.
 
-        Its rows and vectors are kept; what differs in `root` is indexed. Raises NotFound.
+        Rows and vectors are kept; files that differ in `root` are indexed. Raises NotFound.
         """
         source = self.registry.get(name)
         moved = self.registry.move(source.name, root, force=force)
@@ -152,11 +152,11 @@ class Codebase:
             moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total
         )
 
-    def gone(self) -> list[Source]:
-        """The sources whose folder is not there; its disk may only be away."""
+    def missing_sources(self) -> list[Source]:
+        """Return the sources whose folder does not exist; perhaps its disk is not mounted."""
         return [source for source in self.registry.all() if not os.path.lexists(source.root)]
 
-    def _registered(
+    def _register(
         self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool
     ) -> Source:
         around = self.registry.containing(root)
@@ -180,9 +180,9 @@ class Codebase:
     # Search
 
     def search(self, query: CodeQuery, *, reporter: Reporter) -> list[CodeHit]:
-        """The best chunks for `query`. Says by notice what could not be taken into account.
+        """Return the best chunks for `query`; a notice names what could not be searched.
 
-        Raises NoIndex where nothing was indexed, NotFound for an unknown source, and ModelMissing
+        Raises NoIndex if nothing was indexed, NotFound for an unknown source, and ModelMissing
         in vector mode without a model.
         """
         if not query.text.strip():
@@ -191,9 +191,9 @@ class Codebase:
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         embeds = query.mode is not SearchMode.KEYWORD
-        with self._answering(query.filter.sources, reporter, embeds=embeds) as here:
+        with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
 
-            def ask(rows: Searched) -> list[CodeHit]:
+            def ask(rows: CodeRows) -> list[CodeHit]:
                 embed_query = embed_static = None
                 if embeds:
                     embed_static = self.data.embed_static(here.connection)
@@ -209,7 +209,7 @@ class Codebase:
             local = LocalRows(here.connection, here.store, query.filter)
             hits = self.sharing.ask(ask, local, reporter)
             if not hits:
-                here.tell_of_nothing(query.filter, reporter)
+                here.notice_no_files(query.filter, reporter)
             if not query.explain:
                 return hits
             pending = count_pending(here.connection, [CHUNKS])
@@ -218,13 +218,13 @@ class Codebase:
     def navigate(
         self, wanted: CodeFilter, ask: Callable[[Snapshot], T], *, reporter: Reporter
     ) -> T:
-        """What `ask` finds out in a snapshot of the sources `wanted`.
+        """Return what `ask` reads from a snapshot, opened for the sources of `wanted`.
 
-        Raises NoIndex where nothing was indexed, NotFound for an unknown source.
+        Raises NoIndex if nothing was indexed, NotFound for an unknown source.
         """
 
         def answer() -> T:
-            with self._answering(wanted.sources, reporter) as here:
+            with self._open_snapshot(wanted.sources, reporter) as here:
                 return here.answer(ask, wanted, reporter)
 
         return self.data.recovering(answer, reporter)
@@ -232,7 +232,7 @@ class Codebase:
     def related(
         self, at: Line, wanted: CodeFilter, *, top_k: int, reporter: Reporter
     ) -> list[CodeHit]:
-        """The chunks that are most like the one with that line, the likest first."""
+        """Return the chunks most similar to the one that holds the line `at`, best first."""
 
         def ask(here: Snapshot) -> list[CodeHit]:
             local = LocalRows(here.connection, here.store, wanted)
@@ -241,12 +241,12 @@ class Codebase:
         return self.navigate(wanted, ask, reporter=reporter)
 
     @contextmanager
-    def _answering(
+    def _open_snapshot(
         self, wanted: Sequence[str], reporter: Reporter, *, embeds: bool = False
     ) -> Iterator[Snapshot]:
-        """A snapshot, and notices of what it may not have of the sources `wanted`, or of all.
+        """Open a snapshot for the sources `wanted` (all if empty), with notices of what it lacks.
 
-        Raises NotFound for one that was never indexed.
+        Raises NotFound for a source that was never indexed.
         """
         sources = self.registry.all()
         if not sources:
@@ -274,9 +274,9 @@ class Codebase:
                 yield Snapshot(store, connection, asked, scanned, live)
 
     def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
-        """A barrier: every save before this call is indexed when it returns, or a notice says not.
+        """Barrier: wait until every save before this call is indexed; a notice says if it is not.
 
-        Without a watch of the sources it scans them itself, however long that takes.
+        If no daemon watches the sources, it scans them itself, however long that takes.
         """
         if not self.data.is_tended:
             self.index([], reporter=reporter, embed=False)
@@ -284,7 +284,7 @@ class Codebase:
             reporter.notice(f"not all is indexed after {timeout_ms} ms: answering from what is")
 
     def require_source_around(self, folder: Path) -> Source:
-        """The source that `folder` lies in. Raises NoIndex, which says how to have one there."""
+        """Return the source that contains `folder`. Raises NoIndex, with a hint how to add one."""
         if source := self.registry.containing(folder):
             return source
         hint = "`memory-sidecar index .` indexes it"
@@ -297,7 +297,7 @@ class Codebase:
     # Report
 
     def status(self) -> CodebaseStatus:
-        """Raises NoIndex where nothing was indexed."""
+        """Return counts and states of all sources. Raises NoIndex if nothing was indexed."""
         registered = self.registry.all()
         if not self.paths.db.exists() and not registered:
             raise self.nothing()
@@ -328,7 +328,7 @@ class Codebase:
         )
 
     def why(self, path: Path) -> Why:
-        """What became of `path`, which is absolute."""
+        """Explain whether `path`, absolute, is indexed, and why."""
         real = real_place(path)
         source = self.registry.containing(real) or self.registry.containing(real.parent)
         if source is None:
@@ -336,11 +336,11 @@ class Codebase:
         return why_inside(real, source, store=self.data.open(), builder=self.builder(source))
 
     def is_indexed(self, source: Source, path: str) -> bool:
-        """Whether the last scan of `source` took the file at `path` for one worth indexing."""
+        """Whether the file at `path` is indexed, as of the last scan of `source`."""
         known = self.data.open().manifest(source.name, under=[path]).get(path)
         return known is not None and known.status is FileStatus.INDEXED
 
     def files(self, status: FileStatus) -> list[ListedFile]:
-        """The files with that status, and why."""
+        """Return all files with that status, with the reason."""
         with self.data.open().reading() as connection:
             return list_files(connection, status)

@@ -1,8 +1,8 @@
-"""The best of what was ranked, as it is told: copies folded, cut keys masked, within a budget.
+"""Turns ranked chunks into hits: folds copies, masks keys that a chunk cuts, keeps to a budget.
 
-Copies are vendored code, worktrees of one repository, fixtures: chunks of different files that
-share most of their lines and stand for the same thing. Like methods of two classes are none, nor
-are the first lines of files that begin alike: these are told apart by what they belong to.
+Copies are chunks of different files that share most of their lines and define the same: vendored
+code, worktrees of one repository, fixtures. Similar methods of two classes are no copies, nor are
+the first lines of files that begin alike; `_fold_key` tells them apart.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.results import CodeHit, Copy
-from memory_sidecar.code.searched import Searched
+from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.credentials import mask_across_edges, may_be_cut
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, Explanation
 from memory_sidecar.core.results import rounded
 
-COPIES_READ = 10  # beyond the hits asked for, so that their copies are known
-SHARED_LINES = 0.8  # of all different lines that two copies have together
-KEY_LINES = 120  # of a private key, the longest that is cut
+COPIES_READ = 10  # chunks read beyond the hits asked for, to find their copies
+SHARED_LINES = 0.8  # of the distinct lines of two copies together (Jaccard)
+KEY_LINES = 120  # read around a chunk to see a private key whole
 
 
 @dataclass(slots=True)
@@ -34,20 +34,20 @@ class Fold:
     copies: list[StoredChunk] = field(default_factory=list)
 
 
-def best_folds(rows: Searched, ids: Sequence[int], count: int) -> list[Fold]:
-    """The first `count` of `ids` that are no copies; reads more of them until there are so many."""
+def best_folds(rows: CodeRows, ids: Sequence[int], count: int) -> list[Fold]:
+    """Fold the chunks with `ids`, best first, reading on until there are `count` distinct ones."""
     chunks: list[StoredChunk] = []
     folds: list[Fold] = []
     while len(folds) < count and len(chunks) < len(ids):
         part = ids[len(chunks) : len(chunks) + count + COPIES_READ]
         stored = {chunk.chunk_id: chunk for chunk in rows.read(part)}
         chunks += [stored[chunk_id] for chunk_id in part]
-        folds = _folded(chunks)
+        folds = _fold(chunks)
     return folds[:count]
 
 
-def hit_of(
-    rows: Searched,
+def make_hit(
+    rows: CodeRows,
     stored: StoredChunk,
     score: float,
     *,
@@ -55,7 +55,7 @@ def hit_of(
     copies: Sequence[StoredChunk] = (),
     why: Explanation | UnsetType = UNSET,
 ) -> CodeHit:
-    """A chunk of `rows` as it is told, without parts of keys."""
+    """Make a hit of a chunk, with the parts of private keys in it masked."""
     chunk = stored.chunk
     return CodeHit(
         filename=stored.filename,
@@ -75,8 +75,8 @@ def hit_of(
     )
 
 
-def within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:
-    """As many hits as fit into the budget; the first that does not is cut at a line."""
+def cut_to_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeHit]:
+    """Return the hits that fit into the budget, all for None; the last is cut at a line to fit."""
     if max_tokens is None:
         return list(hits)
     left = max_tokens * CHARACTERS_PER_TOKEN
@@ -91,16 +91,16 @@ def within_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeH
 
 
 def clear_caches() -> None:
-    """Give back what is kept of the chunks that were compared last."""
+    """Empty the cache of chunks compared last."""
     _lines_of.cache_clear()
 
 
-def _folded(chunks: Iterable[StoredChunk]) -> list[Fold]:
-    """`chunks`, best first, each once or among the copies of one before it."""
+def _fold(chunks: Iterable[StoredChunk]) -> list[Fold]:
+    """Return `chunks` in their order, each copy folded into the first that it is a copy of."""
     folds: list[Fold] = []
     alike: dict[object, list[Fold]] = {}
     for chunk in chunks:
-        others = alike.setdefault(_stands_for(chunk), [])
+        others = alike.setdefault(_fold_key(chunk), [])
         for fold in others:
             if _file_of(chunk) != _file_of(fold.best) and _are_alike(chunk, fold.best):
                 fold.copies.append(chunk)
@@ -111,8 +111,8 @@ def _folded(chunks: Iterable[StoredChunk]) -> list[Fold]:
     return folds
 
 
-def _stands_for(chunk: StoredChunk) -> object:
-    """What copies have in common: what they define and lie in, else what their file is."""
+def _fold_key(chunk: StoredChunk) -> object:
+    """Return what copies must share: scope and symbols; without these the name of their file."""
     if chunk.chunk.scope or chunk.chunk.symbols:
         return chunk.chunk.scope, chunk.chunk.symbols
     return "data" if is_data(chunk.filename) else chunk.filename.rpartition("/")[2]
@@ -130,20 +130,20 @@ def _are_alike(chunk: StoredChunk, other: StoredChunk) -> bool:
     return shared >= SHARED_LINES * (len(lines) + len(others) - shared)
 
 
-@lru_cache(maxsize=64)  # of one question, of which more chunks may be compared with the same
+@lru_cache(maxsize=64)  # within one query a chunk is compared with several others
 def _lines_of(code: str) -> frozenset[str]:
     return frozenset(filter(None, map(str.strip, code.splitlines())))
 
 
-def _without_cut_keys(rows: Searched, stored: StoredChunk) -> str:
-    """The code, the part of a private key masked that begins or ends in another chunk.
+def _without_cut_keys(rows: CodeRows, stored: StoredChunk) -> str:
+    """Return the code with masked parts of private keys that begin or end in another chunk.
 
-    A key that lies in the chunk is left to those who show it.
+    Keys that lie in the chunk as a whole are masked where hits are printed.
     """
     code = stored.chunk.code
     if not may_be_cut(code):
         return code
-    before, after = rows.around(stored, KEY_LINES)
+    before, after = rows.text_around(stored, KEY_LINES)
     return mask_across_edges(before, code, after)
 
 

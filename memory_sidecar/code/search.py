@@ -1,14 +1,13 @@
-"""A query becomes hits: this is the whole way, top-down.
+"""Turns a query into hits. This module is the whole pipeline, top-down.
 
     query ──▶ keyword arm: BM25 of every chunk that holds one of its words
-          ├─▶ history arm: what commits that say the like lend to the files they changed
-          ├─▶ static arm: cosine of every chunk, by the sums of token vectors
-          └─▶ vector arm: cosine of every chunk that has been through the model
-    filters apply inside each ──▶ the best of each, judged by all ──▶ fusion ──▶ hits
+          ├─▶ history arm: boosts for files changed by commits with matching messages
+          ├─▶ static arm: cosine of every chunk, by sums of token vectors
+          └─▶ vector arm: cosine of every chunk that the model has embedded
+    filters apply inside each arm ──▶ the best of each, scored by all ──▶ ranking ──▶ hits
 
-Every arm answers for all candidates, so that a chunk which one arm found is judged by the others
-too, and any can move the others' first. Everything is read from one commit; the text of a
-chunk is read last, of the hits alone.
+A chunk that one arm finds is scored by all others, too, so that each arm can reorder what the
+others found. Everything is read from one snapshot; the text of chunks is read last, for hits only.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from memory_sidecar.code import fusion, hits
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, HistoryBoost
-from memory_sidecar.code.hits import best_folds, hit_of, within_budget
+from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.messages import chunks_with_template
 from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by_arm, rank_hybrid
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.code.searched import Judging, Nearest, Searched
+from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
@@ -40,45 +39,44 @@ from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
-DEPTH = 90  # candidates from each arm
-# Scored at most, 1.5 µs each. CoSQA's questions have words in 4,000 rows: beside vectors, the
-# rarest words of 1,000 rank as well as all of them.
+DEPTH = 90  # candidates that each arm contributes
+# Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
+# questions have words in 4,000 rows; beside vectors, 1,000 rank as well.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
-# Candidates wherever a guide is asked for: of "how do I run the tests" the arms find tests.
-FIRST_READ = tuple(
+# Always candidates if a guide is asked for: the arms would find tests for "how do I run the tests".
+ENTRY_PAGES = tuple(
     f"{name}{ending}"
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
     for ending in (".md", ".markdown", ".rst", "")
 )
-LEAST_SAID_ASIDE = 5  # words of a message that stands in an aside; fewer are a phrase of many docs
-MESSAGE_DEPTH = 30  # of the keyword arm's best, looked at for a string that makes a message
+MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
+MESSAGE_DEPTH = 30  # the keyword arm's best, searched for the template of a message
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
 
 
 def search_code(
     query: CodeQuery,
-    rows: Searched,
+    rows: CodeRows,
     *,
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
-    """The best of `rows` for `query`, best first.
+    """Return the best of `rows` for `query`, best first.
 
-    Without `embed_query` there is no vector arm, without `embed_static`, (256,), no static one.
-
-    Keyword and vector mode are the plain arms: the text as it is, by BM25 or cosine alone.
+    Without `embed_query` there is no vector arm; without `embed_static`, which returns (256,), no
+    static one. Keyword and vector mode rank the text as it is by one arm alone.
     """
     text = query.text[:MAX_QUERY_CHARACTERS]
     depth = max(DEPTH, query.top_k)
     history: Mapping[File, HistoryBoost] = {}
     if query.mode is SearchMode.KEYWORD:
         keywords = rows.keywords(text).rarest(KEYWORD_ROWS[query.mode])
-        candidates = _judged(rows, keyword=rows.by_words(keywords), depth=depth)
+        candidates = _candidates(rows, keyword=rows.keyword_arm(keywords), depth=depth)
         ranked = rank_by_arm("keyword", candidates.keyword)
     elif query.mode is SearchMode.VECTOR:
-        meaning = _begin(rows.by_vectors, embed_query, (text,), depth)
-        candidates = _judged(rows, meaning=meaning(), depth=depth)
+        wait_vector = _submit_search(rows.vector_search, embed_query, (text,), depth)
+        candidates = _candidates(rows, vector=wait_vector(), depth=depth)
         ranked = rank_by_arm("cosine", candidates.cosine)
     else:
         candidates, ranked, history = _hybrid(
@@ -88,48 +86,52 @@ def search_code(
             embed_static=embed_static,
             depth=depth,
         )
-    return within_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
+    return cut_to_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
 
 
 def _hybrid(
     question: Question,
-    rows: Searched,
+    rows: CodeRows,
     *,
     embed_query: EmbedQuery | None,
     embed_static: EmbedQuery | None,
     depth: int,
 ) -> tuple[Candidates, Ranked, Mapping[File, HistoryBoost]]:
-    """What all arms find, ranked, and what commits lend to files. As `search_code`."""
-    # First of all: it takes longer than everything else together.
-    meaning_of = _begin(rows.by_vectors, embed_query, question.wordings, depth)
-    static_of = _begin(rows.by_static, embed_static, (question.subject,), depth)
+    """Return what all arms find, its ranking, and the boosts by commits. See `search_code`."""
+    # First: embedding takes longer than everything else together.
+    wait_vector = _submit_search(rows.vector_search, embed_query, question.wordings, depth)
+    wait_static = _submit_search(rows.static_search, embed_static, (question.subject,), depth)
     keywords = rows.keywords(question.subject)
-    words = rows.by_words(keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID]))
-    names, said = rows.meant(names_in(question.text))
+    words = rows.keyword_arm(keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID]))
+    names, said = rows.resolve_undefined(names_in(question.text))
     if question.may_be_message and not names.is_single_word:
         likely = words.best(MESSAGE_DEPTH).tolist()
-        said = _saying(rows, question) or chunks_with_template(question.text, likely, rows.read)
-    named = [*rows.named(names), *said]
+        said = _message_chunks(rows, question) or chunks_with_template(
+            question.text, likely, rows.read
+        )
+    named = [*rows.named_chunks(names), *said]
     if question.asks_for_guide:
-        named += rows.named(QueryNames((), (), is_single_word=False, paths=FIRST_READ))
+        named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)
-    static = static_of()
+    static = wait_static()
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
-    # While the model and its vectors are waited for.
-    known = dict(rows.symbols(np.unique(found).tolist()))
-    meaning = meaning_of()
-    candidates = _judged(
-        rows, meaning=meaning, static=static, keyword=words, depth=depth, found=found
+    # Read while the model still works.
+    described = dict(rows.symbols_of(np.unique(found).tolist()))
+    vector = wait_vector()
+    candidates = _candidates(
+        rows, vector=vector, static=static, keyword=words, depth=depth, found=found
     )
     ids: list[int] = candidates.ids.tolist()
-    known.update(rows.symbols([each for each in ids if each not in known]))
-    described = [known.get(each, ([], "")) for each in ids]
+    described.update(rows.symbols_of([each for each in ids if each not in described]))
+    symbols_and_scopes = [described.get(each, ([], "")) for each in ids]
     ranked = rank_hybrid(
         candidates,
         question,
         coverage=lambda path: keywords.coverage(_stems_of_path(path)),
-        symbols=[" ".join(symbols) for symbols, _ in described],
-        defines_name=np.array([names.are_defined_by(*each) for each in described], np.bool_),
+        symbols=[" ".join(symbols) for symbols, _ in symbols_and_scopes],
+        defines_name=np.array(
+            [names.are_defined_by(*each) for each in symbols_and_scopes], np.bool_
+        ),
         at_named_path=np.array(
             names.match_paths([file.path for file in candidates.files]), np.bool_
         ),
@@ -139,38 +141,46 @@ def _hybrid(
     return candidates, ranked, history
 
 
-def _begin(
-    nearest: Callable[[], Nearest], embed: EmbedQuery | None, wordings: Sequence[str], depth: int
-) -> Callable[[], Judging]:
-    """Have a vector arm asked beside; what is returned waits for it. Silent without `embed`."""
+def _submit_search(
+    nearest: Callable[[], VectorSearch],
+    embed: EmbedQuery | None,
+    wordings: Sequence[str],
+    depth: int,
+) -> Callable[[], SearchArm]:
+    """Start a vector search in another thread; the function returned waits for its arm.
+
+    Without `embed` that is an arm which knows no row. The mean of the `wordings`' vectors counts.
+    """
     if embed is None:
         return lambda: SILENT
     embeddings = [BESIDE.submit(embed, wording) for wording in wordings]
-    return BESIDE.submit(_scan, nearest(), embeddings, depth).result
+    return BESIDE.submit(_run_search, nearest(), embeddings, depth).result
 
 
-def _scan(nearest: Nearest, embeddings: Sequence[Future[Vector]], depth: int) -> Judging:
-    """A vector arm, by the mean of `embeddings`, which were submitted before this."""
+def _run_search(
+    nearest: VectorSearch, embeddings: Sequence[Future[Vector]], depth: int
+) -> SearchArm:
+    """Search by the mean of `embeddings`, which must have been submitted before this."""
     question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
     return nearest(question, depth)
 
 
-def _judged(
-    rows: Searched,
+def _candidates(
+    rows: CodeRows,
     *,
     depth: int,
-    meaning: Judging = SILENT,
-    static: Judging = SILENT,
-    keyword: Judging = SILENT,
+    vector: SearchArm = SILENT,
+    static: SearchArm = SILENT,
+    keyword: SearchArm = SILENT,
     found: Ids = SILENT.ids,
 ) -> Candidates:
-    """The best of each arm, and what was `found` besides, judged by all arms."""
-    best = [arm.best(depth) for arm in (meaning, static, keyword)]
+    """Return the best of each arm and the ids `found` otherwise, all scored by every arm."""
+    best = [arm.best(depth) for arm in (vector, static, keyword)]
     ids = np.unique(np.concatenate([*best, found]))
-    files, file_numbers = rows.placed(ids)
+    files, file_numbers = rows.files_of(ids)
     return Candidates.of(
         ids,
-        cosine=meaning.scores_of(ids),
+        cosine=vector.scores_of(ids),
         static=static.scores_of(ids),
         keyword=keyword.scores_of(ids),
         files=files,
@@ -178,17 +188,17 @@ def _judged(
     )
 
 
-def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
-    """The chunks of `rows` most like that at a line, the likest first; `score` is the cosine.
+def related_chunks(rows: CodeRows, at: Line, *, top_k: int) -> list[CodeHit]:
+    """Return the chunks of `rows` most similar to the one at a line; `score` is the cosine.
 
-    By the model's vector where there is one, else by the static one. Raises NotFound for a place
-    that no chunk holds, or none with a vector.
+    Compares the model's vectors if the chunk has one, else static vectors. Raises NotFound if no
+    chunk holds the line, or the chunk has no vector.
     """
     chunk = rows.chunk_at(at)
     if chunk is None:
         hint = f"`memory-sidecar why {at.path}` says more"
         raise NotFound(f"nothing is indexed at {at.path}:{at.line}", hint=hint)
-    for nearest, static in ((rows.by_vectors, False), (rows.by_static, True)):
+    for nearest, static in ((rows.vector_search, False), (rows.static_search, True)):
         vector = rows.vector_of(chunk, static=static)
         if vector is not None:
             arm = nearest()(vector, top_k + 1)
@@ -200,29 +210,29 @@ def related_chunks(rows: Searched, at: Line, *, top_k: int) -> list[CodeHit]:
     scores.pop(chunk, None)
     best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]
     stored = {each.chunk_id: each for each in rows.read(best)}
-    return [hit_of(rows, stored[each], scores[each]) for each in best]
+    return [make_hit(rows, stored[each], scores[each]) for each in best]
 
 
 def clear_caches() -> None:
-    """Give back what is kept of the paths and names that questions have met."""
+    """Empty the caches of paths, names and texts that questions have met."""
     _stems_of_path.cache_clear()
     hits.clear_caches()
     fusion.clear_caches()
 
 
-def _saying(rows: Searched, question: Question) -> Sequence[int]:
-    """The chunks that hold the words of a message in a row, an aside only letter by letter.
+def _message_chunks(rows: CodeRows, question: Question) -> Sequence[int]:
+    """Return the chunks that hold the words of a message in a row.
 
-    What docs and logs of changes say of a feature is what a question about it says, too; so a
-    message of few words counts in none of them.
+    Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
+    aside counts only if it holds the message letter by letter, and none for a message of few words.
     """
-    said = rows.saying(question.text)
+    ids = rows.message_chunks(question.text)
     words = question.text.split()
-    counts_aside = len(words) >= LEAST_SAID_ASIDE
+    counts_aside = len(words) >= MIN_WORDS_IN_ASIDE
     text = " ".join(words)
     return [
         stored.chunk_id
-        for stored in (rows.read(said) if said else ())
+        for stored in (rows.read(ids) if ids else ())
         if not question.penalties(stored.filename)
         or (counts_aside and text in " ".join(stored.chunk.code.split()))
     ]
@@ -234,36 +244,36 @@ def _stems_of_path(path: str) -> frozenset[str]:
 
 
 def _read_hits(
-    searched: Searched,
+    rows: CodeRows,
     candidates: Candidates,
     ranked: Ranked,
     query: CodeQuery,
     history: Mapping[File, HistoryBoost],
 ) -> list[CodeHit]:
-    """The best of `candidates`, as many as are asked for, copies folded."""
-    rows = candidates.ordered(ranked.scores)
-    if query.min_score > 0:  # by the score as it is told: what was shown with it is found with it
-        rows = [row for row in rows if rounded(float(ranked.scores[row])) >= query.min_score]
-    folds = best_folds(searched, candidates.ids[rows].tolist(), query.top_k)
-    # What has no vector of the model yet is on another scale.
-    is_told = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)
-    is_weak = is_told & (ranked.scores < WEAK_BELOW)
-    rows_by_id = dict(zip(candidates.ids[rows].tolist(), rows, strict=True))
+    """Return the best of `candidates`, as many as are asked for, with copies folded."""
+    order = candidates.ordered(ranked.scores)
+    if query.min_score > 0:  # compared as shown: a hit shown with a score is found by that score
+        order = [at for at in order if rounded(float(ranked.scores[at])) >= query.min_score]
+    folds = best_folds(rows, candidates.ids[order].tolist(), query.top_k)
+    # The score of a chunk without a model vector is on another scale.
+    is_comparable = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)
+    is_weak = is_comparable & (ranked.scores < WEAK_BELOW)
+    place_of = dict(zip(candidates.ids[order].tolist(), order, strict=True))
     return [
-        hit_of(
-            searched,
+        make_hit(
+            rows,
             fold.best,
-            float(ranked.scores[row]),
-            is_weak=bool(is_weak[row]),
+            float(ranked.scores[at]),
+            is_weak=bool(is_weak[at]),
             copies=fold.copies,
-            why=_explained(candidates, ranked, row, history) if query.explain else UNSET,
+            why=_explain(candidates, ranked, at, history) if query.explain else UNSET,
         )
         for fold in folds
-        for row in [rows_by_id[fold.best.chunk_id]]
+        for at in [place_of[fold.best.chunk_id]]
     ]
 
 
-def _explained(
+def _explain(
     candidates: Candidates, ranked: Ranked, row: int, history: Mapping[File, HistoryBoost]
 ) -> Explanation:
     file = candidates.files[candidates.file_numbers[row]]

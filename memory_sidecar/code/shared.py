@@ -1,4 +1,7 @@
-"""Code that a team shares: what its database is asked for, and what a codebase does with that."""
+"""Code that a team shares: the protocol of its database, and what a codebase does with it.
+
+Without an answer from the team, everything here continues with the local database alone.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from memory_sidecar.code.builder import SharedSource, is_left_out, out_of_step
+from memory_sidecar.code.builder import SharedSource, is_left_out, outdated_paths
 from memory_sidecar.code.results import AtTeam, Published
-from memory_sidecar.code.searched import LocalRows, Searched
+from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import (
     DatabaseError,
@@ -33,34 +36,37 @@ from memory_sidecar.index.source import Look
 T = TypeVar("T")
 
 WITHOUT_TEAM: Final = (DatabaseError, DiskFull, StoreNewer, NoIndex)
-"""What a search of the team's may end with, and goes on without."""
+"""Errors of the team's database after which a search continues with local rows."""
 
 
 class Team(Protocol):
-    """A team's code."""
+    """The code in a team's database; `team.codebase` implements it."""
 
     def begin(self, source: Source, reporter: Reporter) -> bool:
-        """Whether the team had nothing of `source`, and has this machine index it from now on."""
+        """Make this machine the indexer of `source` if the team has no rows of it; True if so."""
 
     def source(self, source: Source) -> SharedSource | None:
-        """`source` as the team has it; `None` where it is of no repository."""
+        """Return `source` at the team; `None` if it is in no repository."""
 
     def searching(
         self, local: LocalRows, sources: Sequence[Source]
-    ) -> AbstractContextManager[Searched | None]:
-        """What the team has of `sources`, with `local` laid over it; `None` where it has nothing.
+    ) -> AbstractContextManager[CodeRows | None]:
+        """Open the team's rows of `sources` overlaid by `local`; `None` if the team has none.
 
-        Raises what `WITHOUT_TEAM` has.
+        Raises the errors in `WITHOUT_TEAM`.
         """
 
     @property
     def embed(self) -> EmbedPending:
-        """As `embed_pending`, and what this machine indexes for the team."""
+        """Like `embed_pending`, and embeds what this machine indexes for the team, too."""
 
 
-def _go_on(error: SidecarError, local: LocalRows, reporter: Reporter) -> None:
-    """Say that `local` alone is searched, and what it lacks. Raises the like of `error` for all."""
-    here, there = files_here(local.connection, local.wanted.sources)
+def _notice_local_only(error: SidecarError, local: LocalRows, reporter: Reporter) -> None:
+    """Notice that only `local` is searched, and how many files it lacks.
+
+    Raises an error of the type of `error` if it lacks all of them.
+    """
+    here, there = count_files_here(local.connection, local.wanted.sources)
     if there and not here:
         none = f"{error.message}; of {there:,} files none is on this machine"
         raise type(error)(none, hint=error.hint) from error
@@ -69,8 +75,8 @@ def _go_on(error: SidecarError, local: LocalRows, reporter: Reporter) -> None:
         reporter.notice(f"{error.message}: searching what is here{lacking}")
 
 
-def files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
-    """How many indexed files of `sources`, or of all, are here, and how many only a team has."""
+def count_files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
+    """Count the indexed files of `sources` (all if empty) here, and those that only a team has."""
     rows = connection.execute("SELECT source, fingerprint FROM files WHERE status = 'indexed'")
     left_out = [is_left_out(text) for name, text in rows if not sources or name in sources]
     there = sum(left_out)
@@ -78,7 +84,7 @@ def files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[i
 
 
 class Sharing:
-    """What a team shares of the code in `data`; without a `team` its methods do nothing."""
+    """What a team shares of one codebase. Without a `team` the methods answer from `data` alone."""
 
     def __init__(self, registry: Registry, data: Database[CodeStore], team: Team | None) -> None:
         self.team = team
@@ -86,21 +92,24 @@ class Sharing:
         self._data = data
 
     def source(self, source: Source) -> SharedSource | None:
-        """`source` as the team has it."""
+        """Return `source` at the team; `None` if it is not shared."""
         return self.team.source(source) if self.team is not None else None
 
-    def begun(self, source: Source, reporter: Reporter) -> Source:
-        """`source`, which this machine indexes for the team from now on unless another does."""
+    def begin_sharing(self, source: Source, reporter: Reporter) -> Source:
+        """Have this machine index `source` for the team if the team has no rows of it yet.
+
+        Returns the source as it is registered then.
+        """
         if self.team is None or not self.team.begin(source, reporter):
             return source
         return self._registry.publish(source.name, publishes=True)
 
     def publish(self, source: Source, *, by_force: bool, reporter: Reporter) -> Published:
-        """Give the team what is indexed of `source`, and have this machine go on doing so.
+        """Write the index of `source` to the team, and make this machine its indexer.
 
-        The files are looked at first, and what the team has otherwise is indexed: rows that left
-        this machine cannot be given. Raises UsageError without a team, or a repository; Conflict
-        where another machine does it, which goes on then.
+        The source is updated first, which also builds files again that the team has in another
+        version: rows moved to the team before cannot be moved again. Raises UsageError without a
+        team or a repository; Conflict if another machine is the indexer, which it then remains.
         """
         if self.source(source) is None:
             raise UsageError(
@@ -118,12 +127,12 @@ class Sharing:
             )
             source = self._registry.publish(source.name, publishes=True)
         finally:
-            self.source(source)  # from now on as it is registered
+            self.source(source)  # the team's link takes over how the source is registered now
         self._data.owner.follow(source)
         return published
 
-    def counted(self, report: IndexReport, reporter: Reporter) -> IndexReport:
-        """`report`, the team's chunks counted, too."""
+    def with_team_counts(self, report: IndexReport, reporter: Reporter) -> IndexReport:
+        """Return `report` with the chunks of the team counted, too."""
         if self.team is None:
             return report
         with self._data.open().reading() as connection:
@@ -136,64 +145,66 @@ class Sharing:
         return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
 
     def counts(self, connection: Connection) -> Mapping[str, AtTeam]:
-        """What the team has of each source beside what `connection` has of it."""
+        """Count, for each source, the chunks of the team that are not in `connection`."""
         found = {source.name: AtTeam(0, 0) for source in self._registry.all()}
         for name in found if self.team is not None else ():
             local = LocalRows(connection, self._data.open(), CodeFilter(sources=(name,)))
             try:
                 both = self._ask_both(lambda rows: rows.vector_counts(), local)
             except WITHOUT_TEAM:
-                found[name] = AtTeam(0, 0, files_here(connection, (name,))[1])
+                found[name] = AtTeam(0, 0, count_files_here(connection, (name,))[1])
             else:
                 own = local.vector_counts()
                 found[name] = AtTeam(both.rows - own.rows, both.pending - own.pending)
         return found
 
     def files_away(self) -> int:
-        """How many files of all sources only the team has the chunks of."""
+        """Count the files of all sources whose chunks only the team has."""
         with self._data.open().reading() as connection:
-            return files_here(connection)[1]
+            return count_files_here(connection)[1]
 
-    def ask(self, question: Callable[[Searched], T], local: LocalRows, reporter: Reporter) -> T:
-        """What `question` finds in `local`, over what the team has of the same sources, if it has.
+    def ask(self, question: Callable[[CodeRows], T], local: LocalRows, reporter: Reporter) -> T:
+        """Ask `question` of `local` rows overlaid on the team's rows of the same sources.
 
-        In `local` alone where the team's database does not answer, or no longer: see `_go_on`.
+        Of `local` rows alone if the team's database fails: see `_notice_local_only`.
         """
         if self.team is None:
             return question(local)
         try:
             try:
                 answer = self._ask_both(question, local)
-            except DatabaseUnreachable:  # its connection may be all that was lost
+            except DatabaseUnreachable:  # perhaps only the connection was lost
                 answer = self._ask_both(question, local)
         except WITHOUT_TEAM as error:
-            _go_on(error, local, reporter)
+            _notice_local_only(error, local, reporter)
             return question(local)
         if self._data.is_tended:
-            self._keep_up_soon()
+            self._refresh_outdated_soon()
         return answer
 
-    def _ask_both(self, question: Callable[[Searched], T], local: LocalRows) -> T:
+    def _ask_both(self, question: Callable[[CodeRows], T], local: LocalRows) -> T:
         assert self.team
         with self.team.searching(local, self._registry.all()) as both:
             return question(both or local)
 
-    def keep_up(self, source: Source) -> None:
-        """Look again at the files of `source` of which the team has another version by now.
+    def refresh_outdated(self, source: Source) -> None:
+        """Build the files of `source` again of which the team has another version by now.
 
-        In the thread of the owner. What is checked out here is then laid over it.
+        Runs in the thread of the owner. Local rows then mask those of the team where files differ.
         """
         shared = self.source(source)
         theirs = shared.fingerprints(anew=True) if shared else None
         if theirs is not None:
-            paths = out_of_step(self._data.open().manifest(source.name), theirs)
+            paths = outdated_paths(self._data.open().manifest(source.name), theirs)
             if paths:
                 self._data.owner.refresh(source, Silent(), Look(under=paths))
 
-    def _keep_up_soon(self) -> None:
+    def _refresh_outdated_soon(self) -> None:
         for source in self._registry.all():
             shared = self.source(source)
             if shared is not None and shared.has_moved_on:
                 self._data.owner.loop.ask_soon(
-                    partial(self.keep_up, source), urgency=Urgency.ITSELF, key=f"team {source.name}"
+                    partial(self.refresh_outdated, source),
+                    urgency=Urgency.ITSELF,
+                    key=f"team {source.name}",
                 )

@@ -1,4 +1,4 @@
-"""The state of the database that one answer is read from, and what to tell a caller about it."""
+"""The database snapshot that one answer is read from, and notices about what it lacks."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _WILD = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One state of the database, and how far it is with the sources that are asked about."""
+    """A snapshot of the database, and how up to date the sources of a query are in it."""
 
     store: CodeStore
     connection: Connection
-    asked: Sequence[str]  # sources
-    scanned: Mapping[str, int | None]  # the end of each one's last complete scan, epoch ms
-    live: Mapping[str, LiveState]
+    asked: Sequence[str]  # names of the sources that the query is about
+    scanned: Mapping[str, int | None]  # end of the last complete scan of each source, epoch ms
+    live: Mapping[str, LiveState]  # of watched sources
 
     @property
     def graph(self) -> Graph:
-        """The names in it, for one answer."""
+        """A new graph of the names in this snapshot, to be used for one answer."""
         return Graph(self.connection)
 
     def freshness(self, source: str, pending: int) -> Freshness:
-        """How fresh hits in `source` are, while `pending` chunks wait for a vector."""
+        """Return how fresh hits in `source` are; `pending`: chunks that wait for a vector."""
         return Freshness.of(self.live.get(source), self.scanned[source], pending)
 
     def require_scanned(self) -> None:
-        """Raises NoIndex where none of the sources was scanned yet."""
+        """Raise NoIndex if none of the sources has been scanned yet."""
         if all(self.scanned[name] is None for name in self.asked):
             raise NoIndex(
                 f"not indexed yet: {', '.join(self.asked)}",
@@ -52,18 +52,18 @@ class Snapshot:
             )
 
     def answer(self, ask: Callable[[Snapshot], T], wanted: CodeFilter, reporter: Reporter) -> T:
-        """What `ask` finds here, of what is `wanted`; where that is nothing, why is told."""
+        """Return what `ask` finds here; if nothing, raise or notice why, by the filter `wanted`."""
         try:
             found = ask(self)
         except NotFound:
             self.require_scanned()
             raise
         if not found:
-            self.tell_of_nothing(wanted, reporter)
+            self.notice_no_files(wanted, reporter)
         return found
 
-    def tell_of_nothing(self, wanted: CodeFilter, reporter: Reporter) -> None:
-        """Say so where no file satisfies `wanted`. Raises as `require_scanned`."""
+    def notice_no_files(self, wanted: CodeFilter, reporter: Reporter) -> None:
+        """Notice if no indexed file satisfies `wanted`. Raises as `require_scanned`."""
         self.require_scanned()
         if not (wanted.path_globs or wanted.languages):
             return
@@ -79,7 +79,7 @@ class Snapshot:
 
 
 def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
-    """The file or folder among `paths` that what one of `globs` begins with is most like, or ""."""
+    """Return the path, or folder of one, most like the fixed beginning of a glob; "" for none."""
     folders = {path[: at + 1] for path in paths for at, letter in enumerate(path) if letter == "/"}
     known = [*sorted(folders), *paths][:MAX_COMPARED]
     for glob in globs:

@@ -1,4 +1,4 @@
-"""The database of code: what a document's rows are, and what each is found by."""
+"""The database of code: writes the rows of documents, and the words and vectors of chunks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHUNKS = Corpus(
 
 
 class CodeStore(DerivedStore):
-    """`codebase.sqlite`."""
+    """`codebase.sqlite`: the chunks, names and commits of all registered sources."""
 
     SCHEMA = Schema(kind="code", version=8, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
@@ -45,10 +45,10 @@ class CodeStore(DerivedStore):
         super().unload()
         self.directory.unload()
 
-    def leave_out(self, source: str, tracked: Mapping[str, str]) -> None:
-        """Delete the chunks of the files in `tracked`, by path, and note what is tracked of them.
+    def drop_team_chunks(self, source: str, tracked: Mapping[str, str]) -> None:
+        """Delete the chunks of files whose chunks the team's database has; keep their names.
 
-        Another database has them. Their names stay.
+        `tracked` has the new fingerprint of each file, by path: see `code.builder`.
         """
         with self.writing() as write:
             note_change(write)
@@ -60,15 +60,15 @@ class CodeStore(DerivedStore):
                 )
 
     def _replace_rows(self, write: Write, document: Document) -> None:
-        """A chunk that reads as before keeps its row, with the words and vectors that find it.
+        """Write the rows of a document; unchanged chunks keep their row, words and vectors.
 
-        Of a large file that is saved, most do.
+        That is most chunks of a large file that is saved.
         """
         assert isinstance(document, CodeDocument)
         path = document.file.path
-        kept = _kept_rows(write, document)
+        kept = _reusable_rows(write, document)
         self._delete_rows(write, document.source, path, but=kept.values())
-        _move(write, {row_id: document.chunks[number] for number, row_id in kept.items()})
+        _move_rows(write, {row_id: document.chunks[number] for number, row_id in kept.items()})
         rows = zip(document.chunks, document.found, strict=True)
         for number, (chunk, found) in enumerate(rows):
             if number in kept:
@@ -99,10 +99,11 @@ class CodeStore(DerivedStore):
             delete_history(write.connection, source)
 
 
-def _kept_rows(write: Write, document: CodeDocument) -> dict[int, int]:
-    """The rows of the file that hold chunks of `document` already, by the number of the chunk.
+def _reusable_rows(write: Write, document: CodeDocument) -> dict[int, int]:
+    """Return the ids of stored rows that equal chunks of `document`, by the number of the chunk.
 
-    None where another version of the chunker made them, or a static vector is to come with them.
+    Rows made by another version of the chunker do not count, nor do rows without a static vector
+    when static vectors are being written.
     """
     rows: Any = write.connection.execute(
         "SELECT c.id, c.code, c.symbols, c.scope, c.signature, c.head FROM code_chunks c"
@@ -125,13 +126,13 @@ def _kept_rows(write: Write, document: CodeDocument) -> dict[int, int]:
     return kept
 
 
-def _move(write: Write, chunks: Mapping[int, Chunk]) -> None:
-    """Note where the rows of `chunks` stand now. They count as written again, as their file is."""
+def _move_rows(write: Write, chunks: Mapping[int, Chunk]) -> None:
+    """Update the lines of unchanged `chunks`, by row id. They count as written, like all."""
     places = [
         (chunk.location, chunk.start_line, chunk.end_line, write.now, row_id)
         for row_id, chunk in chunks.items()
     ]
-    # Out of each other's way first: no two chunks of a file stand at one place.
+    # Free all locations first: (source, filename, location) is unique.
     write.connection.executemany(
         "UPDATE code_chunks SET location = id WHERE id = ?", [(row_id,) for row_id in chunks]
     )
@@ -146,7 +147,7 @@ def _move(write: Write, chunks: Mapping[int, Chunk]) -> None:
 
 
 def chunk_from_row(row: Sequence[Any]) -> Chunk:
-    """The columns start_line, end_line, code, symbols, scope, signature as a chunk."""
+    """Make a chunk of the columns start_line, end_line, code, symbols, scope, signature."""
     start, end, code, symbols, scope, signature = row
     return Chunk(
         start_line=start,
@@ -160,7 +161,7 @@ def chunk_from_row(row: Sequence[Any]) -> Chunk:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk with where it comes from."""
+    """A chunk as it is stored, with its id and its file."""
 
     chunk_id: int
     source: str

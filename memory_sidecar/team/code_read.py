@@ -14,7 +14,7 @@ import numpy as np
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.query_names import MAX_CHUNKS_PER_NAME, QueryNames, symbol_phrase
-from memory_sidecar.code.searched import KEYWORD_DEPTH, Judging, Nearest
+from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
@@ -30,7 +30,7 @@ FEW_CHUNKS = 20_000  # of so few that a filter leaves, every vector is compared
 
 
 class SharedRows:
-    """The chunks of some sources that satisfy a filter and are not masked: see `Searched`."""
+    """The chunks of some sources that satisfy a filter and are not masked: see `CodeRows`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SharedRows:
         )
         return VectorCounts(self._reach.chunks, rows[0][0])
 
-    def by_words(self, keywords: Keywords) -> Arm:
+    def keyword_arm(self, keywords: Keywords) -> Arm:
         terms = self.words.weighed(keywords)
         lists = [self.words.living(self.words.list_of(stems)) for stems, _ in terms]
         ids, scores, files = bm25(
@@ -84,10 +84,10 @@ class SharedRows:
         self._file_of.update(zip(ids.tolist(), files.tolist(), strict=True))
         return Arm(ids, keyword_share(scores, keywords.whole))
 
-    def by_vectors(self) -> Nearest:
+    def vector_search(self) -> VectorSearch:
         return self._nearest("chunk_vectors", self._beside)
 
-    def by_static(self) -> Nearest:
+    def static_search(self) -> VectorSearch:
         return self._nearest("chunk_static", self._asking)
 
     def chunk_at(self, at: Line) -> int | None:
@@ -105,7 +105,7 @@ class SharedRows:
         rows = self._asking.ask(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
         return np.array(rows[0][0], np.float32) if rows else None
 
-    def named(self, names: QueryNames) -> Sequence[int]:
+    def named_chunks(self, names: QueryNames) -> Sequence[int]:
         found: list[int] = []
         for name in names.symbols:
             stems = stems_of(symbol_phrase(name[-1]))
@@ -129,12 +129,12 @@ class SharedRows:
             found += self._noted([row[0] for row in rows], [row[1] for row in rows])
         return found
 
-    def saying(self, text: str) -> Sequence[int]:
+    def message_chunks(self, text: str) -> Sequence[int]:
         words = message_phrase(text)
-        found = self.with_words(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        found = self.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
         return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
-    def with_words(self, words: str, limit: int) -> Sequence[int]:
+    def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
         """Those whose text holds `words` in a row, `limit` at most."""
         stems = stems_of(words)
         if not stems:
@@ -143,12 +143,12 @@ class SharedRows:
         found = found[found["body"] > 0][:limit]
         return self._noted(found["row"].tolist(), found["file"].tolist())
 
-    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+    def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         self.describe(ids.tolist())
         numbers = [self._reach.numbers[self._file_of[row]] for row in ids.tolist()]
         return self._reach.files, np.array(numbers, np.int32)
 
-    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         self.describe(ids)
         return self._described
 
@@ -191,7 +191,7 @@ class SharedRows:
             )
         return found
 
-    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         first, last = stored.chunk.start_line, stored.chunk.end_line
         rows = self._asking.ask(
             "SELECT start_line, code FROM chunks WHERE file = %s AND end_line >= %s"
@@ -202,8 +202,8 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str, asking: Asking | AskingBeside) -> Nearest:
-        def nearest(query: Floats, depth: int) -> Judging:
+    def _nearest(self, table: str, asking: Asking | AskingBeside) -> VectorSearch:
+        def nearest(query: Floats, depth: int) -> SearchArm:
             arm = _SharedVectors(self, table, query)
             self._arms.append(arm)
             found = asking.ask(*self._query_of(arm, depth))
@@ -241,7 +241,7 @@ class SharedRows:
 
 
 class _SharedVectors:
-    """A vector arm: a `Judging`."""
+    """A vector arm: a `SearchArm`."""
 
     def __init__(self, rows: SharedRows, table: str, query: Floats) -> None:
         self.table = table

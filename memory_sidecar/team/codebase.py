@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 
 from memory_sidecar.code.builder import is_left_out
-from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import ModelError, NoIndex
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter

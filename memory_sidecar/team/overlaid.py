@@ -17,7 +17,7 @@ import numpy as np
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.query_names import QueryNames
-from memory_sidecar.code.searched import Judging, LocalRows, Nearest
+from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
 from memory_sidecar.index.arms import Arm, Scores
@@ -41,7 +41,7 @@ V = TypeVar("V")
 
 
 class Overlaid:
-    """A `Searched`."""
+    """A `CodeRows`."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class Overlaid:
         more, own = rows_holding(self._local.connection, CHUNKS, stems)
         return rows + more, {stem: theirs.get(stem, 0) + own.get(stem, 0) for stem in stems}
 
-    def by_words(self, keywords: Keywords) -> Judging:
-        theirs = self._shared.by_words(keywords)
+    def keyword_arm(self, keywords: Keywords) -> SearchArm:
+        theirs = self._shared.keyword_arm(keywords)
         if not keywords.terms:
             return theirs
         connection = self._local.connection
@@ -89,13 +89,13 @@ class Overlaid:
         shares = keyword_share(scores, keywords.whole)
         return _Both(theirs, Arm.of(ids, shares, self._local.allowed))
 
-    def by_vectors(self) -> Nearest:
-        theirs = self._shared.by_vectors() if self._has_vectors else _silent
-        return _of_both(theirs, self._local.by_vectors())
+    def vector_search(self) -> VectorSearch:
+        theirs = self._shared.vector_search() if self._has_vectors else _silent
+        return _of_both(theirs, self._local.vector_search())
 
-    def by_static(self) -> Nearest:
-        theirs = self._shared.by_static() if self._has_static else _silent
-        return _of_both(theirs, self._local.by_static())
+    def static_search(self) -> VectorSearch:
+        theirs = self._shared.static_search() if self._has_static else _silent
+        return _of_both(theirs, self._local.static_search())
 
     def chunk_at(self, at: Line) -> int | None:
         own = self._local.chunk_at(at)
@@ -107,34 +107,40 @@ class Overlaid:
         is_ours = self._has_static if static else self._has_vectors
         return self._shared.vector_of(chunk_id, static=static) if is_ours else None
 
-    def named(self, names: QueryNames) -> Sequence[int]:
-        return [*self._shared.named(names), *map(OWN.__add__, self._local.named(names))]
+    def named_chunks(self, names: QueryNames) -> Sequence[int]:
+        return [
+            *self._shared.named_chunks(names),
+            *map(OWN.__add__, self._local.named_chunks(names)),
+        ]
 
-    def meant(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
+    def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
         # This machine knows the definitions of all files, the team's included.
-        return self._local.meant_in(names, find=self._with_words, read=self.read)
+        return self._local.resolve_undefined_with(names, find=self._phrase_chunks, read=self.read)
 
-    def _with_words(self, words: str, limit: int) -> Sequence[int]:
-        theirs = self._shared.with_words(words, limit)
-        own = self._local.with_words(words, limit - len(theirs))
+    def _phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
+        theirs = self._shared.phrase_chunks(words, limit)
+        own = self._local.phrase_chunks(words, limit - len(theirs))
         return [*theirs, *map(OWN.__add__, own)]
 
-    def saying(self, text: str) -> Sequence[int]:
-        return [*self._shared.saying(text), *map(OWN.__add__, self._local.saying(text))]
+    def message_chunks(self, text: str) -> Sequence[int]:
+        return [
+            *self._shared.message_chunks(text),
+            *map(OWN.__add__, self._local.message_chunks(text)),
+        ]
 
-    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
-        theirs, their_numbers = self._shared.placed(ids[ids < OWN])
+    def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+        theirs, their_numbers = self._shared.files_of(ids[ids < OWN])
         if len(their_numbers) == len(ids):  # as nearly always: there may be many files
             return theirs, their_numbers
-        own, own_numbers = self._local.placed(ids[ids >= OWN] - OWN)
+        own, own_numbers = self._local.files_of(ids[ids >= OWN] - OWN)
         # Ids ascend, so that the own ones come last.
         return [*theirs, *own], np.concatenate([their_numbers, own_numbers + len(theirs)])
 
-    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         theirs, own = _split(ids)
-        named = self._local.symbols(own) if own else {}
+        named = self._local.symbols_of(own) if own else {}
         return {
-            **self._shared.symbols(theirs),
+            **self._shared.symbols_of(theirs),
             **{row + OWN: each for row, each in named.items()},
         }
 
@@ -149,17 +155,17 @@ class Overlaid:
             *(replace(each, chunk_id=each.chunk_id + OWN) for each in found),
         ]
 
-    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         side = self._shared if stored.chunk_id < OWN else self._local
-        return side.around(stored, lines)
+        return side.text_around(stored, lines)
 
 
 @dataclass(frozen=True, slots=True)
 class _Both:
     """An arm of both; `own` by the ids that they have there."""
 
-    theirs: Judging
-    own: Judging
+    theirs: SearchArm
+    own: SearchArm
 
     def best(self, depth: int) -> Ids:
         return np.concatenate([self.theirs.best(depth), self.own.best(depth) + OWN])
@@ -174,14 +180,14 @@ class _Both:
         return scores
 
 
-def _of_both(theirs: Nearest, own: Nearest) -> Nearest:
-    def nearest(query: Floats, depth: int) -> Judging:
+def _of_both(theirs: VectorSearch, own: VectorSearch) -> VectorSearch:
+    def nearest(query: Floats, depth: int) -> SearchArm:
         return _Both(theirs(query, depth), own(query, depth))
 
     return nearest
 
 
-def _silent(_query: Floats, _depth: int) -> Judging:
+def _silent(_query: Floats, _depth: int) -> SearchArm:
     return Arm.silent()
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from memory_sidecar.code.builder import beside, halves, is_left_out
+from memory_sidecar.code.builder import is_left_out, split_tracked, track_with_team
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
@@ -125,7 +125,7 @@ class SourceOfTeam:
     ) -> Sequence[Document]:
         if not self.source.publishes:
             return documents
-        written = [Raised(each, halves(each.fingerprint)[0]) for each in documents]
+        written = [Raised(each, split_tracked(each.fingerprint)[0]) for each in documents]
         try:
             self._write(written, gone, at_hand)
         except FAILS as error:
@@ -133,7 +133,8 @@ class SourceOfTeam:
             return documents
         self.problem = ""
         return [
-            beside(each.document, each.indexed_fingerprint, self.generation) for each in written
+            track_with_team(each.document, each.indexed_fingerprint, self.generation)
+            for each in written
         ]
 
     def catch_up(self, store: CodeStore) -> None:
@@ -182,7 +183,7 @@ class SourceOfTeam:
         # What could not be read has not gone for that.
         kept = {p for p, each in manifest.items() if each.status is not FileStatus.SKIPPED}
         own = {
-            path: halves(each.fingerprint)[0]
+            path: split_tracked(each.fingerprint)[0]
             for path, each in manifest.items()
             if each.status is FileStatus.INDEXED and not is_left_out(each.fingerprint)
         }
@@ -197,7 +198,9 @@ class SourceOfTeam:
             documents, at_hand = read_documents(store, self.source.name, batch)
             written = [Raised(each, own[each.file.path]) for each in documents]
             self._write(written, (), at_hand)
-            store.leave_out(self.source.name, {path: f"{own[path]} {own[path]}" for path in batch})
+            store.drop_team_chunks(
+                self.source.name, {path: f"{own[path]} {own[path]}" for path in batch}
+            )
             chunks += sum(len(each.embedded_texts) for each in documents)
         with self._lock:
             self._read_at_s = -REFRESH_S

@@ -16,8 +16,8 @@ from memory_sidecar.code import builder as flow
 from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.code.files import read_file
 from memory_sidecar.code.query_names import named_chunks, names_in
+from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.search import search_code
-from memory_sidecar.code.searched import LocalRows
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.results import Silent

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.searched import LocalRows
+from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team import schema
@@ -64,7 +64,7 @@ def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
         def ask(here):
             local = LocalRows(here.connection, here.store, CodeFilter())
             return giver.codebase.sharing.ask(
-                lambda rows: [each.filename for each in rows.read(rows.saying(text))],
+                lambda rows: [each.filename for each in rows.read(rows.message_chunks(text))],
                 local,
                 giver.notices,
             )
@@ -206,8 +206,8 @@ def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(m
     assert reader.find("Basket")[0].filename == "shop/cart.py"
     source = reader.codebase.registry.all()[0]
     assert reader.codebase.sharing.source(source).has_moved_on
-    keep_up = partial(reader.codebase.sharing.keep_up, source)
-    reader.codebase.data.ask(lambda _: keep_up(), reader.notices, patience_s=1)
+    refresh = partial(reader.codebase.sharing.refresh_outdated, source)
+    reader.codebase.data.ask(lambda _: refresh(), reader.notices, patience_s=1)
     assert reader.own() == {"shop/cart.py"}  # the older version is what is checked out here
     assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
     assert giver.find("Basket")[0].filename == "shop/cart.py"

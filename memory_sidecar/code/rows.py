@@ -1,7 +1,7 @@
-"""What a search asks of the rows that it searches, and SQLite's answers.
+"""The chunks that one query searches: a protocol, and its implementation on `codebase.sqlite`.
 
-`Searched` is the seam: the chunks of one commit that may be hits. A team's database answers the
-same questions in another way.
+`CodeRows` is the seam between ranking and storage: `code.search` knows no SQL, and `team.overlaid`
+implements the same protocol over PostgreSQL and SQLite together.
 """
 
 from __future__ import annotations
@@ -42,77 +42,77 @@ from memory_sidecar.index.keyword import (
 from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
 
-KEYWORD_DEPTH = 1000  # rows of which the keyword share is known
+KEYWORD_DEPTH = 1000  # rows that the keyword arm knows, the best, unless a filter is applied
 
 
-class Judging(Protocol):
-    """An arm, asked."""
+class SearchArm(Protocol):
+    """One ranking of the rows for one query: by words, by static vectors or by the model's."""
 
     def best(self, depth: int) -> Ids:
-        """The rows it finds best, `depth` at most."""
+        """Return the ids of the `depth` best rows, in any order."""
 
     def scores_of(self, wanted: Ids) -> Scores:
-        """What it says of each of `wanted`, (n,); NaN where it has no opinion."""
+        """Return the score of each of `wanted`, (n,); NaN for rows that the arm does not know."""
 
 
-Nearest = Callable[[Floats, int], Judging]
-"""The arm of a unit vector, which has found so many of the best rows. Any thread may ask."""
+VectorSearch = Callable[[Floats, int], SearchArm]
+"""Search by a unit vector for so many of the best rows; returns the arm. Runs in any thread."""
 
 
-class Searched(Protocol):
-    """The chunks of one commit that satisfy a filter. Ids mean the same to every method."""
+class CodeRows(Protocol):
+    """The chunks of one snapshot that satisfy a filter. All methods share the same ids."""
 
     def keywords(self, text: str) -> Keywords:
-        """The words of a question, weighed."""
+        """Return the words of a question with their idf among all rows."""
 
-    def by_words(self, keywords: Keywords) -> Judging:
-        """The keyword arm: BM25 as a share that saturates."""
+    def keyword_arm(self, keywords: Keywords) -> SearchArm:
+        """Return the keyword arm: the share that `keyword_share` makes of BM25."""
 
-    def by_vectors(self) -> Nearest:
-        """The model's vectors."""
+    def vector_search(self) -> VectorSearch:
+        """Return the search by the vectors of the model."""
 
-    def by_static(self) -> Nearest:
-        """The static vectors."""
+    def static_search(self) -> VectorSearch:
+        """Return the search by static vectors."""
 
     def chunk_at(self, at: Line) -> int | None:
-        """The chunk that holds that line, which need not satisfy the filter."""
+        """Return the id of the chunk that holds a line; it need not satisfy the filter."""
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
-        """The chunk's vector of the model, or its static one, if it has that."""
+        """Return a chunk's vector of the model, or its static one; None if it has none yet."""
 
-    def named(self, names: QueryNames) -> Sequence[int]:
-        """The chunks that may define or hold one of `names`."""
+    def named_chunks(self, names: QueryNames) -> Sequence[int]:
+        """Return the ids of chunks that define one of `names`, or lie in a file that it names."""
 
-    def meant(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
-        """What those of `names` mean that nothing defines, and where: see `resolve_undefined`."""
+    def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
+        """Look for those of `names` that nothing defines: see `query_names.resolve_undefined`."""
 
-    def saying(self, text: str) -> Sequence[int]:
-        """Those that hold the words of `text` in a row, as of an error message.
+    def message_chunks(self, text: str) -> Sequence[int]:
+        """Return the ids of chunks that hold the words of `text`, an error message, in a row.
 
-        None for a text of few words, or where so many hold it that it tells none of them.
+        Empty for a text of few words, or if more than MAX_MESSAGE_CHUNKS hold it.
         """
 
-    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
-        """Files, more than are needed, and the number of the file of each of `ids`."""
+    def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+        """Return a list of files, perhaps more than needed, and each id's place in it."""
 
-    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        """What the chunks with these ids define, and their scope; without those that are gone."""
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+        """Return the names that each chunk defines, and its scope; deleted chunks are left out."""
 
     def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
-        """What commits whose messages are like `text` lend to files."""
+        """Return the boosts of files by the commits whose messages match `text`."""
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        """The chunks with these ids; those that are gone are left out."""
+        """Return the chunks with these ids, in any order; deleted ones are left out."""
 
-    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
-        """The text of the same file before and behind a chunk: so many lines, or a few more."""
+    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+        """Return the text of the file before and after a chunk: `lines` lines or more, if there."""
 
     def vector_counts(self) -> VectorCounts:
-        """How far the vectors of the sources asked for are, whatever else is filtered."""
+        """Count the chunks of the filter's sources, and those without a vector; no other filter."""
 
 
 class LocalRows:
-    """The rows of a snapshot of `codebase.sqlite`."""
+    """Implements `CodeRows` on a snapshot of `codebase.sqlite`."""
 
     def __init__(self, connection: Connection, store: CodeStore, wanted: CodeFilter) -> None:
         self.connection = connection
@@ -133,7 +133,7 @@ class LocalRows:
         ).get
         pending: Any = 0
         if counts.pending:
-            # To ask for the source of each takes a quarter of a query while 40,000 wait.
+            # Looking up the source of each would take a quarter of a query while 40,000 wait.
             pending = self.connection.execute(
                 "SELECT coalesce(sum((SELECT count(*) FROM chunk_pending"
                 " WHERE id BETWEEN value ->> 0 AND value ->> 1)), 0) FROM json_each(?)",
@@ -144,18 +144,18 @@ class LocalRows:
     def keywords(self, text: str) -> Keywords:
         return keywords_of(self.connection, CHUNKS, text)
 
-    def by_words(self, keywords: Keywords) -> Arm:
+    def keyword_arm(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None
         ids, bm25 = keyword_scores(self.connection, CHUNKS, keywords, limit=limit)
         return Arm.of(ids, keyword_share(bm25, keywords.whole), self.allowed)
 
-    def by_vectors(self) -> Nearest:
+    def vector_search(self) -> VectorSearch:
         return self._nearest(self._store.vectors[CHUNKS])
 
-    def by_static(self) -> Nearest:
+    def static_search(self) -> VectorSearch:
         return self._nearest(self._store.static[CHUNKS])
 
-    def _nearest(self, index: VectorIndex) -> Nearest:
+    def _nearest(self, index: VectorIndex) -> VectorSearch:
         view = index.view(self.connection)
         return lambda query, depth: VectorArm(view, query, self.allowed, depth)
 
@@ -171,29 +171,29 @@ class LocalRows:
         index = (self._store.static if static else self._store.vectors)[CHUNKS]
         return stored_vector(self.connection, index.table, chunk_id)
 
-    def named(self, names: QueryNames) -> Sequence[int]:
+    def named_chunks(self, names: QueryNames) -> Sequence[int]:
         return self._allowed(named_chunks(self.connection, names, self._directory))
 
-    def meant(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
-        return self.meant_in(names, find=self.with_words, read=self.read)
+    def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
+        return self.resolve_undefined_with(names, find=self.phrase_chunks, read=self.read)
 
-    def meant_in(
+    def resolve_undefined_with(
         self, names: QueryNames, *, find: FindPhrase, read: ReadChunks
     ) -> tuple[QueryNames, Sequence[int]]:
-        """`meant`, by the names that are defined here and the chunks that `find` finds."""
+        """As `resolve_undefined`, with the definitions here and the chunks of `find` and `read`."""
         return resolve_undefined(self.connection, names, self.wanted.sources, find=find, read=read)
 
-    def with_words(self, words: str, limit: int) -> Sequence[int]:
-        """The chunks whose text holds `words` in a row, at most `limit`."""
-        return self._allowed(self._with_words(words, limit))
+    def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
+        """Return the ids of at most `limit` chunks whose text holds `words` in a row."""
+        return self._allowed(self._phrase_chunks(words, limit))
 
-    def saying(self, text: str) -> Sequence[int]:
+    def message_chunks(self, text: str) -> Sequence[int]:
         words = message_phrase(text)
-        ids = self._with_words(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        ids = self._phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
         return self._allowed(ids) if len(ids) <= MAX_MESSAGE_CHUNKS else []
 
-    def _with_words(self, words: str, limit: int) -> Sequence[int]:
-        """As `with_words`, of all chunks."""
+    def _phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
+        """As `phrase_chunks`, whether they satisfy the filter or not."""
         return column(
             self.connection,
             "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
@@ -205,7 +205,7 @@ class LocalRows:
         kept: list[int] = found[among(found, self.allowed)].tolist()
         return kept
 
-    def placed(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
+    def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         numbers = self._directory.numbers_of(ids)
         if numbers is None:
             self._directory = ChunkDirectory().read(self.connection)
@@ -213,8 +213,8 @@ class LocalRows:
             assert numbers is not None
         return self._directory.files, numbers
 
-    def symbols(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        # As one text: hundreds of rows would let go of Python's lock, and wait for it, as often.
+    def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
+        # One JSON text: reading hundreds of rows would release and take the GIL as many times.
         rows: Any = self.connection.execute(
             "SELECT json_group_array(json_array(id, symbols, scope)) FROM code_chunks"
             " WHERE id IN (SELECT value FROM json_each(?))",
@@ -236,7 +236,7 @@ class LocalRows:
             for chunk_id, source, filename, language, *rest in rows
         ]
 
-    def around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
+    def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         first, last = stored.chunk.start_line, stored.chunk.end_line
         rows: list[Any] = self.connection.execute(
             "SELECT start_line, code FROM code_chunks"
