@@ -252,16 +252,15 @@ def _unless_many(names: list[str]) -> list[str]:
 def _chunks_holding(token: str, find: FindPhrase, read: ReadChunks) -> Sequence[int]:
     """Return the ids of the chunks that hold `token` letter by letter.
 
-    Where `MAX_PHRASE_CHUNKS` hold its words, these are returned without reading them.
+    Where `MAX_PHRASE_CHUNKS` hold its stem and one of them holds `token`, all are returned.
     """
     words = plain_words(token)
     if not token.isascii() or not words:
         return []
     ids = find(" ".join(words), MAX_PHRASE_CHUNKS)
-    if len(ids) == MAX_PHRASE_CHUNKS:
-        return ids
     exact = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
-    return [each.chunk_id for each in read(ids) if exact.search(each.chunk.code)]
+    holding = [each.chunk_id for each in read(ids) if exact.search(each.chunk.code)]
+    return ids if holding and len(ids) == MAX_PHRASE_CHUNKS else holding
 
 
 def _chunks_defining(connection: Connection, name: str, *, limit: int) -> list[int]:

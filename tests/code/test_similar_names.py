@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
+from memory_sidecar.code.query_names import (
+    MAX_PHRASE_CHUNKS,
+    MAX_SIMILAR_NAMES,
+    is_one_typo_apart,
+)
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.results import Silent
 
@@ -93,3 +97,12 @@ def test_what_another_source_defines_is_not_looked_for(search, project, tmp_path
     (other / "else.py").write_text("def drain_rerty_queue():\n    pass\n")
     assert search("drain_rerty_queue", other)[0].filename == "else.py"
     assert search("drain_rerty_queue", sources=("project",))[0].filename == "odd.py"
+
+
+def test_half_a_name_that_has_the_stem_of_very_many_words_is_half_of_one(search, project):
+    (project / "profiles.py").write_text("class Profile:\n    pass\n")
+    for number in range(MAX_PHRASE_CHUNKS + 1):
+        (project / f"use{number}.py").write_text(f"kept_{number} = Profile('profile {number}')\n")
+    best = search("Profil")[0]
+    assert best.filename == "profiles.py"
+    assert best.explain.boosts["exact_symbol"] == 1
