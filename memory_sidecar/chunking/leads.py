@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+
 import tree_sitter
 
 
@@ -12,12 +14,15 @@ class Leads:
         self._data = data
         self._by_last_row: dict[int, tree_sitter.Node] = {}
         self._ends: dict[int, int] = {}  # first byte → byte after
+        self._comments: list[tuple[int, int]] = []  # as these, in order
 
     def add(self, node: tree_sitter.Node) -> None:
         row, column = node.end_point
         self._by_last_row.setdefault(row if column else row - 1, node)
         start, end = node.byte_range
         self._ends[start] = end
+        if "comment" in node.type:
+            insort(self._comments, (start, end))
 
     def first_row(self, row: int) -> int:
         """The row where the unbroken run of leads directly above `row` begins."""
@@ -36,3 +41,13 @@ class Leads:
             while self._data[byte : byte + 1].isspace():
                 byte += 1
         return byte
+
+    def between_comments(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """The parts of the bytes from `start` to `stop` that are no comment."""
+        parts = []
+        for first, end in self._comments[bisect_left(self._comments, (start, start)) :]:
+            if first >= stop:
+                break
+            parts.append((start, first))
+            start = end
+        return (*parts, (start, stop))

@@ -84,7 +84,7 @@ class Definition:
     name_row: int
     stop: int  # row after its last
     kind: str  # class, function, method, variable …: what the grammar calls it, in a few words
-    head: tuple[int, int]  # bytes of its signature
+    head: tuple[tuple[int, int], ...]  # bytes of its signature, what comments leave of it
 
     @property
     def is_binding(self) -> bool:
@@ -93,8 +93,8 @@ class Definition:
 
     def signature(self, data: bytes) -> str:
         """The head in one line of at most 200 characters, from the `data` it was found in."""
-        start, stop = self.head
-        text = " ".join(data[start : min(stop, start + 1_000)].decode(errors="replace").split())
+        parts = [data[start : min(stop, start + 1_000)] for start, stop in self.head]
+        text = " ".join(b" ".join(parts).decode(errors="replace").split())
         text = (
             text.replace("( ", "(").replace(" )", ")").rstrip(" {:;,=").removesuffix("=>").rstrip()
         )
@@ -308,7 +308,7 @@ def _text(data: bytes, node: tree_sitter.Node) -> str:
     return data[start:stop].decode(errors="replace")
 
 
-def _head(data: bytes, match: _Found, leads: Leads) -> tuple[int, int]:
+def _head(data: bytes, match: _Found, leads: Leads) -> tuple[tuple[int, int], ...]:
     """From the definition's first word to its body; `export` and the like before it count too."""
     start = leads.skip(match.start_byte)
     stop = match.body[0].start_byte if match.body else match.node.end_byte
@@ -316,7 +316,7 @@ def _head(data: bytes, match: _Found, leads: Leads) -> tuple[int, int]:
     before = data[line:start]
     if before and _MODIFIERS.fullmatch(before) and before.strip() != b"return":
         start = line
-    return start, stop
+    return leads.between_comments(start, stop)
 
 
 def _is_endless(root: tree_sitter.Node) -> bool:

@@ -100,3 +100,35 @@ def test_no_query_runs_over_very_much_that_makes_no_sense(monkeypatch):
 
     monkeypatch.setattr("memory_sidecar.chunking.outline._query", query)
     assert not outline(broken * 8_000, "cpp").is_sound
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "signature"),
+    [
+        (
+            "python",
+            "def f(a,  # first\n      b):  # noqa\n    # why\n    return a\n",
+            "def f(a, b)",
+        ),
+        ("python", "def f():\n    # why\n    return 1\n", "def f()"),
+        (
+            "go",
+            "func F(a int, // first\n\tb int) error {\n\treturn nil\n}\n",
+            "func F(a int, b int) error",
+        ),
+        (
+            "typescript",
+            "function f(a /* of it */: number) {\n  return a\n}\n",
+            "function f(a : number)",
+        ),
+        (
+            "java",
+            "class A {\n  int f(@B int a) // why\n  {\n    return a;\n  }\n}\n",
+            "int f(@B int a)",
+        ),
+    ],
+)
+def test_a_comment_is_no_part_of_a_signature(language, source, signature):
+    assert (
+        outline(source.encode(), language).definitions[-1].signature(source.encode()) == signature
+    )
