@@ -91,6 +91,8 @@ def embed_pending(
                 return
             put_vectors(store, list(zip(rows, vectors, strict=True)))
             done += len(rows)
+        if chosen is None and done >= total:  # of what was there at first: more may have come
+            total = done + waiting(store)
         yield done, max(done, total)
 
 

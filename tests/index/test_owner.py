@@ -174,6 +174,30 @@ def test_what_is_saved_while_a_caller_waits_for_vectors_is_found_before_the_last
     assert next_pending(file.open(), 100) == []
 
 
+def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_were_begun(
+    owner, file, source, clock, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
+    owner.tend(lambda: None)
+    owner.follow(source)
+    first = ask(owner, lambda said: owner.refresh(source, said)).chunks_indexed
+
+    class Saving(Silent):
+        def progress(self, stage: str, done: int, total: int) -> None:
+            assert done < total or next_pending(file.open(), 1) == []
+            if done == 1:
+                for number in range(5):
+                    (source.root / f"more{number}.py").write_text(f"def more{number}(): pass\n")
+                clock.now_s += RESCAN_S
+            elif done == first + 1:
+                (source.root / "saved.py").write_text("def saved(): pass\n")
+                clock.now_s += RESCAN_S
+            elif done == first + 2:
+                assert "saved.py" in file.open().paths(source.name)
+
+    assert ask(owner, lambda _: owner.embed(Saving())) > first + 2
+
+
 def test_without_a_watch_nothing_is_followed(owner, source):
     owner.follow(source)
     assert owner.states() == {}
