@@ -13,6 +13,7 @@ _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Possessive, so that no word is read twice to find that it has no hump: a quarter faster.
 _CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+[A-Z][A-Za-z0-9]*+")
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
+_LATIN = re.compile("[A-Za-z]")
 _WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
@@ -39,6 +40,11 @@ def index_words(text: str) -> str:
 
     text = _CAMEL_WORD.sub(split, text)
     return f"{text}\n{' '.join(sorted(whole))}" if whole else text
+
+
+def is_unspaced(text: str) -> bool:
+    """Tell whether `text` is all in a script without spaces, which the model hardly knows."""
+    return bool(_UNSPACED.search(text)) and not _LATIN.search(text)
 
 
 def plain_words(text: str) -> list[str]:

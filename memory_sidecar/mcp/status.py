@@ -30,7 +30,7 @@ class IndexStatus(Answer):
     team: Annotated[TeamStatus | None, about("Null where no database of a team is set.")]
 
     def text(self) -> str:
-        waiting = f", {self.vectors_pending} wait for a vector" if self.vectors_pending else ""
+        waiting = f", {self.vectors_pending:,} wait for a vector" if self.vectors_pending else ""
         lines = [f"memory-sidecar {self.version}, agent {self.agent}, {self.data_dir}"]
         lines += [each.line() for each in self.sources]
         lines.append(pluralize(self.chunks, "chunk") + waiting)

@@ -51,7 +51,7 @@ class RankedMemory:
     explanation: Explanation
     text: str
     shown: Shown = Shown.CONTENT
-    is_comparable: bool = False  # whether both arms made the score, so that WEAK_BELOW applies
+    weak_below: float = 0.0  # WEAK_BELOW, or 0 where only one arm made the score
 
     @property
     def is_weak(self) -> bool:
@@ -59,8 +59,7 @@ class RankedMemory:
 
         An outdated memory is not weak: its score is low for another reason.
         """
-        is_low = self.score < WEAK_BELOW
-        return is_low and self.is_comparable and not self.memory.is_outdated
+        return self.score < self.weak_below and not self.memory.is_outdated
 
     def to_hit(self, *, explain: bool) -> MemoryHit:
         """Convert to the result of a search; with the explanation only if `explain`."""

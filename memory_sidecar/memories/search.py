@@ -33,7 +33,14 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.memories.hit import NAMED_FROM, RankedMemory, fit_budget, rerank
+from memory_sidecar.index.words import is_unspaced
+from memory_sidecar.memories.hit import (
+    NAMED_FROM,
+    WEAK_BELOW,
+    RankedMemory,
+    fit_budget,
+    rerank,
+)
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
     ChunkPlace,
@@ -143,17 +150,23 @@ class _Search:
         rows = self.scope.rows
         passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
         memories = rows.read([each.place.memory for each in ranked])
+        by_words_alone = is_unspaced(self.query.text)
+
+        def weak_below(each: _Candidate, explanation: Explanation) -> float:
+            if self.query.mode is not SearchMode.HYBRID or math.isnan(judged.cosine[each.row]):
+                return 0.0
+            return 1.0 if by_words_alone and not explanation.keyword else WEAK_BELOW
+
         return [
             RankedMemory(
                 memory=memories[each.place.memory].memory,
                 passage=passages[each.place.chunk],
                 text=memories[each.place.memory].memory.content,
                 score=each.score,
-                explanation=judged.explain(each),
-                is_comparable=self.query.mode is SearchMode.HYBRID
-                and not math.isnan(judged.cosine[each.row]),
+                explanation=explanation,
+                weak_below=weak_below(each, explanation),
             )
-            for each in ranked
+            for each, explanation in ((each, judged.explain(each)) for each in ranked)
         ]
 
     def _rank_memories(self, judged: _ChunkScores) -> list[_Candidate]:

@@ -42,6 +42,7 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
+from memory_sidecar.index.words import is_unspaced
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
     FoundRow,
@@ -105,7 +106,7 @@ def search_sessions(
     if judge is not None:
         rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
         read = _reordered(read, judged_order(connection, asked.text, rows, judge))
-    weak = {(each.kind, each.row_id) for each, _, _ in read if _is_weak(each, query.mode)}
+    weak = {(each.kind, each.row_id) for each, _, _ in read if _is_weak(each, query)}
     if query.by_session:
         read = _by_session(read)
     return [
@@ -274,10 +275,12 @@ class _RowSearch:
         }
 
 
-def _is_weak(scored: _Scored, mode: SearchMode) -> bool:
+def _is_weak(scored: _Scored, query: SessionQuery) -> bool:
     """Whether a part is a weak match by itself; never where its row has no vector to compare."""
-    has_vector = mode is SearchMode.HYBRID and scored.explanation.cosine is not None
-    return has_vector and scored.score < WEAK_BELOW
+    told = scored.explanation
+    if query.mode is not SearchMode.HYBRID or told.cosine is None:
+        return False
+    return scored.score < WEAK_BELOW or (not told.keyword and is_unspaced(query.text))
 
 
 _Read = tuple[_Scored, FoundRow, Head]

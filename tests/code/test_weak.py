@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from memory_sidecar.code.ranking import WEAK_BELOW
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.core.results import WEAK_ALONE, Silent
+from tests.conftest import HashEmbedder
 
 FOREIGN = "zymurgy of harpsichords"
 ASKED = "what a customer is about to buy"
@@ -80,3 +82,15 @@ def test_memories_and_sessions_take_it_too(run):
         assert [hit["is_weak"] for hit in told.json] == [True]
         assert told.err == f"note: {WEAK_ALONE}\n"
         assert run(*asked, "--json", "--min-score", "0.9").json == []
+
+
+def test_a_script_without_spaces_is_answered_by_shared_words_alone(run, monkeypatch):
+    alike = np.full(384, 384**-0.5, np.float32)  # as the model, made for English, has all of it
+    monkeypatch.setattr(HashEmbedder, "embed_query", lambda *_: alike)
+    assert run("store", "网站图标由后台任务刷新。", "--agent", "a").status == 0
+    session = json.dumps({"messages": [{"role": "user", "content": "网站图标由后台任务刷新。"}]})
+    assert run("session", "save", "-", "--agent", "a", stdin=session.encode()).status == 0
+    for command in (("query",), ("session", "search")):
+        found = run(*command, "图标刷新", "--agent", "a", "--json")
+        assert not json.loads(found.out)[0]["is_weak"]
+        assert WEAK_ALONE in run(*command, "数据库迁移失败", "--agent", "a").err
