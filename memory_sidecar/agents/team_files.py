@@ -12,11 +12,12 @@ import re
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
 from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
-from memory_sidecar.core.model import Source
+from memory_sidecar.core.model import ExchangeRequest, Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -32,6 +33,7 @@ from memory_sidecar.team.mirror import Mirror
 from memory_sidecar.team.mirror_rows import TeamFile
 from memory_sidecar.team.mirrored import MirroredFolder, MirrorReport
 
+BOTH_WAYS: Final = ExchangeRequest()
 LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from the local files
 _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 
@@ -53,24 +55,10 @@ class TeamFiles:
             clock=agent.clock,
         )
 
-    def exchange(
-        self,
-        reporter: Reporter,
-        *,
-        takes: bool = True,
-        gives: bool = True,
-        changed: Collection[str] = (),
-        over: Collection[str] = (),
-        with_secrets: bool = False,
-    ) -> Exchanged:
+    def exchange(self, reporter: Reporter, wanted: ExchangeRequest = BOTH_WAYS) -> Exchanged:
         """Run `Mirror.exchange`, then index what it downloaded, so that it can be found."""
-        done = self._mirror.exchange(
-            takes=takes,
-            gives=gives,
-            changed=changed,
-            over={_team_path(each) for each in over},
-            with_secrets=with_secrets,
-        )
+        over = {_team_path(each) for each in wanted.over}
+        done = self._mirror.exchange(replace(wanted, over=over))
         self._index(done, reporter)
         return Exchanged(
             self._agent.name,
@@ -94,7 +82,7 @@ class TeamFiles:
             if self._link.is_away:
                 reporter.notice(f"{self._link.shown} is away: answered from what is here")
             elif self._mirror.has_news():
-                self.exchange(reporter, gives=False)
+                self.exchange(reporter, ExchangeRequest(gives=False))
         except SidecarError as error:
             if type(error) is not NoIndex:  # a team that has nothing has no news
                 reporter.notice(f"without news of the team: {error.message}")
@@ -110,7 +98,7 @@ class TeamFiles:
                 self._owe(changed)
                 reporter.notice(f"{self._link.shown} is away: stored here, and given to it later")
                 return
-            done = self.exchange(reporter, changed=changed)
+            done = self.exchange(reporter, ExchangeRequest(changed=changed))
         except SidecarError as error:
             self._owe(changed)
             reporter.notice(f"stored here, not given to the team yet: {error.message}")

@@ -13,6 +13,7 @@ from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.errors import Conflict
+from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import about, pluralize
 
 if TYPE_CHECKING:
@@ -141,9 +142,9 @@ def push(call: Call, *, agent: str, over: tuple[str, ...], allow_secrets: bool) 
     What others changed as well is named and left alone (exit status 4). With `database` set that
     happens by itself for the agents in `database_agents`.
     """
-    files = call.services.team_files(call.services.agent(agent, call.db))
-    done = files.exchange(call.reporter, takes=False, over=over, with_secrets=allow_secrets)
-    return _show(call, done)
+    return _exchange(
+        call, agent, ExchangeRequest(takes=False, over=over, with_secrets=allow_secrets)
+    )
 
 
 @memory.command()
@@ -155,12 +156,12 @@ def pull(call: Call, *, agent: str, over: tuple[str, ...]) -> Exchanged:
     What changed here as well is named and left alone (exit status 4). What is replaced or removed
     goes to the archive. As push, that happens by itself.
     """
+    return _exchange(call, agent, ExchangeRequest(gives=False, over=over))
+
+
+def _exchange(call: Call, agent: str, wanted: ExchangeRequest) -> Exchanged:
     files = call.services.team_files(call.services.agent(agent, call.db))
-    return _show(call, files.exchange(call.reporter, gives=False, over=over))
-
-
-def _show(call: Call, done: Exchanged) -> Exchanged:
-    call.show(done, _print_exchanged)
+    done = call.show(files.exchange(call.reporter, wanted), _print_exchanged)
     if done.conflicts:
         raise Conflict(
             conflict_line(done.conflicts),

@@ -10,6 +10,7 @@ inclusive, paths are relative to their source with `/`, times are epoch millisec
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -227,3 +228,14 @@ class Explanation:
         """The same after a cross-encoder moved the score."""
         step = {"reranked": rounded(change)}
         return replace(self, boosts=self.boosts | step, terms=self.terms | step)
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRequest:
+    """What an exchange of files with a team is to do: by default give our changes, take theirs."""
+
+    gives: bool = True
+    takes: bool = True
+    changed: Collection[str] = ()  # where any are named and nothing is owed, look at no others
+    over: Collection[str] = ()  # conflicts: what only gives replaces theirs, what only takes ours
+    with_secrets: bool = False  # give files that seem to hold one, too

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ import msgspec
 from memory_sidecar.core.atomic import file_hash, replace_file
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.locks import hold_lock
+from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import Clock, compact_utc
@@ -76,34 +77,21 @@ class Mirror:
         self._archive = archive
         self._clock = clock
 
-    def exchange(
-        self,
-        *,
-        takes: bool = True,
-        gives: bool = True,
-        changed: Collection[str] = (),
-        over: Collection[str] = (),
-        with_secrets: bool = False,
-    ) -> MirrorReport:
-        """Give the team what changed here, and take what changed there.
-
-        Of ours only those `changed` are looked at, if any are named and nothing is owed; else all.
-        Of the conflicts `over`, a call that only gives replaces the team's version, one that only
-        takes ours. Raises DatabaseError, StoreBusy and what changing files raises.
-        """
+    def exchange(self, wanted: ExchangeRequest) -> MirrorReport:
+        """Bring both sides in step. Raises DatabaseError, StoreBusy, what changing files raises."""
         with self._changing_state() as state:
-            news = self._news(state, makes=gives)
+            news = self._news(state, makes=wanted.gives)
             if news.database != state.database:
                 state.reset(news.database)
             elif news.is_all:
                 state.forget_all_but(head.path for head in news.heads)
             team = state.open | {head.path: head for head in news.heads}
-            ours = self._ours(state, changed) if gives else self._those(team)
-            work = _MirrorPass(self, state, team, ours, MirrorReport())
+            ours = self._ours(state, wanted.changed) if wanted.gives else self._those(team)
+            work = _MirrorPass(self, wanted, state, team, ours)
             state.seen, state.seen_at_us = news.seen, news.seen_at_us
             state.open.update(team)
-            work.run(takes=takes, gives=gives, over=over, with_secrets=with_secrets)
-            if gives:
+            work.run()
+            if wanted.gives:
                 state.settle()
             return work.done
 
@@ -209,14 +197,15 @@ class _MirrorPass:
     """One exchange. `state` is brought up to date with each step."""
 
     mirror: Mirror
+    wanted: ExchangeRequest
     state: MirrorState
     team: Mapping[str, TeamFile]  # what is not as when it was last in step
     ours: Mapping[str, Known]
-    done: MirrorReport
+    done: MirrorReport = field(default_factory=MirrorReport)
 
-    def run(self, *, takes: bool, gives: bool, over: Collection[str], with_secrets: bool) -> None:
-        paths = set(self.team)
-        if gives:
+    def run(self) -> None:
+        wanted, paths = self.wanted, set(self.team)
+        if wanted.gives:
             for path in {*self.ours, *self.state.files}:
                 if self._ours(path) != self._base(path):
                     paths.add(path)
@@ -225,16 +214,16 @@ class _MirrorPass:
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
         for path in sorted(paths):
             step = step_for(self._ours(path), self._base(path), self._team(path))
-            if step is MirrorStep.CONFLICT and path in over:
-                step = MirrorStep.GIVE if gives else MirrorStep.TAKE
+            if step is MirrorStep.CONFLICT and path in wanted.over:
+                step = MirrorStep.GIVE if wanted.gives else MirrorStep.TAKE
             steps[step].append(path)
         for path in steps[MirrorStep.KEEP]:
             self._in_step(path, self._ours(path))
         self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]
-        if gives:
-            for offers in self._offers(steps[MirrorStep.GIVE], with_secrets=with_secrets):
+        if wanted.gives:
+            for offers in self._offers(steps[MirrorStep.GIVE]):
                 self._give(offers)
-        if takes:
+        if wanted.takes:
             self._take(steps[MirrorStep.TAKE])
 
     def _ours(self, path: str) -> str:
@@ -258,12 +247,12 @@ class _MirrorPass:
 
     # Giving
 
-    def _offers(self, paths: Sequence[str], *, with_secrets: bool) -> Iterator[list[Offer]]:
+    def _offers(self, paths: Sequence[str]) -> Iterator[list[Offer]]:
         offers, size = [], 0
         for path in paths:
             content = None
             if path in self.ours:
-                content = self._text(path, with_secrets=with_secrets)
+                content = self._text(path)
                 if content is None:
                     continue
                 size += len(content)
@@ -275,11 +264,11 @@ class _MirrorPass:
         if offers:
             yield offers
 
-    def _text(self, path: str, *, with_secrets: bool) -> str | None:
+    def _text(self, path: str) -> str | None:
         """What a file says, if the team may have that; else it is left out."""
         place = self.mirror.folder_of(path)
         data = readable(*place) if place else None
-        reason = why_kept_back(data, with_secrets=with_secrets)
+        reason = why_kept_back(data, with_secrets=self.wanted.with_secrets)
         if reason:
             self.done.left_out.append(LeftOut(path, reason))
         return None if reason or data is None else data.decode()
