@@ -15,7 +15,6 @@ from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, HitKind, SessionFilter, SessionQuery
 from memory_sidecar.sessions.results import SessionHit
-from memory_sidecar.web.coming import is_there
 from memory_sidecar.web.memories import filter_of, overview_of
 from memory_sidecar.web.visit import Visit
 
@@ -118,7 +117,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 
     def look(name: str) -> Sessions | None:
         sessions = visit.services.sessions(name, reporter=visit)
-        is_shown = sessions.are_there and is_there(visit.services.agent(name), visit)
+        is_shown = sessions.are_there and visit.has(visit.services.agent(name))
         return sessions if is_shown else None
 
     return visit.of_each(look)

@@ -15,7 +15,6 @@ from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery,
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, MemoryHit
-from memory_sidecar.web.coming import is_there
 from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
@@ -107,7 +106,7 @@ def overview_of(visit: Visit) -> Overview:
 
     def look(name: str) -> Agent | None:
         agent = visit.services.agent(name)
-        return agent if agent.exists and is_there(agent, visit) else None
+        return agent if agent.exists and visit.has(agent) else None
 
     return Overview(visit.of_each(look), visit)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
@@ -127,6 +128,27 @@ class Visit:
                 except SidecarError as error:
                     self.notice(f"without {name}: {error.with_hint}")
         return [each for each in found if each is not None]
+
+    def has(self, agent: Agent) -> bool:
+        """Whether anything of `agent` can be shown at once. Has its files watched from now on.
+
+        Says how far the index is where it is made for the first time. The view waits for none of
+        it: the rest follows.
+        """
+        agent.on_use()
+        known = agent.data.open()
+        missing = agent.data.unseen()
+        is_begun = any(known.source_state(name) for name in agent.data.states())
+        passes = [live.indexing for live in agent.data.states().values() if live.indexing]
+        if passes:
+            done, total = sum(p.files_done for p in passes), sum(p.files_total for p in passes)
+            how_far = f"{done:,} of {total:,} files"
+            self.notice(f"{agent.name} is being indexed, {how_far}: the rest will appear here")
+        elif missing and not is_begun:
+            self.notice(
+                f"{agent.name} is about to be indexed: its memories and sessions will appear here"
+            )
+        return is_begun or not missing
 
     @property
     def page(self) -> int:
