@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import psutil
 import pytest
@@ -34,26 +34,28 @@ def files_of(source):
     return walk(source.root, max_file_bytes=MAX_FILE_BYTES).files
 
 
-def test_processes_build_what_this_one_builds(source):
+def running(source, files, *, processes):
+    return closing(Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=processes))
+
+
+def assert_built_as_here(source):
     files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
-    try:
+    with running(source, files, processes=2) as workers:
         for file in files:
             assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
-    finally:
-        workers.close()
+
+
+def test_processes_build_what_this_one_builds(source):
+    assert_built_as_here(source)
 
 
 def test_a_vanished_file_is_told_from_the_others(source):
     files = files_of(source)
     (source.root / "m05.py").unlink()
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=1)
-    try:
+    with running(source, files, processes=1) as workers:
         with pytest.raises(FileVanished):
             workers.build(files[5])
         assert workers.build(files[6]).embedded_texts
-    finally:
-        workers.close()
 
 
 def die_on_m07(source, file, max_file_bytes) -> Document:
@@ -69,16 +71,13 @@ def build_group_that_dies(source, files, max_file_bytes):
 def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
     monkeypatch.setattr(module, "_build_group", build_group_that_dies)
     files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
-    try:
+    with running(source, files, processes=2) as workers:
         for file in files:
             if file.path == "m07.py":
                 with pytest.raises(BuildCrashed):
                     workers.build(file)
             else:
                 assert workers.build(file).file == file
-    finally:
-        workers.close()
 
 
 def test_where_no_process_can_be_started_documents_are_built_here(source, monkeypatch, caplog):
@@ -86,13 +85,7 @@ def test_where_no_process_can_be_started_documents_are_built_here(source, monkey
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr("multiprocessing.util.spawnv_passfds", refused)
-    files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
-    try:
-        for file in files:
-            assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
-    finally:
-        workers.close()
+    assert_built_as_here(source)
     assert "no process can be started" in caplog.text
 
 
@@ -102,13 +95,7 @@ def end_at_once() -> None:
 
 def test_without_processes_documents_are_built_here(source, monkeypatch, caplog):
     monkeypatch.setattr(module, "_begin_worker", end_at_once)
-    files = files_of(source)
-    workers = Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=2)
-    try:
-        for file in files:
-            assert workers.build(file) == build_document(source, file, MAX_FILE_BYTES)
-    finally:
-        workers.close()
+    assert_built_as_here(source)
     assert [record.message for record in caplog.records] == [
         "processes end as soon as they are started: building in this one"
     ]

@@ -21,13 +21,6 @@ from tests.waiting import eventually
 DEADLINE_S = 60.0
 
 
-class Clock:
-    now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 class Due:
     """Something that is due at a time, and what happens then."""
 
@@ -43,11 +36,6 @@ class Due:
         self.at_s = math.inf
         self.done += 1
         self.does()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

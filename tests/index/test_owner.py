@@ -26,18 +26,6 @@ from memory_sidecar.index.source import Look
 from tests.conftest import HashModels, Notices
 
 
-class Clock:
-    now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.fixture
 def source(project: Path) -> Source:
     return Source("project", project)

@@ -59,6 +59,22 @@ def offer(monkeypatch: pytest.MonkeyPatch, run: Callable[[Caller, Nothing, Repor
     return tool.name
 
 
+def offer_endless(monkeypatch: pytest.MonkeyPatch) -> tuple[str, threading.Event, threading.Event]:
+    """As `offer`, one that works until it is stopped; with what says that it began, and stopped."""
+    began, stopped = threading.Event(), threading.Event()
+
+    def work(_caller: Caller, _asked: Nothing, report: Reporter) -> Done:
+        began.set()
+        try:
+            while True:
+                report.progress("nothing", 0, 1)
+                time.sleep(0.001)
+        finally:
+            stopped.set()
+
+    return offer(monkeypatch, work), began, stopped
+
+
 def asked(caller: Caller, ask: Callable[[ClientSession], Awaitable[object]]) -> str:
     """What the protocol's error says that `ask` must meet."""
 
@@ -233,18 +249,7 @@ def test_first_index_tells_its_progress(newcomer, project):
 
 
 def test_cancelled_call_stops_working(newcomer, monkeypatch):
-    began, stopped = threading.Event(), threading.Event()
-
-    def work(_caller: Caller, _asked: Nothing, report: Reporter) -> Done:
-        began.set()
-        try:
-            while True:
-                report.progress("nothing", 0, 1)
-                time.sleep(0.001)
-        finally:
-            stopped.set()
-
-    name = offer(monkeypatch, work)
+    name, began, stopped = offer_endless(monkeypatch)
 
     async def say(client: ClientSession) -> None:
         working = asyncio.create_task(client.call_tool(name))
@@ -259,17 +264,7 @@ def test_cancelled_call_stops_working(newcomer, monkeypatch):
 
 
 def test_client_that_goes_takes_its_calls_along(newcomer, monkeypatch):
-    stopped = threading.Event()
-
-    def work(_caller: Caller, _asked: Nothing, report: Reporter) -> Done:
-        try:
-            while True:
-                report.progress("nothing", 0, 1)
-                time.sleep(0.001)
-        finally:
-            stopped.set()
-
-    name = offer(monkeypatch, work)
+    name, _, stopped = offer_endless(monkeypatch)
 
     async def main() -> None:
         async with conversation(newcomer) as client:

@@ -237,18 +237,7 @@ def test_nor_without_a_daemon(scene):
 
 @pytest.mark.timeout(600)
 def test_no_tool_is_turned_against_its_user(scene):
-    scene.call("index", ".", "--wait", "keyword")
-    host = Host(scene.user, *A, cwd=scene.clone)
-    host.open()
-    tools = {tool["name"] for tool in host.ask("tools/list")["result"]["tools"]}
-    assert tools == {name for name, _ in TOOL_CALLS}
-    said = ""
-    for name, arguments in TOOL_CALLS:
-        said += json.dumps(host.call(name, **arguments))
-        scene.look(name)
-    host.end()
-    assert scene.harm == []
-    assert [word for word in HIDDEN if word in said] == []
+    call_each(scene, TOOL_CALLS)
     assert fingerprint(scene.clone) == scene.clone_before
 
 
@@ -258,8 +247,13 @@ def test_no_tool_is_turned_against_its_user(scene):
     [("context", CONTEXT_TOOL_CALLS, "context"), ("names", NAME_TOOL_CALLS, ".")],
 )
 def test_no_tool_that_is_asked_for_is_either(scene, toolset, calls, folder):
+    call_each(scene, calls, "--tools", toolset, folder=folder)
+
+
+def call_each(scene, calls, *options, folder="."):
+    """Call every tool that a client is offered, and look for harm and for what is hidden."""
     scene.call("index", ".", "--wait", "keyword")
-    host = Host(scene.user, *A, "--tools", toolset, cwd=scene.clone / folder)
+    host = Host(scene.user, *A, *options, cwd=scene.clone / folder)
     host.open()
     tools = {tool["name"] for tool in host.ask("tools/list")["result"]["tools"]}
     assert tools == {name for name, _ in calls}
