@@ -247,7 +247,7 @@ class Agent:
             self._has_compared_files = self.data.catch_up(sources, reporter)
         self._embed(embedded, reporter)
         if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
-            reporter.notice(f"{self.name} is being compared with its files: answering from before")
+            reporter.notice(f"{self.name} is being rescanned: answering from its last state")
         count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection
@@ -311,7 +311,7 @@ class Agent:
                 raise UsageError(
                     problem, hint="each agent has a database of its own: name another one with --db"
                 )
-            reporter.notice(f"{problem}: making it again")
+            reporter.notice(f"{problem}: rebuilding it")
             self.data.begin_anew(reporter)
             break
         self._is_own = True

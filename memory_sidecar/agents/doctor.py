@@ -118,8 +118,8 @@ def examine_team(services: Services) -> Iterator[Check]:
         if each.differing:
             yield Check(
                 f"agent {each.name}, team", True,
-                f"otherwise there: {_shorten([file.path for file in each.differing])}",
-                f"`memory-sidecar memory pull --agent {each.name}`, or push; --over settles it",
+                f"different there: {_shorten([file.path for file in each.differing])}",
+                f"`memory-sidecar memory pull --agent {each.name}`, or push; --over decides",
                 agent=each.name,
             )  # fmt: skip
 
@@ -153,10 +153,10 @@ def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
 def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
     db = data.paths.db
     if not db.exists():
-        hint = "the next access makes it again from the files"
+        hint = "the next access rebuilds it from the files"
         return [Check(check, True, f"{db} is not there", hint, agent, "index")]
     if damage := damage_of(db):
-        hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` makes it again"
+        hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` rebuilds it"
         return [Check(check, False, f"{db} is damaged: {damage}", hint, agent, "rebuild")]
     store = data.open()
     with store.reading() as connection:
@@ -185,7 +185,7 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
     unscanned = [source.name for source in sources if source.name not in scanned]
     under_way = _progress(data)
     if left := [name for name in unscanned if name not in under_way]:
-        text = f"never indexed to the end: {', '.join(left)}"
+        text = f"never completely indexed: {', '.join(left)}"
         return Check(check, False, text, _index_hint(agent), agent, "index")
     failed = sum(source.failed for source in counts)
     if failed and not agent:  # `_faults` names the files of an agent
@@ -214,8 +214,8 @@ def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
 def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
     check = _check_name("vectors", agent)
     if not vectors.pending:
-        return Check(check, True, f"all {vectors.rows:,} are there", agent=agent)
-    text = f"{vectors.pending:,} of {vectors.rows:,} are not there yet"
+        return Check(check, True, f"all {vectors.rows:,} exist", agent=agent)
+    text = f"{vectors.pending:,} of {vectors.rows:,} are still missing"
     if problem := data.models.problem:
         return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
     if data.is_tended or data.owner.loop.other_writer():
@@ -286,9 +286,9 @@ def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
     failed = [f"{each.path}: {each.reason}" for each in list_files(connection, FileStatus.FAILED)]
     faults = (
         ([f"{path}: {why}" for path, why in broken_files(connection)],
-         "cannot be read as they should be", "mend them; what could be read of them counts"),
+         "cannot be read as they should be", "fix them; what could be read of them counts"),
         (failed,
-         "could not be read", "see that they can be; they are tried again"),
+         "could not be read", "make them readable; they are tried again"),
         ([f"{each}: {', '.join(paths)}" for each, paths in duplicate_ids(connection)],
          "give an id that is given twice", "give one of each another id"),
         ([f"{path} -> {target}" for path, target in missing_successors(connection)],
@@ -315,7 +315,7 @@ def _skipped(agent: Agent, connection: Connection) -> Iterator[Check]:
     ]
     if skipped:
         text = f"{len(skipped):,} left out: {_shorten(skipped)}"
-        hint = "make memories of them that can be read, or remove them"
+        hint = "make readable memories of them, or remove them"
         yield Check(f"agent {agent.name}, files", True, text, hint, agent=agent.name)
 
 

@@ -45,4 +45,4 @@ def conflict_line(conflicts: Sequence[Differing]) -> str:
     """Name the first SHOWN of `conflicts` and count the others, in one line for people."""
     named = ", ".join(f"{each.path} (by {each.written_by})" for each in conflicts[:SHOWN])
     more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
-    return f"changed here and by the team, and left as they are: {named}{more}"
+    return f"changed both here and by the team, and left as they are: {named}{more}"

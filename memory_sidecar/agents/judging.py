@@ -67,7 +67,7 @@ class JudgedSet:
             return [_decoder.decode(line) for line in lines]
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise UsageError(
-                f"{file} is no list of judged questions: {error}", hint="mend it, or move it away"
+                f"{file} is not a list of judged questions: {error}", hint="fix it, or move it away"
             ) from error
 
     def add(self, text: str, kind: Asked, of: str, place: str) -> JudgedQuestion:
@@ -77,7 +77,7 @@ class JudgedSet:
         session of the agent `of`.
         """
         if not text.strip():
-            raise UsageError("the question is empty", hint="say what was asked")
+            raise UsageError("the question is empty", hint="give the question")
         refuse_credentials({"text": text})
         root, place = self._resolve(kind, of, place)
         judged = JudgedQuestion(text, kind, of, root, (place,))
@@ -106,7 +106,7 @@ class JudgedSet:
             ]
             if left == known:
                 raise NotFound(
-                    f"it was not said that {place or 'anything'} answers {text!r}",
+                    f"{place or 'nothing'} was not judged right for {text!r}",
                     hint="`memory-sidecar judged list` shows what was",
                 )
             return [each for each in left if each.relevant]

@@ -20,7 +20,7 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
     program = find_program("qmd", environ)
     if program is None:
         return Check(
-            "qmd", True, "not installed; it searches long documents, and we do without it",
+            "qmd", True, "not installed; optional, it searches long documents",
             "`npm install --global @tobilu/qmd`, then `task qmd:setup`",
         )  # fmt: skip
     version, problem = _run(program, "--version", environ=environ)

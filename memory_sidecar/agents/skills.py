@@ -39,7 +39,7 @@ def install_skills(folder: Path, *, force: bool = False) -> list[Skill]:
     `force` is not set, and PathRefused where `folder` is a file, or a link is in a copy's place.
     """
     if folder.exists() and not folder.is_dir():
-        raise PathRefused(f"{folder} is no folder", hint="for example .claude/skills")
+        raise PathRefused(f"{folder} is not a folder", hint="for example .claude/skills")
     copies = {skill: folder / skill.name / FILE for skill in all_skills()}
     tree = Tree(folder)
     for skill, copy in copies.items():

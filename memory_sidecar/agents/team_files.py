@@ -80,7 +80,7 @@ class TeamFiles:
         self._looked_at_s = time.monotonic()
         try:
             if self._link.is_away:
-                reporter.notice(f"{self._link.shown} is away: answered from what is here")
+                reporter.notice(f"{self._link.shown} is away: answered from this machine")
             elif self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False))
         except SidecarError as error:
@@ -96,15 +96,15 @@ class TeamFiles:
         try:
             if self._link.is_away:
                 self._owe(changed)
-                reporter.notice(f"{self._link.shown} is away: stored here, and given to it later")
+                reporter.notice(f"{self._link.shown} is away: stored here, and sent to it later")
                 return
             done = self.exchange(reporter, ExchangeRequest(changed=changed))
         except SidecarError as error:
             self._owe(changed)
-            reporter.notice(f"stored here, not given to the team yet: {error.message}")
+            reporter.notice(f"stored here, not sent to the team yet: {error.message}")
             return
         for each in done.left_out:
-            reporter.notice(f"{each.path} is not given to the team: {each.reason}")
+            reporter.notice(f"{each.path} is not sent to the team: {each.reason}")
         if done.conflicts:
             reporter.notice(conflict_line(done.conflicts))
 

@@ -70,7 +70,7 @@ def team_line(team: TeamStatus) -> str:
         return f"{team.problem.message}; what is on this machine answers{without}"
     told = f"{team.database} answers in {team.delay_ms:.1f} ms"
     if team.agents:
-        told += f"; it has {', '.join(each.name for each in team.agents)}"
+        told += f"; it stores {', '.join(each.name for each in team.agents)}"
     if differing := [head.path for each in team.agents for head in each.differing]:
-        told += f", and {', '.join(differing)} otherwise than this machine"
+        told += f", and {', '.join(differing)} different from this machine"
     return told

@@ -217,7 +217,7 @@ class Call:
                 is_fine = False
             if not is_fine:
                 raise UsageError(
-                    f"the argument {argument[:40]!r} is no text", hint="leave out NUL and the like"
+                    f"the argument {argument[:40]!r} is not text", hint="leave out NUL and the like"
                 )
 
     def text(self, argument: str) -> str:
@@ -239,9 +239,9 @@ class Call:
         try:
             event = read_json(self.text("-"))
         except BrokenJson as error:
-            raise UsageError(f"standard input is no JSON: {error}", hint=hint) from error
+            raise UsageError(f"standard input is not JSON: {error}", hint=hint) from error
         if not isinstance(event, dict):
-            raise UsageError("standard input is no JSON object", hint=hint)
+            raise UsageError("standard input is not a JSON object", hint=hint)
         return event
 
     def read_input(self) -> bytes:
@@ -252,18 +252,18 @@ class Call:
         if len(data) > MAX_INPUT_BYTES:
             raise UsageError(
                 f"standard input is larger than {MAX_INPUT_BYTES >> 20} MiB",
-                hint="pass less, or in parts",
+                hint="pass less, or split it",
             )
         return bytes(data)
 
     def confirm(self, question: str, *, unless: str) -> None:
         """Ask a person `question`. Raises UsageError, naming the option `unless`, where none is."""
         if not (self.shows_progress and self.is_terminal):
-            raise UsageError(f"nobody to ask: {question}", hint=f"{unless} does it without")
+            raise UsageError(f"no terminal to ask at: {question}", hint=f"{unless} answers yes")
         self.stderr.write(f"{question} [y/N] ")
         self.stderr.flush()
         if self.stdin.readline().strip().lower() not in (b"y", b"yes"):
-            raise UsageError("left as it was", hint=f"answer y, or say {unless}")
+            raise UsageError("nothing was changed", hint=f"answer y, or add {unless}")
 
     def hint(self, text: str) -> str:
         """`text`, its commands with the options that this call was given."""
@@ -273,7 +273,7 @@ class Call:
         """`found` with what looks like a secret masked, and a notice where something was."""
         shown, _ = mask_document(found)
         if count := count_masks(shown):
-            self.reporter.notice(f"{count} masked that look like secrets")
+            self.reporter.notice(f"masked {count} that look like secrets")
         return shown
 
     def print(self, *parts: str | Styled) -> None:

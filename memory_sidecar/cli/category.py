@@ -58,7 +58,7 @@ def describe(
 
 @category.command()
 @click.argument("name")
-@click.option("--with-memories", is_flag=True, help="Take those in it into the archive.")
+@click.option("--with-memories", is_flag=True, help="Archive the memories in it.")
 @with_agent
 def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> CategoryDeleted:
     """Remove the category NAME and everything below it."""

@@ -77,7 +77,7 @@ def _own_shell(call: Call) -> str:
     name = Path(call.environ.get("SHELL", "")).name
     if name not in SHELLS:
         raise UsageError(
-            f"your shell is {name or 'not known'}, which cannot be completed in",
+            f"there is no completion for your shell, {name or 'which is unknown'}",
             hint=f"name one: {', '.join(SHELLS)}",
         )
     return name

@@ -22,10 +22,10 @@ from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.settings import load_settings
 
-_root_option = click.option("--root", metavar="DIR", help="The root; found upwards otherwise.")
+_root_option = click.option("--root", metavar="DIR", help="By default the nearest root upwards.")
 _project = click.argument("project", required=False)
 _every_option = click.option(
-    "--all", "every", is_flag=True, help="Every project, wherever this is run."
+    "--all", "every", is_flag=True, help="Every project, whatever the working directory."
 )
 _rule = click.Choice(list(CHECKS))
 
@@ -42,7 +42,7 @@ def context() -> None:
 
 @context.command()
 @click.argument("path", metavar="[ROOT]", required=False)
-@click.option("--project", metavar="NAME", help="Make this project in it, too.")
+@click.option("--project", metavar="NAME", help="Also create this project in it.")
 @_root_option
 @with_call
 def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> Initialised:
@@ -53,7 +53,7 @@ def init(call: Call, *, path: str | None, project: str | None, root: str | None)
     folder = call.path(named) if named else _open(call, None).root.path
     made = [each.relative_to(folder).as_posix() for each in handlers.init(folder, project=project)]
     if not made and not call.wants_json:
-        call.reporter.notice("everything is there already")
+        call.reporter.notice("everything exists already")
     return call.show(Initialised(folder.as_posix(), project, made), _print_created)
 
 
@@ -66,18 +66,18 @@ def _print_created(call: Call, done: Initialised) -> None:
 @click.argument("kind", type=click.Choice([*(kind.value for kind in AtomKind), DECISION]))
 @click.argument("words", metavar="[SUMMARY]", nargs=-1)
 @click.option("--summary", default="", help="What was found, in one line; or as SUMMARY.")
-@click.option("--project", metavar="NAME", help="The one around the working directory otherwise.")
+@click.option("--project", metavar="NAME", help="By default the one around the working directory.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A word to find it by.")
 @click.option("--status", default="", metavar="STATUS", help="E.g. active, partial, valid.")
 @click.option("--executor", default="", metavar="NAME", help="Who carried it out.")
 @click.option("--link", "links", multiple=True, metavar="ID", help="A related atom.")
-@click.option("--evidence", multiple=True, metavar="ID", help="What shows it; for knowledge.")
+@click.option("--evidence", multiple=True, metavar="ID", help="Evidence for it; for knowledge.")
 @click.option(
     "--source-experiment",
     "source_experiments",
     multiple=True,
     metavar="ID",
-    help="What it was drawn from; for a pattern.",
+    help="What it is derived from; for a pattern.",
 )
 @click.option("--body", default="", metavar="TEXT", help="Instead of empty sections; - reads it.")
 @allow_secrets_option
@@ -145,9 +145,9 @@ def _print_regenerated(call: Call, done: Regenerated) -> None:
 
 @context.command()
 @_project
-@click.option("--fix", is_flag=True, help="Do what loses and decides nothing, and check again.")
-@click.option("--only", multiple=True, type=_rule, help="Only this rule; any number of times.")
-@click.option("--skip", multiple=True, type=_rule, help="All but this one; likewise.")
+@click.option("--fix", is_flag=True, help="Fix whatever is safe to fix, and check again.")
+@click.option("--only", multiple=True, type=_rule, help="Only this rule; repeatable.")
+@click.option("--skip", multiple=True, type=_rule, help="All rules but this one; repeatable.")
 @_root_option
 @with_call
 def check(
@@ -177,7 +177,7 @@ def check(
         can_fix = any(each.fixable for each in shown)
         raise SidecarError(
             f"{len(shown)} findings",
-            hint="`memory-sidecar context check --fix` does what is safe" if can_fix else "",
+            hint="`memory-sidecar context check --fix` fixes what is safe" if can_fix else "",
         )
     return shown
 
@@ -192,7 +192,7 @@ def _print_findings(call: Call, findings: list[ContextFinding]) -> None:
 @context.command()
 @_project
 @_every_option
-@click.option("--archive", is_flag=True, help="Move what is done to tasks-archive.md.")
+@click.option("--archive", is_flag=True, help="Move finished tasks to tasks-archive.md.")
 @_root_option
 @with_call
 def tasks(
@@ -248,7 +248,7 @@ def _print_accesses(call: Call, accesses: list[Access]) -> None:
 @click.option("--hot", is_flag=True, help="Only those with five refs or more.")
 @click.option("--cold", is_flag=True, help="Only those never read in more than two weeks.")
 @_every_option
-@click.option("--rotate", is_flag=True, help="Then begin a new access log; no count is lost.")
+@click.option("--rotate", is_flag=True, help="Then start a new access log; no count is lost.")
 @_root_option
 @with_call
 def refs(
@@ -267,7 +267,7 @@ def refs(
     used = call.masked(opened.used(projects, hot=hot, cold=cold))
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
-            call.reporter.notice(f"the log up to now is {opened.root.shown(path)}")
+            call.reporter.notice(f"the previous log is {opened.root.shown(path)}")
     return call.show(used, _print_used)
 
 

@@ -199,7 +199,7 @@ class Commands:
         if others := _different(wanted, shared.settings):
             call.reporter.notice(
                 f"the daemon was started with another {' and '.join(others)}: "
-                "`memory-sidecar stop` has the next call start one with yours"
+                "after `memory-sidecar stop` the next call starts one with yours"
             )
         return nullcontext(shared)
 
@@ -273,7 +273,7 @@ def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> Pr
                 which = f" (process {running.pid})" if running else ""
                 raise Conflict(
                     f"a daemon serves {data_dir} already{which}",
-                    hint="`memory-sidecar stop` ends it, and --replace takes its place",
+                    hint="`memory-sidecar stop` stops it; --replace takes its place",
                 )
             end_daemon(data_dir, environ)
     except OSError as error:

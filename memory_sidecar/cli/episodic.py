@@ -91,7 +91,7 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     path = call.path(file)
     committed = Committed(agent=path.stem, file=path.as_posix())
-    return call.show(committed, lambda call, _: call.print("everything is on the disk already"))
+    return call.show(committed, lambda call, _: call.print("everything is on disk already"))
 
 
 def _journal_at(call: Call, journal: Path) -> Journal:
@@ -130,6 +130,6 @@ def _by_key(tags: tuple[str, ...]) -> dict[str, str]:
     for tag in tags:
         key, _, value = tag.partition(":")
         if not key:
-            raise UsageError(f"{tag!r} is no tag", hint="as in --tag project:shop")
+            raise UsageError(f"{tag!r} is not a tag", hint="as in --tag project:shop")
         by_key[key] = value
     return by_key

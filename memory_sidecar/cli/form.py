@@ -118,7 +118,7 @@ def explanation_line(why: Explanation) -> str:
         if name == "history" and why.commits is not UNSET:
             own = f" ({_first_of(why.commits)})"
         told.append(f"{value:+.3f} {name}{own}")
-    return " ".join(told) or "nothing speaks for it"
+    return " ".join(told) or "no term matches"
 
 
 def _first_of(subjects: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from memory_sidecar.core.model import CodeFilter
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--diff", is_flag=True, help="Read a diff from standard input: only what it changed.")
+@click.option("--diff", is_flag=True, help="Read a diff from standard input instead of files.")
 @with_filter
 def impact(
     call: Call, *, files: tuple[str, ...], diff: bool, within: CodeFilter, top_k: int
@@ -30,10 +30,10 @@ def impact(
     files = () if diff and files == ("-",) else files
     if diff == bool(files):
         raise UsageError(
-            "name files, or say --diff", hint="git diff | memory-sidecar impact --diff"
+            "name files, or pass --diff", hint="git diff | memory-sidecar impact --diff"
         )
     if absent := [name for name in files if not call.path(name).is_file()]:
-        raise NotFound(f"there is no file {absent[0]}", hint="a place is what `callers` takes")
+        raise NotFound(f"there is no file {absent[0]}", hint="for one place, use `callers`")
     changed = [Alteration(*located(call, name)) for name in files]
     text = call.read_input().decode("utf-8", "replace") if diff else ""
     outside = []

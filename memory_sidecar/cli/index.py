@@ -85,7 +85,7 @@ def index(
 
 def _require_address(paths: Sequence[str], branch: str) -> None:
     if branch and not any(map(is_address, paths)):
-        raise UsageError("--branch is of an ADDRESS", hint="a folder has the branch it has")
+        raise UsageError("--branch needs an ADDRESS", hint="a folder has its own branch")
 
 
 def _cloned(
@@ -118,7 +118,7 @@ def _print_report(call: Call, report: IndexReport) -> None:
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
         call.print(f"failed: {path or file.path}: {file.reason}")
     for folder in report.folders_unreadable:
-        call.print(f"unreadable, left as it was: {folder}")
+        call.print(f"unreadable, its index stays as it was: {folder}")
     if report.vectors_pending:
         call.print(call.hint(_goes_on(call, report)))
 
@@ -150,7 +150,7 @@ def reindex(
     if [bool(sources), agent is not None, everything].count(True) != 1:
         raise UsageError("name what to rebuild", hint="--source NAME, --agent A or --all")
     if everything and call.db:
-        raise UsageError("--all is of a data directory, --db of one database", hint="--source NAME")
+        raise UsageError("--all means a data directory, --db one database", hint="--source NAME")
     report: IndexReport | AgentReports
     if agent is not None:
         report = call.services.agent(agent, call.db).rebuild(reporter=call.reporter)
@@ -178,7 +178,7 @@ def source() -> None:
 
 @source.command()
 @click.argument("path", metavar="PATH|ADDRESS")
-@click.option("--name", help="What to call it; the folder's name otherwise.")
+@click.option("--name", help="Its name; by default that of the folder.")
 @exclude_option
 @branch_option
 @click.option("--agent", metavar="A", help="As a knowledge directory of this agent; see below.")
@@ -207,7 +207,9 @@ def add(
             call.path(path), name=name, excludes=excludes, force=force
         )
     elif excludes:
-        raise UsageError("--exclude is for code", hint="register the folders inside one by one")
+        raise UsageError(
+            "--exclude is only for code", hint="register the folders inside one by one"
+        )
     else:
         its = call.services.agent(agent, call.db)
         added = its.register(call.path(path), name=name, force=force)
@@ -293,7 +295,7 @@ def _print_pruned(call: Call, removed: list[Source]) -> None:
     for each in removed:
         _print_forgotten(call, each)
     if not removed:
-        call.print("every source is there")
+        call.print("no source is missing")
 
 
 def _print_published(call: Call, published: Published) -> None:

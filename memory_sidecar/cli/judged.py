@@ -28,7 +28,7 @@ def judged() -> None:
     type=click.Choice([kind.value for kind in Asked]),
     default=Asked.CODE.value,
     show_default=True,
-    help="What PLACE is: a file, the path of a memory, or the id of a session.",
+    help="What PLACE is: the path of a file or a memory, or the id of a session.",
 )
 @with_agent
 def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> JudgedQuestion:
@@ -69,4 +69,4 @@ def _print_judged(call: Call, questions: list[JudgedQuestion]) -> None:
         for place in each.relevant:
             call.print(f"  {Path(place).as_posix()}")
     if not questions:
-        call.reporter.notice("none is judged; `memory-sidecar judged add QUESTION FILE` does it")
+        call.reporter.notice("no question is judged yet: `memory-sidecar judged add QUESTION FILE`")

@@ -26,13 +26,13 @@ RECENT_LIMIT = 10
     "--sort",
     type=click.Choice(list(_SORTS)),
     metavar=f"[{'|'.join(Sort)}]",
-    help="Ascending, unless --desc; without --sort, the latest change first.",
+    help="Ascending unless --desc; without --sort, the latest change first.",
 )
-@click.option("--desc", is_flag=True, help="The other way round.")
+@click.option("--desc", is_flag=True, help="Descending.")
 @click.option("-n", "--limit", type=COUNT)
 @click.option("--offset", type=COUNT, default=0, help="How many to pass over.")
-@click.option("--content", "with_content", is_flag=True, help="With what they say.")
-@click.option("--shared", "with_shared", is_flag=True, help="Also what all agents share.")
+@click.option("--content", "with_content", is_flag=True, help="Also print their text.")
+@click.option("--shared", "with_shared", is_flag=True, help="Include what all agents share.")
 @with_agent
 @with_filters
 def list_memories(

@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "index": ("Register folders and index what changed in them", ""),
         "search": ("Find code by what it does or what it is called", ""),
         "grep": ("Find code by its structure, without an index", ""),
-        "judged": ("Questions with their right answers: add, list, remove", ""),
+        "judged": ("Questions with right answers: add, list, remove", ""),
         "why": ("Say whether a path is indexed, and if not, why", "status:why"),
     },
     "Code": {
@@ -48,7 +48,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "callers": ("Show what calls a function, and what calls that", "names:callers"),
         "callees": ("Show what a function calls", "names:callees"),
         "outline": ("List what a file defines", "names:outline"),
-        "related": ("Show the code that is like that at a place", "names:related"),
+        "related": ("Show code that resembles the code at a place", "names:related"),
         "impact": ("Show what uses what a file or a diff changed", ""),
         "map": ("Show what is central in a project", "map:show_map"),
     },
@@ -61,7 +61,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "update": ("Change a memory's text or properties", "store:update"),
         "move": ("Move a memory to another category", "store:move"),
         "share": ("Give a memory to all agents", "store:share"),
-        "remove": ("Take memories away, into the archive", ""),
+        "remove": ("Remove memories, into the archive", ""),
         "prune": ("Archive what is expired or long unused", "remove:prune"),
         "restore": ("Bring back what remove or prune took away", "remove:restore"),
         "category": ("Categories: list, create, describe, delete", ""),
@@ -79,28 +79,28 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Sources": {
         "source": ("Indexed folders: add, list, move, remove, prune", "index:source"),
         "status": ("Show what is indexed, how fresh, and what is missing", ""),
-        "growth": ("Show what comes in, what is read, and how questions fare", "status:growth"),
-        "reindex": ("Derive the index again from the files", "index:reindex"),
-        "trust": ("Have a folder's own data and settings count", "upkeep:trust"),
+        "growth": ("Show growth: what is stored, read and asked, and how well", "status:growth"),
+        "reindex": ("Rebuild the index from the files", "index:reindex"),
+        "trust": ("Trust a folder: use its own data and settings", "upkeep:trust"),
     },
     "Context": {
         "context": ("Dense-context roots: init, new, check, regen and more", ""),
     },
     "Service": {
-        "doctor": ("Say what is wrong, and mend it", "upkeep:doctor"),
-        "serve": ("Be the daemon, in the foreground", ""),
-        "stop": ("End the daemon", "serve:stop"),
-        "daemon": ("Daemons of yours that run: list", "serve:daemon"),
-        "service": ("Have systemd start the daemon with your session", ""),
-        "web": ("Look at everything in a browser", ""),
+        "doctor": ("Say what is wrong, and fix it", "upkeep:doctor"),
+        "serve": ("Run the daemon in the foreground", ""),
+        "stop": ("Stop the daemon", "serve:stop"),
+        "daemon": ("Your running daemons: list", "serve:daemon"),
+        "service": ("Let systemd start the daemon with your session", ""),
+        "web": ("Show everything in a browser", ""),
         "mcp": ("Serve an agent over MCP, on standard streams", ""),
     },
     "More": {
-        "setup": ("Have coding agents know memory-sidecar, or take that back", ""),
+        "setup": ("Connect coding agents to memory-sidecar, or undo that", ""),
         "skills": ("Teach coding agents these commands", "upkeep:skills"),
         "embed": ("Turn texts into vectors", "upkeep:embed"),
         "model": ("The embedding model: list, fetch, verify", "upkeep:model"),
-        "uninstall": ("Stop daemons, take service, agents and completion back", ""),
+        "uninstall": ("Stop daemons; undo service, setup and completion", ""),
         "completion": ("Complete commands with Tab, in bash, zsh and fish", ""),
         "help": ("Explain a command", "help:explain"),
         "version": ("Show the version", "help:version"),
@@ -163,7 +163,7 @@ class LazyGroup(Group):
 )  # fmt: skip
 @with_help
 @click.option(  # for the help: the client has acted on it before a command line gets here
-    "--no-daemon", is_flag=True, expose_value=False, help="Run in this process, wherever it stands."
+    "--no-daemon", is_flag=True, expose_value=False, help="Run in this process; may stand anywhere."
 )
 @click.option(  # the same: it is passed on to the command
     "--data-dir", metavar="DIR", expose_value=False, help="Data directory to use."
@@ -188,9 +188,7 @@ def makes_data(options: Sequence[str]) -> bool:
 
 def no_data_dir(named: str) -> NotFound:
     """The error for a command that only reads what is not there."""
-    return NotFound(
-        f"there is no data directory {named}", hint="`index` or `store` makes one that is new"
-    )
+    return NotFound(f"there is no data directory {named}", hint="`index` or `store` creates it")
 
 
 def run(call: Call) -> int:
@@ -206,7 +204,7 @@ def run(call: Call) -> int:
             cli.invoke(context)
         call.stdout.flush()
         if absent := _absent_data_dir(call):
-            call.reporter.notice(f"{absent}; `index` or `store` makes it")
+            call.reporter.notice(f"{absent}; `index` or `store` creates it")
     except click.exceptions.Exit as finished:  # after --help
         call.stdout.flush()
         return finished.exit_code
@@ -299,6 +297,6 @@ def _usage_error(error: click.ClickException) -> UsageError:
     if isinstance(error, click.NoSuchOption) and context and isinstance(context.command, Group):
         option, path = error.option_name, context.command_path
         hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them all"
-        return UsageError(f"{option} does not stand before a command", hint=hint)
+        return UsageError(f"{option} cannot stand before a command", hint=hint)
     hint = f"see `{context.command_path} --help`" if context else ""
     return UsageError(error.format_message(), hint=hint)

@@ -26,9 +26,9 @@ MAP_TOKENS = 1000
     default=MAP_TOKENS,
     show_default=True,
     metavar="N",
-    help="As long as that, about four characters each.",
+    help="Length in tokens of about four characters.",
 )
-@click.option("--around", metavar="FILE|QUERY", help="What leads away from there, not from all.")
+@click.option("--around", metavar="FILE|QUERY", help="Only what the code around there leads to.")
 @with_sources
 @with_call
 def show_map(

@@ -20,16 +20,18 @@ from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Facts, Listed, Memory
 
-TIME_HELP = "A date, a moment, or so long ago: 7d, 12h, 6mo."
-STRENGTH_HELP = "From 1, just made or read, towards 0, long unused."
+TIME_HELP = "A date, a time, or a while ago: 7d, 12h, 6mo."
+STRENGTH_HELP = "From 1 (just stored or read) to 0 (long unused)."
 
 _OPTIONS = (
-    click.option("--category", metavar="C", help="In it, or anywhere below it."),
-    click.option("--tag", "tags", multiple=True, metavar="T", help="Any of; `key:` any of a key."),
+    click.option("--category", metavar="C", help="In this category or below it."),
+    click.option(
+        "--tag", "tags", multiple=True, metavar="T", help="Any of these; `key:` for any value."
+    ),
     click.option("--after", "updated_after", metavar="TIME", help=f"Changed since. {TIME_HELP}"),
     click.option("--before", "updated_before", metavar="TIME", help="Not changed since."),
     click.option("--created-after", metavar="TIME", help="Made since."),
-    click.option("--created-before", metavar="TIME", help="Made before then."),
+    click.option("--created-before", metavar="TIME", help="Stored before then."),
     click.option("--source", default="", help="Who or what wrote it."),
     click.option("--status", "statuses", multiple=True, metavar="S", help="Any of these."),
     click.option(
@@ -37,9 +39,9 @@ _OPTIONS = (
         "kinds",
         multiple=True,
         type=click.Choice([kind.value for kind in AtomKind]),
-        help="Atoms of a dense-context root; any.",
+        help="Atoms of a dense-context root, of any of these kinds.",
     ),
-    click.option("--project", default="", help="Made in this project, or an atom of it."),
+    click.option("--project", default="", help="Stored in this project, or an atom of it."),
     click.option("--hot", is_flag=True, help="Read five times or more."),
     click.option("--cold", is_flag=True, help="Two weeks old and never read."),
     click.option("--stronger-than", type=FRACTION, metavar="STRENGTH", help=STRENGTH_HELP),

@@ -44,7 +44,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
         default=TOP_K,
         show_default=True,
         metavar="N",
-        help="At most so many.",
+        help="At most N.",
     )
     @with_places
     @with_call
@@ -88,7 +88,7 @@ def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[Refer
     default=1,
     show_default=True,
     metavar="N",
-    help="Also what calls the callers, up to so many steps.",
+    help="Also callers of callers, up to N steps.",
 )
 @with_filter
 def callers(
@@ -200,7 +200,7 @@ def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses
         how += f" of {hit.name}" if has_names else ""
         steps = f"  {pluralize(hit.depth, 'step')} away" if hit.depth > 1 else ""
         sure = hit.confidence + (f", {pluralize(hit.others, 'other')}" if hit.others else "")
-        sure += ", of what was removed" if hit.is_gone is True else ""
+        sure += ", of a removed definition" if hit.is_gone is True else ""
         where = call.places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
         call.print(where, inside, Styled(f"  {how}, {sure}{steps}", DIM))
@@ -215,7 +215,7 @@ def _print_related(call: Call, hits: Sequence[CodeHit]) -> None:
         what = hit.signature or hit.scope
         call.print(where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM))
     if not hits:
-        call.reporter.notice("nothing is like it")
+        call.reporter.notice("nothing resembles it")
 
 
 def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:

@@ -31,7 +31,7 @@ class _Fraction(click.FloatRange):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  as click has it
         number = super().convert(value, param, ctx)
-        return number if number == number else self.fail(f"{value!r} is no number.", param, ctx)  # noqa: PLR0124
+        return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
 
 
 FRACTION = _Fraction(0, 1)
@@ -47,7 +47,7 @@ with_mode = click.option(
     default=SearchMode.HYBRID.value,
     callback=lambda _context, _option, mode: SearchMode(mode),
     show_default=True,
-    help="By words and meaning, or by one of these alone.",
+    help="By words and meaning, or by only one of them.",
 )
 with_language = click.option(
     "--language", "languages", multiple=True, metavar="L", help="Any of these."
@@ -63,18 +63,18 @@ with_min_score = click.option(
     type=FRACTION,
     default=0.0,
     metavar="S",
-    help="No hit below it, 0 to 1.",
+    help="Drop hits below this score, 0 to 1.",
 )
 
 
 def _refuse_empty(_context: click.Context, _option: click.Parameter, given: str | None) -> str:
     if given is not None and not given.strip():
-        raise UsageError("--if-hash names no hash", hint="leave it out to change what is there")
+        raise UsageError("--if-hash is empty", hint="leave it out to change whatever is there")
     return given or ""
 
 
 with_hash = click.option(
-    "--if-hash", callback=_refuse_empty, metavar="HASH", help="Only if this is still its hash."
+    "--if-hash", callback=_refuse_empty, metavar="HASH", help="Only if it still has this hash."
 )
 
 
@@ -205,7 +205,7 @@ def with_agent(command: Command) -> Command:
         "--agent",
         cls=AgentOption,
         metavar="A",
-        help="Whose memories; else MEMORY_SIDECAR_AGENT, or default.",
+        help="Whose memories; by default MEMORY_SIDECAR_AGENT, else `default`.",
     )
     @wraps(command)
     def called(call: Call, *, agent: str | None, **given: object) -> object:
@@ -216,9 +216,9 @@ def with_agent(command: Command) -> Command:
     return with_call(called)
 
 
-force_option = click.option("--force", is_flag=True, help="Even a folder that holds your home.")
+force_option = click.option("--force", is_flag=True, help="Allow a folder that holds your home.")
 allow_secrets_option = click.option(
-    "--allow-secrets", is_flag=True, help="Store what looks like a key or password too."
+    "--allow-secrets", is_flag=True, help="Store it even if it looks like a key or password."
 )
 
 

@@ -37,7 +37,7 @@ SHOWN_LINES = 8
 @text_argument("text", option="--query")
 @with_top_k
 @with_mode
-@click.option("--all-projects", is_flag=True, help="Whatever project you are in.")
+@click.option("--all-projects", is_flag=True, help="Do not prefer the project you are in.")
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @click.option(
     "--rerank/--no-rerank",
@@ -45,8 +45,8 @@ SHOWN_LINES = 8
     help="Have a cross-encoder read the best ones once more: better, but slower. As the setting "
     "`rerank` says, which is on.",
 )
-@click.option("--explain", is_flag=True, help="Say what each relevance is made of.")
-@click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget: summaries first, then whole texts.")
+@click.option("--explain", is_flag=True, help="Show the terms of each relevance.")
+@click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget; summaries first, then whole texts.")
 @with_min_score
 @with_agent
 @with_filters

@@ -27,11 +27,11 @@ def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--category", metavar="C", help="Only in this category and below it.")
-@click.option("--expired", is_flag=True, help="What has expired; this is meant without options.")
-@click.option("--superseded", is_flag=True, help="What another memory has replaced.")
-@click.option("--unused-for", metavar="TIME", help="Neither changed nor read for so long: 90d.")
+@click.option("--expired", is_flag=True, help="Expired memories; the default without options.")
+@click.option("--superseded", is_flag=True, help="Memories that others have replaced.")
+@click.option("--unused-for", metavar="TIME", help="Neither changed nor read for this long: 90d.")
 @click.option("--weaker-than", type=FRACTION, metavar="STRENGTH", help=STRENGTH_HELP)
 @click.option("--keep", type=COUNT, metavar="N", help="All but the N strongest.")
 @with_agent
@@ -73,7 +73,7 @@ def _print_pruned(call: Call, pruned: Pruned) -> None:
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--batch", default="", metavar="B", help="All that one call took away.")
+@click.option("--batch", default="", metavar="B", help="Everything that one call removed.")
 @with_agent
 def restore(
     call: Call, *, agent: str, paths: tuple[str, ...], batch: str

@@ -54,24 +54,24 @@ FOUND = "bold underline"
 @text_argument("query", option="--query")
 @click.option(
     *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), metavar="N",
-    help=f"At most so many hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
+    help=f"At most N hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
 )  # fmt: skip
 @with_places
 @click.option("--full", is_flag=True, help="Whole chunks, not only the lines that matched.")
 @click.option("--files", is_flag=True, help="Only the paths of the files, best first.")
-@click.option("--no-pager", is_flag=True, help="Print, even more than the terminal holds.")
+@click.option("--no-pager", is_flag=True, help="Print everything at once.")
 @with_mode
-@click.option("--explain", is_flag=True, help="Say what each score is made of.")
-@click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget for all code together.")
+@click.option("--explain", is_flag=True, help="Show the terms of each score.")
+@click.option("--max-tokens", type=AT_LEAST_ONE, help="Budget in tokens for all code together.")
 @with_min_score
 @click.option(
     "--wait-fresh",
     "wait_fresh_ms",
     type=COUNT,
     metavar="MS",
-    help="Index every save up to now first, for at most so long.",
+    help="First wait until every save is indexed, at most MS.",
 )
-@click.option("--agent", metavar="A", help="Search the memories of A instead, as `query` does.")
+@click.option("--agent", metavar="A", help="Search the memories of A instead, like `query`.")
 @with_call
 def search(
     call: Call,
@@ -98,7 +98,7 @@ def search(
         if within.languages or within.globs or within.sources or wait_fresh_ms is not None:
             raise UsageError(
                 "--agent searches memories: these have no language, source or path",
-                hint="`memory-sidecar query` has the options that they have",
+                hint="use `memory-sidecar query`, which has options for memories",
             )
         remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **said)
         return show_memories(call, agent, remembered)
@@ -136,7 +136,7 @@ def search(
 def _told(freshness: Freshness) -> str:
     if freshness.is_current is None:
         at = freshness.scanned_at
-        state = f"as it was at {at}" if at else "its first scan goes on"
+        state = f"as it was at {at}" if at else "its first scan is running"
     else:
         state = "up to date" if freshness.is_current else "being brought up to date"
     waiting = pluralize(freshness.vectors_pending, "chunk waits", "chunks wait")

@@ -34,11 +34,11 @@ class StoppedDaemon:
 
 
 @click.command()
-@click.option("--replace", is_flag=True, help="Take the place of a daemon that runs.")
+@click.option("--replace", is_flag=True, help="Replace a running daemon.")
 @click.option(
     "--log-level",
     type=click.Choice(LOG_LEVELS),
-    help="What to log; where a daemon runs already, what it logs from now on.",
+    help="What to log; also changes it for a running daemon.",
 )
 @with_call
 def serve(call: Call, replace: bool, log_level: str | None) -> None:
@@ -77,7 +77,7 @@ def stop(call: Call) -> StoppedDaemon:
     data_dir = str(find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root)
     ended = end_daemon(data_dir, call.environ)
     if ended is not None and ended.was_killed:
-        call.reporter.notice(f"it did not end within {END_TIMEOUT_S:.0f} s, and was killed")
+        call.reporter.notice(f"it did not stop within {END_TIMEOUT_S:.0f} s, and was killed")
 
     def print_stopped(call: Call, stopped: StoppedDaemon) -> None:
         if stopped.stopped:
@@ -94,7 +94,7 @@ class Daemon:
 
     data_dir: Annotated[str, about("absolute")]
     pid: int
-    version: Annotated[str, about("empty where it does not answer")]
+    version: Annotated[str, about("empty if it does not answer")]
     started_at: Annotated[str, about("ISO 8601, UTC")]
     resident_bytes: Annotated[int, about("of memory that it holds")]
 

@@ -54,7 +54,7 @@ def install(call: Call) -> None:
             raise SidecarError(f"systemd refused the units, nothing is left: {told.stderr}")
     for unit in UNITS:
         call.print(f"wrote {folder / unit}")
-    call.print("it ends with your last session; `loginctl enable-linger` has it start at boot")
+    call.print("it ends with your last session; `loginctl enable-linger` makes it start at boot")
 
 
 @service.command()
@@ -94,7 +94,7 @@ def take_back_units(call: Call) -> list[Path]:
         path.unlink()
     if told.returncode and removed:
         call.reporter.notice(
-            f"systemd could not be told ({told.stderr.strip()}): `memory-sidecar stop` ends the "
+            f"systemd did not take it ({told.stderr.strip()}): `memory-sidecar stop` ends the "
             "daemon"
         )
     else:
@@ -163,7 +163,7 @@ def _systemctl(call: Call, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What systemd answers; a failure where it is not installed."""
     program = shutil.which("systemctl", path=call.environ.get("PATH"))
     if program is None:
-        return subprocess.CompletedProcess(arguments, 127, "", "systemctl is not here")
+        return subprocess.CompletedProcess(arguments, 127, "", "systemctl is not installed")
     return subprocess.run(  # noqa: S603
         [program, "--user", *arguments], capture_output=True, text=True, check=False
     )

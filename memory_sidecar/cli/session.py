@@ -49,7 +49,7 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     """
     document = _read_document(call, file)
     if "id" in document and "session_id" not in document:
-        call.reporter.notice("its `id` is kept, but names no session: `session_id` does")
+        call.reporter.notice("its `id` is kept, but the session is named by `session_id`")
     saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)
     return call.show(call.masked(saved), _print_saved)
 
@@ -74,9 +74,9 @@ def delete(call: Call, *, agent: str, session_id: str) -> SessionDeleted:
 
 
 @session.command()
-@click.option("--keep-days", type=COUNT, metavar="N", help="Since the last update.")
-@click.option("--keep-count", type=COUNT, metavar="N", help="Of the latest ones.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--keep-days", type=COUNT, metavar="N", help="Days since the last update.")
+@click.option("--keep-count", type=COUNT, metavar="N", help="The latest N sessions.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @with_agent
 def prune(
     call: Call, *, agent: str, keep_days: int | None, keep_count: int | None, dry_run: bool
@@ -86,7 +86,7 @@ def prune(
     A session is pinned by `"pinned": true` in its metadata. `session import` brings one back.
     """
     if keep_days is None and keep_count is None:
-        raise UsageError("what is to be kept?", hint="--keep-days N, --keep-count N, or both")
+        raise UsageError("what should be kept?", hint="--keep-days N, --keep-count N, or both")
     keep = Retention(keep_days=keep_days, keep_count=keep_count)
     pruned = sessions_of(call, agent).prune(keep, dry_run=dry_run)
     return call.show(call.masked(pruned), _print_pruned)
@@ -119,10 +119,10 @@ def import_files(
 
 @session.command()
 @click.argument("session_id", metavar="[ID]", required=False)
-@click.option("--journal", is_flag=True, help="All entries of the journal, as one outcome.")
-@click.option("--tag", default="", metavar="T", help="All sessions of this tag, as one outcome.")
-@click.option("--shared", is_flag=True, help="Into the memories that every agent reads.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be remembered.")
+@click.option("--journal", is_flag=True, help="All entries of the journal, with one outcome.")
+@click.option("--tag", default="", metavar="T", help="All sessions of this tag, with one outcome.")
+@click.option("--shared", is_flag=True, help="Into the memories that all agents share.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be remembered.")
 @with_agent
 def promote(
     call: Call,
@@ -141,7 +141,7 @@ def promote(
     solved and noted.
     """
     if [session_id is not None, journal, bool(tag)].count(True) != 1:
-        raise UsageError("what is to be promoted?", hint="name one of ID, --journal and --tag T")
+        raise UsageError("what should be promoted?", hint="name one of ID, --journal and --tag T")
     promoter = _promoter(call, agent)
     if session_id is not None:
         promotion = promoter.promote(session_id, shared=shared, dry_run=dry_run)
@@ -161,7 +161,7 @@ def _transcript_of_hook(call: Call) -> str:
     hint = 'pass what a hook is given, {"transcript_path": …}, or name files'
     path = call.event(hint=hint).get("transcript_path")
     if not isinstance(path, str) or not path:
-        raise UsageError("standard input names no transcript_path", hint=hint)
+        raise UsageError("standard input has no transcript_path", hint=hint)
     return path
 
 
@@ -223,15 +223,15 @@ def _print_promotion(call: Call, promotion: Promotion) -> None:
 def _fate(judged: Candidate) -> str:
     match judged.fate:
         case Fate.NEAR:
-            return f"nearly said by {judged.path}"
+            return f"nearly the same as {judged.path}"
         case Fate.KNOWN:
-            return f"said by {judged.path}"
+            return f"the same as {judged.path}"
         case Fate.REPEATED:
-            return f"left out, it says what another one here does: {judged.repeats}"
+            return f"left out, it repeats another one here: {judged.repeats}"
         case Fate.REFUSED:
-            return "refused: it seems to hold a secret"
+            return "refused: it seems to contain a secret"
         case Fate.SHORT:
-            return "left out: too short to tell anything"
+            return "left out: too short to be useful"
         case Fate.STORED:
             return f"stored as {judged.path}"
         case Fate.NEW:

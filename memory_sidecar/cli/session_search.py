@@ -95,9 +95,9 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     help="1: summaries and topics. 2: messages and code.",
 )
 @with_mode
-@click.option("--by-session", is_flag=True, help="Each session once, by its best parts.")
-@click.option("--rerank", is_flag=True, help="Read the best hits again, closely: slower.")
-@click.option("--explain", is_flag=True, help="Say what each score is made of.")
+@click.option("--by-session", is_flag=True, help="Each session once, ranked by its best parts.")
+@click.option("--rerank", is_flag=True, help="Reread the best hits by a cross-encoder: slower.")
+@click.option("--explain", is_flag=True, help="Show the terms of each score.")
 @with_min_score
 @with_agent
 @with_filter

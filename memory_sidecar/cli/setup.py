@@ -38,10 +38,10 @@ class SetUp:
 
 @click.command()
 @click.argument("agents", nargs=-1, metavar="[AGENT]...", type=click.Choice(NAMES))
-@click.option("--undo", is_flag=True, help="Take back exactly what was written.")
+@click.option("--undo", is_flag=True, help="Remove exactly what was written.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option("--agent", "owner", metavar="A", help="Whose memories they share; yours by default.")
+@click.option("--agent", "owner", metavar="A", help="Whose memories they share; by default yours.")
 @with_call
 def setup(
     call: Call, *, agents: tuple[str, ...], undo: bool, dry_run: bool, yes: bool, owner: str | None
@@ -63,7 +63,7 @@ def setup(
     asks = may_write and not yes
     if asks:
         if call.wants_json:
-            raise UsageError("nobody can be asked", hint="--yes writes it, --dry-run shows it")
+            raise UsageError("there is no terminal to ask at", hint="--yes writes, --dry-run shows")
         _show_steps(call, plan.steps, is_done=False)
         may_write = _asked()
     if may_write:
@@ -84,8 +84,8 @@ def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> li
     installed = [agent for agent in CODING_AGENTS if agent.is_installed(call.environ)]
     if not installed:
         raise NotFound(
-            "no coding agent is installed that this knows",
-            hint=f"name one to set it up all the same: {', '.join(NAMES)}",
+            "no known coding agent is installed",
+            hint=f"name one to set it up anyway: {', '.join(NAMES)}",
         )
     return installed
 
@@ -116,7 +116,7 @@ def _hook(command: list[str], arguments: list[str]) -> dict[str, str]:
 def _show(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
     _show_steps(call, steps, is_done=done.written)
     if done.written:
-        call.print("taken back" if undo else "written; `memory-sidecar setup --undo` takes it back")
+        call.print("taken back" if undo else "written; `memory-sidecar setup --undo` removes it")
     elif any(step.outcome.is_change for step in done.steps):
         call.print("nothing was written; --yes writes it")
     else:

@@ -31,14 +31,14 @@ _COLUMNS = ("memories", "sessions", "reads", "questions", "unanswered")
 @click.command()
 @click.option("--skipped", is_flag=True, help="List the files that are left out, and why.")
 @click.option("--failed", is_flag=True, help="List the files that could not be indexed, and why.")
-@click.option("--watch", is_flag=True, help="Show it anew every second, until interrupted.")
+@click.option("--watch", is_flag=True, help="Refresh every second, until interrupted.")
 @with_call
 def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
     """Show what is indexed and remembered, how fresh it is, and what is missing."""
     if watch:
         if call.wants_json or skipped or failed:
             raise UsageError(
-                "--watch goes with no other option", hint="ask again instead, with --json"
+                "--watch takes no other option", hint="with --json, call again instead"
             )
         _watch(call)
     listed = (
@@ -86,7 +86,7 @@ def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
 
 def _lines(found: Status) -> Iterator[str]:
     for source in found.sources:
-        away = f" ({source.files_away:,} of them with the team alone)" if source.files_away else ""
+        away = f" ({source.files_away:,} only in the team's database)" if source.files_away else ""
         yield (
             f"{source.name}: {pluralize(source.files_indexed, 'file')}{away}, "
             f"{pluralize(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
@@ -153,14 +153,14 @@ def _pace(per_second: float, left_s: float | None) -> str:
 
 
 @click.command()
-@click.option("--agent", metavar="A", help="Of this agent alone, not of all.")
+@click.option("--agent", metavar="A", help="Only of this agent.")
 @click.option(
     "--weeks",
     type=click.IntRange(1, MAX_WEEKS),
     default=12,
     show_default=True,
     metavar="N",
-    help="How many, up to the present one.",
+    help="How many weeks, up to the current one.",
 )
 @with_call
 def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
@@ -190,7 +190,7 @@ def _print_growth(call: Call, found: Growth) -> None:
         text = text if len(text) <= MAX_QUESTION else f"{text[:MAX_QUESTION]}…"
         call.print(f"no good hit: {text}  ({asked.kind}, {pluralize(asked.times, 'time')})")
     if not found.keeps_questions:
-        call.reporter.notice("questions are not noted: the setting keep_questions says so")
+        call.reporter.notice("questions are not recorded: the setting keep_questions is off")
 
 
 @click.command()

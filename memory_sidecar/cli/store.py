@@ -29,16 +29,16 @@ EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 @text_argument("text", option="--content")
 @click.option("--category", default="", metavar="C", help="A slug, or several with `/` between.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A word or key:value.")
-@click.option("--summary", default="", help="One line that says it in short.")
+@click.option("--summary", default="", help="A summary in one line.")
 @click.option("--source", default="", help="Who or what says so.")
-@click.option("--status", default="", help="A word, such as active or challenged.")
+@click.option("--status", default="", help="A word such as active or challenged.")
 @click.option("--expires", "expires", default="", metavar="TIME", help=EXPIRY_HELP)
 @click.option("--pinned", is_flag=True, help="Does not fade and is never pruned.")
-@click.option("--evidence", multiple=True, metavar="REF", help="What shows it.")
-@click.option("--link", "links", multiple=True, metavar="REF", help="What it has to do with.")
+@click.option("--evidence", multiple=True, metavar="REF", help="Evidence for it.")
+@click.option("--link", "links", multiple=True, metavar="REF", help="A related memory or file.")
 @click.option("--citation", "citations", multiple=True, metavar="REF", help="What it quotes.")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
-@click.option("--project", metavar="P", help="That it is about; by default the source you are in.")
+@click.option("--project", metavar="P", help="What it is about; by default the source you are in.")
 @click.option("--directory", metavar="NAME", help="A registered knowledge directory to put it in.")
 @allow_secrets_option
 @with_agent
@@ -76,13 +76,17 @@ def store(
 @click.option("--status", help='"" removes it.')
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Add a tag.")
 @click.option(
-    "--untag", "remove_tags", multiple=True, metavar="T", help="Remove one; `key:` all of a key."
+    "--untag",
+    "remove_tags",
+    multiple=True,
+    metavar="T",
+    help="Remove a tag; `key:` for all of a key.",
 )
 @click.option("--project", metavar="P", help='"" has it hold everywhere.')
 @click.option("--expires", metavar="TIME", help=f"{EXPIRY_HELP} `never` removes it.")
-@click.option("--pin/--no-pin", "pinned", default=None, help="Does not fade, or does.")
-@click.option("--evidence", multiple=True, metavar="REF", help="Add what shows it.")
-@click.option("--link", "links", multiple=True, metavar="REF", help="Add what it has to do with.")
+@click.option("--pin/--no-pin", "pinned", default=None, help="Whether it is exempt from fading.")
+@click.option("--evidence", multiple=True, metavar="REF", help="Add evidence.")
+@click.option("--link", "links", multiple=True, metavar="REF", help="Add a related memory or file.")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")
 @allow_secrets_option
 @with_agent

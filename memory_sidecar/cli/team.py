@@ -56,7 +56,7 @@ class TeamCopy:
 
 
 over_option = click.option(
-    "--over", multiple=True, metavar="PATH", help="Of these conflicts, replace the other side's."
+    "--over", multiple=True, metavar="PATH", help="Resolve this conflict: replace the other side's."
 )
 
 
@@ -67,7 +67,7 @@ def team() -> None:
 
 
 @team.command()
-@click.option("--sql", is_flag=True, help="Only print what would be run, for psql.")
+@click.option("--sql", is_flag=True, help="Only print the statements, for psql.")
 @with_call
 def init(call: Call, *, sql: bool) -> TeamMade:
     """Make the tables of a team in its database, and the roles for its people and machines.
@@ -94,7 +94,7 @@ def _print_made(call: Call, made: TeamMade) -> None:
 
 @team.command("export")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--repository", default="", metavar="ADDRESS", help="Of that one alone.")
+@click.option("--repository", default="", metavar="ADDRESS", help="Only this repository.")
 @with_call
 def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
     """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
@@ -108,7 +108,7 @@ def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
 
 @team.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--replace", is_flag=True, help="Also what the team has already.")
+@click.option("--replace", is_flag=True, help="Replace sources that the team has already.")
 @with_call
 def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
     """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
@@ -134,7 +134,7 @@ def memory() -> None:
 
 @memory.command()
 @over_option
-@click.option("--allow-secrets", is_flag=True, help="Give what looks like a key or password too.")
+@click.option("--allow-secrets", is_flag=True, help="Send even what looks like a key or password.")
 @with_agent
 def push(call: Call, *, agent: str, over: tuple[str, ...], allow_secrets: bool) -> Exchanged:
     """Give the team the memories and sessions that changed here.
@@ -165,7 +165,7 @@ def _exchange(call: Call, agent: str, wanted: ExchangeRequest) -> Exchanged:
     if done.conflicts:
         raise Conflict(
             conflict_line(done.conflicts),
-            hint="`memory push --over PATH` has yours count, `memory pull --over PATH` the team's",
+            hint="`memory push --over PATH` keeps yours, `memory pull --over PATH` the team's",
         )
     return done
 

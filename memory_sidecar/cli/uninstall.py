@@ -72,9 +72,11 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     if going and not (dry_run or yes):
         if call.wants_json:
-            raise UsageError("nobody can be asked", hint="--yes does it, --dry-run shows it")
+            raise UsageError(
+                "there is no terminal to ask at", hint="--yes removes, --dry-run shows"
+            )
         _print_removals(call, removals, is_done=False)
-        call.confirm(f"Take back {pluralize(len(going), 'thing')}?", unless="--yes")
+        call.confirm(f"Remove {pluralize(len(going), 'thing')}?", unless="--yes")
         removals_shown: tuple[Removal, ...] = ()
     else:
         removals_shown = removals
@@ -176,7 +178,7 @@ def _print_uninstalled(
 ) -> None:
     _print_removals(call, shown, is_done=done.done)
     if not done.removals:
-        call.print("nothing of ours is on this machine beside the program")
+        call.print("nothing but the program is on this machine")
     elif done.done and not shown:
         call.print("taken back")
     elif not done.done:

@@ -146,7 +146,7 @@ def _lines(text: str) -> list[str]:
 @click.command()
 @click.argument("path", required=False)
 @click.option("--list", "lists", is_flag=True, help="Show the folders that you trust.")
-@click.option("--remove", is_flag=True, help="Trust PATH no longer.")
+@click.option("--remove", is_flag=True, help="Stop trusting PATH.")
 @with_call
 def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted:
     """Have the `data/memory` and `memory-sidecar.toml` of the folder PATH count, as your own would.
@@ -156,7 +156,7 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
     """
     if lists:
         if path or remove:
-            raise UsageError("--list takes nothing else", hint="`memory-sidecar trust --list`")
+            raise UsageError("--list takes no other argument", hint="`memory-sidecar trust --list`")
     else:
         _answer(call, path or ".", remove=remove)
     trusted = sorted(folder for folder, said in read_trust(call.environ).items() if said)
@@ -180,9 +180,9 @@ def _answer(call: Call, path: str, *, remove: bool) -> None:
         with named_errors(Path(config_folder(call.environ))):
             record_trust(str(folder), None if remove else True, call.environ)
     except ValueError as error:
-        raise PathRefused(f"{folder}: that cannot be kept: {error}") from error
+        raise PathRefused(f"{folder}: cannot be saved: {error}") from error
     if not call.wants_json:
-        call.print(f"{folder} is {'not trusted any more' if remove else 'trusted'}")
+        call.print(f"{folder} is {'no longer trusted' if remove else 'trusted'}")
 
 
 @click.group(cls=Group)
@@ -200,7 +200,7 @@ def list_skills(call: Call) -> list[Skill]:
 
 @skills.command()
 @click.argument("folder", metavar="DIR")
-@click.option("--force", is_flag=True, help="Replace skills of these names that were changed.")
+@click.option("--force", is_flag=True, help="Replace skills even if they were changed.")
 @with_call
 def install(call: Call, folder: str, force: bool) -> list[Skill]:
     """Copy the skills into DIR, where an agent looks for them: `.claude/skills`, `.agents/skills`.

@@ -47,10 +47,10 @@ class PageEnded:
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Of 127.0.0.1; else a free one."
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; else a free one."
 )
-@click.option("--no-open", is_flag=True, help="Only say where it is.")
-@click.option("--stop", "stops", is_flag=True, help="Serve it no more.")
+@click.option("--no-open", is_flag=True, help="Only print the address.")
+@click.option("--stop", "stops", is_flag=True, help="Stop serving it.")
 @with_call
 def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageEnded:
     """Look at memories, searches, sessions and the index in a browser.
@@ -82,7 +82,7 @@ def _running(call: Call, port: int) -> Site | None:
     if site is not None and port not in (0, site.port):
         raise UsageError(
             f"the page is served on port {site.port} already",
-            hint="`memory-sidecar web --stop` ends that",
+            hint="`memory-sidecar web --stop` stops it",
         )
     return site
 
@@ -140,4 +140,4 @@ def _print_opened(call: Call, opened: PageOpened) -> None:
 
 
 def _print_ended(call: Call, ended: PageEnded) -> None:
-    call.print("the page is served no more" if ended.stopped else "no page was served")
+    call.print("the page is no longer served" if ended.stopped else "no page was served")

@@ -77,7 +77,7 @@ class GitAddress:
         shown = re.split("[?#]", _SECRET.sub("", self.url))[0]
         if not (_URL.fullmatch(self.url) or _SCP.fullmatch(self.url)):
             raise UsageError(
-                f"{shown} is no address of a repository",
+                f"{shown} is not an address of a repository",
                 hint="https://HOST/PATH, ssh://HOST/PATH, git@HOST:PATH or file:///PATH",
             )
         user = _SECRET.search(self.url)
@@ -87,7 +87,7 @@ class GitAddress:
                 hint="leave it out: git asks its credential helper, or use git@HOST:PATH",
             )
         if self.branch and not _BRANCH.fullmatch(self.branch):
-            raise UsageError(f"{self.branch!r} is no branch", hint="name a branch or a tag")
+            raise UsageError(f"{self.branch!r} is not a branch", hint="name a branch or a tag")
 
 
 class Clones:
@@ -128,7 +128,7 @@ class Clones:
                 address.check()
                 self._bring(address, source.root, environ, reporter)
             except (UsageError, CloneFailed, StoreBusy) as error:
-                reporter.notice(f"{source.name} stays as it was fetched last: {error}")
+                reporter.notice(f"{source.name} stays as last fetched: {error}")
 
     def remove(self, source: Source) -> None:
         """Remove the clone that `source` was, if it was one."""
@@ -210,7 +210,7 @@ class _Git:
         except _GitError as error:
             raise CloneFailed(
                 f"{address.url} cannot be fetched: {error}",
-                hint=f"`git ls-remote {quote(address.url)}` has to work, and to ask nothing",
+                hint=f"`git ls-remote {quote(address.url)}` has to work without asking anything",
             ) from error
 
     def _run(self, root: Path, *arguments: str) -> None:

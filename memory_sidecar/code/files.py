@@ -98,7 +98,7 @@ def read_file(
         raise refused
     raise NotFound(
         f"no source has a file {path!r} that is not ignored",
-        hint=alike(codebase, sources, path) or "search_code gives paths that it takes",
+        hint=alike(codebase, sources, path) or "pass a path as search_code prints it",
     )
 
 
@@ -136,7 +136,7 @@ def _spelled(path: str) -> str:
 def _within(root: Path, path: str) -> str:
     """`path` relative to `root`, with `/`; "" for `root`. Raises PathRefused for one outside."""
     if "\0" in path or not path.strip():
-        raise PathRefused(f"{path!r} is no path", hint="name a file below the source")
+        raise PathRefused(f"{path!r} is not a path", hint="name a file below the source")
     real = real_place(Path(os.path.normpath(root / path)))  # an absolute one stays as it is
     if real != root and root not in real.parents:
         raise PathRefused(f"{path!r} leads out of {root}", hint="name a file below the source")

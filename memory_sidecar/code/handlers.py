@@ -117,7 +117,7 @@ class Codebase:
         `embed` overrides this for `roots`. See `Registry.add` for `force`.
         """
         if excludes and not roots:
-            raise UsageError("--exclude needs a PATH", hint="name the folder it is meant for")
+            raise UsageError("--exclude needs a PATH", hint="name the folder it applies to")
         sources = [self._register(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         sources = [self.sharing.begin_sharing(source, reporter) for source in sources]
@@ -267,9 +267,7 @@ class Codebase:
                     reporter.notice(f"{state.error}: answering from what was indexed of {name}")
             for name in self.data.unseen(sources).intersection(asked):
                 if scanned[name] is not None:
-                    reporter.notice(
-                        f"{name} is being compared with its files: answering from before"
-                    )
+                    reporter.notice(f"{name} is being rescanned: answering from its last state")
             with self._models.gate.query():
                 yield Snapshot(store, connection, asked, scanned, live)
 
@@ -281,7 +279,9 @@ class Codebase:
         if not self.data.is_tended:
             self.index([], reporter=reporter, embed=False)
         elif not self.data.wait_fresh(timeout_ms=timeout_ms):
-            reporter.notice(f"not all is indexed after {timeout_ms} ms: answering from what is")
+            reporter.notice(
+                f"not everything is indexed after {timeout_ms} ms: answering from what is"
+            )
 
     def require_source_around(self, folder: Path) -> Source:
         """Return the source that contains `folder`. Raises NoIndex, with a hint how to add one."""

@@ -168,7 +168,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         return [_at_line(graph, asked.what)]
     if not _NAME.fullmatch(asked.what):
         raise UsageError(
-            f"{asked.what!r} is no name",
+            f"{asked.what!r} is not a name",
             hint="for example total_price, Cart.total_price or shop/cart.py:12",
         )
     parts = _parts(asked.what)

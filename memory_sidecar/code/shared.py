@@ -72,7 +72,7 @@ def _notice_local_only(error: SidecarError, local: LocalRows, reporter: Reporter
         raise type(error)(none, hint=error.hint) from error
     lacking = f", {here:,} of {here + there:,} files" if there else ""
     if lacking or type(error) is not NoIndex:  # a team that has nothing lacks nothing
-        reporter.notice(f"{error.message}: searching what is here{lacking}")
+        reporter.notice(f"{error.message}: searching this machine's part{lacking}")
 
 
 def count_files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
@@ -114,7 +114,7 @@ class Sharing:
         if self.source(source) is None:
             raise UsageError(
                 f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
-                hint="docs/team.md tells how a team shares an index",
+                hint="docs/team.md describes how a team shares an index",
             )
         self._data.update([source], reporter, embed=not self._data.is_tended)
         shared = self.source(replace(source, publishes=True))
@@ -140,7 +140,7 @@ class Sharing:
             try:
                 counts = self.ask(lambda rows: rows.vector_counts(), local, reporter)
             except WITHOUT_TEAM as error:
-                reporter.notice(f"{error.message}: counting what is here")
+                reporter.notice(f"{error.message}: counting this machine's part")
                 counts = local.vector_counts()
         return replace(report, chunks_total=counts.rows, vectors_pending=counts.pending)
 

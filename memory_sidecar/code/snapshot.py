@@ -48,7 +48,7 @@ class Snapshot:
         if all(self.scanned[name] is None for name in self.asked):
             raise NoIndex(
                 f"not indexed yet: {', '.join(self.asked)}",
-                hint="`memory-sidecar status` tells how far it is; ask again then",
+                hint="`memory-sidecar status` shows the progress; ask again then",
             )
 
     def answer(self, ask: Callable[[Snapshot], T], wanted: CodeFilter, reporter: Reporter) -> T:

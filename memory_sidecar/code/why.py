@@ -29,7 +29,7 @@ def why_outside(path: Path) -> Why:
     if not os.path.lexists(path):
         if closed := _closed_above(path):
             return Why(absolute, "failed", *closed)
-        return Why(absolute, "absent", "there is no such file or folder", "mind the name")
+        return Why(absolute, "absent", "there is no such file or folder", "check the name")
     folder = path if path.is_dir() else path.parent
     hint = f"`memory-sidecar index {quote(str(folder))}` indexes it"
     return Why(absolute, "outside", "no source contains it", hint)
@@ -40,7 +40,7 @@ def _closed_above(path: Path) -> tuple[str, str] | None:
     nearest = next(folder for folder in path.parents if os.path.lexists(folder))
     if os.access(nearest, os.X_OK):
         return None
-    return f"{nearest} cannot be looked into: Permission denied", "check its permissions"
+    return f"{nearest} cannot be entered: Permission denied", "check its permissions"
 
 
 def why_inside(
@@ -56,14 +56,14 @@ def why_inside(
     inside = "" if inside == "." else inside
     if not is_utf8(inside) and os.path.lexists(path):
         absolute = escape_bytes(path)
-        return Why(absolute, "skipped", reasons.NAME_NOT_UTF8, "rename it to have it read", name)
+        return Why(absolute, "skipped", reasons.NAME_NOT_UTF8, "rename it, and it is read", name)
     known = store.manifest(name, under=[escape_bytes(inside)])
     if not os.path.lexists(path):
         if not known and (closed := _closed_above(path)):
             return Why(absolute, "failed", *closed, name)
         if not known:
             reason = "there is no such file or folder, and none is known"
-            return Why(absolute, "absent", reason, "mind the name", name)
+            return Why(absolute, "absent", reason, "check the name", name)
     else:
         is_folder = not path.is_symlink() and path.is_dir()
         seen = builder.scan([inside])
@@ -76,8 +76,8 @@ def why_inside(
         if not is_folder and inside not in known:
             if reason := files[inside].skip_reason:
                 return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
-            hint = f"`memory-sidecar index {quote(str(source.root))}` looks at once"
-            return Why(absolute, "waiting", "not looked at yet", hint, name)
+            hint = f"`memory-sidecar index {quote(str(source.root))}` scans at once"
+            return Why(absolute, "waiting", "not scanned yet", hint, name)
     if why := _why_known(absolute, name, inside, known):
         return why
     if builder.shared and is_left_out(known[inside].fingerprint):
@@ -111,7 +111,7 @@ def _why_known(
         root = Path(absolute.removesuffix(inside))
         return Why(absolute, "skipped", entry.reason, _hint_of(entry.reason, root, inside), source)
     if entry.status is FileStatus.FAILED:
-        hint = "mend that; it is tried again by itself"
+        hint = "fix that; it is retried automatically"
         return Why(absolute, "failed", entry.reason, hint, source)
     return None
 
@@ -121,7 +121,7 @@ def _how_to_include(rule: Rule | None, root: Path) -> str:
         return "`git check-ignore -v PATH` tells which"
     if rule.file == BUILT_IN:
         if rule.pattern.rstrip("/") in NEVER:
-            return "nothing includes what version control keeps for itself"
+            return "version control's own files are never indexed"
         return (
             f"a line `!{rule.pattern}` in the .sidecarignore at the top of the source includes it"
         )
@@ -135,7 +135,7 @@ def _how_to_include(rule: Rule | None, root: Path) -> str:
 def _hint_of(reason: str, root: Path, path: str) -> str:
     if reason == reasons.SECRETS:
         index = f"memory-sidecar index {quote(str(root))} --exclude {quote('!/' + path)}"
-        return f"`{index}` asks for it"
+        return f"`{index}` includes it"
     if reason.startswith("larger"):
         return "the setting max_file_bytes allows more"
     return ""

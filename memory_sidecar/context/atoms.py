@@ -136,7 +136,7 @@ class Shelf:
     def problems(self) -> list[Finding]:
         """Every file whose atom is lost, or understood in part."""
         broken = [atom for atom in self.atoms if atom.problem]
-        return [*(atom.finding(atom.problem, "mend it by hand") for atom in broken), *self.strays]
+        return [*(atom.finding(atom.problem, "fix it by hand") for atom in broken), *self.strays]
 
 
 def read_shelf(project: Project, kind: AtomKind) -> Shelf:

@@ -38,11 +38,11 @@ def readable(_: Loaded, atom: Atom) -> Iterator[Finding]:
     """The frontmatter is YAML, and no merge left its marks."""
     if "conflict" in atom.problem:
         yield atom.finding(
-            "two branches met in it and the conflict is not resolved",
+            "it has an unresolved merge conflict",
             f"keep one of the two here, and give the other one the next free number: {_new(atom)}",
         )
     elif atom.problem:
-        yield atom.finding(f"its frontmatter is broken: {atom.problem}", "mend it by hand")
+        yield atom.finding(f"its frontmatter is broken: {atom.problem}", "fix it by hand")
     elif not atom.meta:
         yield atom.finding("it has no frontmatter", f"begin it with {', '.join(REQUIRED)}")
 
@@ -59,7 +59,7 @@ def complete(_: Loaded, atom: Atom) -> Iterator[Finding]:
             yield atom.finding(f"it has no {key}", f"add {key}: …", key=key, edits=edits)
     date, project = (text_of(atom.meta.get(key)) for key in ("date", "project"))
     if date and atom.facts.date is None:
-        yield atom.finding(f"{date!r} is no date", "write YYYY-MM-DD", key="date")
+        yield atom.finding(f"{date!r} is not a date", "write YYYY-MM-DD", key="date")
     status = atom.facts.status
     if status and status not in STANDINGS:
         known = ", ".join(STANDINGS)
@@ -69,7 +69,7 @@ def complete(_: Loaded, atom: Atom) -> Iterator[Finding]:
         yield atom.finding(text, "move the file, or correct the key", key="project")
     for key in ("tags", *REFERENCES):
         if isinstance(atom.meta.get(key), dict):
-            yield atom.finding(f"{key} is no list", f"write {key}: [a, b]", key=key)
+            yield atom.finding(f"{key} is not a list", f"write {key}: [a, b]", key=key)
 
 
 def named_right(_: Loaded, atom: Atom) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def named_right(_: Loaded, atom: Atom) -> Iterator[Finding]:
     written = text_of(atom.meta.get("id"))
     if written and written != atom.name:
         yield atom.finding(
-            f"it calls itself {written}, but the file is {atom.path.name}",
+            f"its id is {written}, but the file is {atom.path.name}",
             "rename the file, or correct the id; links go by the file", key="id",
         )  # fmt: skip
 
@@ -97,7 +97,7 @@ def explains_status(_: Loaded, atom: Atom) -> Iterator[Finding]:
         return
     if not any(atom.ids_under(key) for key in ("links", *REPLACED_BY)):
         remedy = f"write status: {status}:EXP-…, or link it"
-        yield atom.finding(f"it is {status}, but not said by what", remedy, key="status")
+        yield atom.finding(f"it is {status}, without saying by what", remedy, key="status")
 
 
 def tagged_as_anti_pattern(_: Loaded, atom: Atom) -> Iterator[Finding]:

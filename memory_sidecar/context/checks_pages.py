@@ -125,7 +125,7 @@ def tasks_readable(loaded: Loaded) -> Iterator[Finding]:
         except PageBroken as error:
             found = _PLACE.fullmatch(error.message.removeprefix(str(path)))
             line, text = (int(found[1]), found[2]) if found else (1, error.message)
-            yield Finding(path, line, text, error.hint or "mend it by hand")
+            yield Finding(path, line, text, error.hint or "fix it by hand")
 
 
 def log_readable(loaded: Loaded) -> Iterator[Finding]:

@@ -73,7 +73,7 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
         )
     if not is_root(named):
         raise NotFound(
-            f"{named} is no dense-context root",
+            f"{named} is not a dense-context root",
             hint=f"`memory-sidecar context init {quote(str(named))}` makes it one",
         )
     return Root(named)
@@ -298,9 +298,11 @@ def _named_errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"no room left at {root}", hint="make room, and do it again") from error
+            raise DiskFull(
+                f"no room left at {root}", hint="free some space, and run it again"
+            ) from error
         if error.errno == errno.EROFS:
-            text = f"{root} lies on a disk that may only be read"
-            raise StoreReadOnly(text, hint="mount it for writing") from error
+            text = f"{root} is on a read-only disk"
+            raise StoreReadOnly(text, hint="mount it writable") from error
         text = f"{error.filename or root}: {error.strerror or error}"
         raise SidecarError(text, hint="check its permissions") from error

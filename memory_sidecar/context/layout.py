@@ -127,7 +127,7 @@ def root_around(path: Path) -> Root | None:
 def checked_name(name: str) -> str:
     """Raises UsageError unless `name` can be that of a project, which is a folder."""
     if not FOLDER_NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a project", hint=FOLDER_NAME_RULE)
+        raise UsageError(f"{name!r} cannot be the name of a project", hint=FOLDER_NAME_RULE)
     return name
 
 
@@ -183,7 +183,7 @@ def _make(
     tree: Tree, path: Path, templates: str, folders: tuple[str, ...], values: dict[str, str]
 ) -> list[Path]:
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is no folder")
+        raise UsageError(f"{path} is not a folder")
     for folder in folders:
         tree.make(path / folder)
     above = _TEMPLATES / templates

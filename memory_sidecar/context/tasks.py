@@ -78,7 +78,7 @@ def archive_tasks(project: Project) -> list[Task]:
     if longer != archived:
         replace_file(project.tree, archive, longer.encode())
     if _text(project, path) != before:
-        raise Conflict(f"{path} was changed meanwhile", hint="do it again")
+        raise Conflict(f"{path} was changed in the meantime", hint="run it again")
     replace_file(project.tree, path, left.encode())
     return [file.tasks[number] for number in done]
 
@@ -91,7 +91,7 @@ def _parse(project: Project, text: str) -> _File:
     try:
         root = read_yaml(text)
     except BrokenYaml as broken:
-        raise PageBroken(f"{path}:{broken.line}: {broken.why}", hint="mend it by hand") from broken
+        raise PageBroken(f"{path}:{broken.line}: {broken.why}", hint="fix it by hand") from broken
     found = root.entries().get("tasks") if root and isinstance(root.value, dict) else root
     lines = text.splitlines(keepends=True)
     if found is None or found.value is None:

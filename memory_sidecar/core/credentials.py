@@ -86,7 +86,7 @@ def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON ha
             line = text.count("\n", 0, found[0].start) + 1
             where = f"{place or 'the text'}, line {line}," if "\n" in text else place or "the text"
             raise SecretRefused(
-                f"{where} seems to hold a secret ({found[0].kind}), so nothing was stored",
+                f"{where} seems to contain a secret ({found[0].kind}), so nothing was stored",
                 hint="leave it out, or store it on purpose with --allow-secrets",
             )
 

@@ -58,7 +58,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _reject_constant(name: str) -> None:
-    raise BrokenJson(f"{name} is no number that JSON has")
+    raise BrokenJson(f"{name} is not a number in JSON")
 
 
 def _parse_finite(digits: str) -> float:

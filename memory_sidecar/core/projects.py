@@ -175,7 +175,7 @@ def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
     try:
         record_trust(folder, trusted, environ)
     except (OSError, ValueError) as error:
-        _write(f"note: that cannot be kept: {error}\n")
+        _write(f"note: the answer cannot be saved: {error}\n")
         return False
     if not trusted:
         _write(f"It is not used. `memory-sidecar trust {shown}` changes that.\n")

@@ -113,7 +113,7 @@ def require_duration(text: str) -> int:
     """Milliseconds of a length of time like `90d`. Raises UsageError for anything else."""
     lasting = parse_duration(text)
     if lasting is None:
-        raise UsageError(f"{text!r} is no length of time", hint="for example 90d, 12h, 6mo")
+        raise UsageError(f"{text!r} is not a length of time", hint="for example 90d, 12h, 6mo")
     return lasting
 
 
@@ -136,7 +136,7 @@ def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:
     """The moment that `text` is, in epoch ms, else how many ms it lasts. Raises UsageError."""
     at, lasting = parse_time(text), parse_duration(text)
     if at is None and lasting is None:
-        raise UsageError(f"{text!r} is no time", hint=f"for example {example}")
+        raise UsageError(f"{text!r} is not a time", hint=f"for example {example}")
     return at, lasting or 0
 
 

@@ -123,7 +123,7 @@ def reach(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     link = find(data_dir, environ)
     if link is not None and link.protocol > PROTOCOL:
         raise _unreachable(
-            f"the daemon is of version {link.version}, which this one cannot talk to",
+            f"the daemon has version {link.version}, which this program cannot talk to",
             "upgrade memory-sidecar here, or use --no-daemon",
         )
     return link
@@ -143,7 +143,7 @@ def find(
         except TimeoutError as error:
             connected.close()
             raise _unreachable(
-                f"the daemon of {data_dir} does not answer", "`memory-sidecar stop` ends it"
+                f"the daemon of {data_dir} does not answer", "`memory-sidecar stop` stops it"
             ) from error
         except (OSError, ProtocolError, ValueError, TypeError):
             connected.close()
@@ -160,7 +160,7 @@ def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
     if kind == "unix":
         found = os.lstat(where)
         if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
-            raise PermissionError(f"{where} is no socket of this user")
+            raise PermissionError(f"{where} is not a socket of this user")
         connected = socket.socket(socket.AF_UNIX)
         token = ""
         target: str | tuple[str, int] = where

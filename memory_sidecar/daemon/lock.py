@@ -36,7 +36,7 @@ class ProcessLock:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | SAFELY, 0o600)
         try:
             if not is_own_file(fd):
-                raise PermissionError(f"{self.path} is no file of this user")
+                raise PermissionError(f"{self.path} is not a file of this user")
             if _lock(fd):
                 self._fd, fd = fd, -1
         finally:

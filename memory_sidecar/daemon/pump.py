@@ -39,7 +39,7 @@ INPUT_BYTES = 1 << 16
 REOPENING = "memory-sidecar reopens"  # the id under which `initialize` is said again
 
 LOST = (
-    "the daemon ended while it ran this, which may be done or not: if it changes anything, look "
+    "the daemon ended during this call, which may have happened: if it changes anything, look "
     "before you call it again"
 )
 
@@ -48,7 +48,7 @@ class Refused(Exception):
     """The daemon will hold no such conversation, and has said why."""
 
     def __init__(self, status: int) -> None:
-        super().__init__("it does not accept its own options any more: start it again")
+        super().__init__("the daemon no longer takes this server's options: start it again")
         self.status = status
 
 
@@ -99,7 +99,7 @@ class Pump:
         try:
             message = from_json(line)
         except ValueError:
-            self._fail(id_in(line), PARSE_ERROR, "that line is not JSON that can be read")
+            self._fail(id_in(line), PARSE_ERROR, "that line is not readable JSON")
             return
         if isinstance(message, list) and message:  # a batch, which older clients send
             for each in message:
@@ -110,7 +110,7 @@ class Pump:
     def _take(self, message: Any, line: bytes) -> None:  # noqa: ANN401  whatever JSON has
         """Pass on one message, which `line` says."""
         if not isinstance(message, dict):
-            self._fail(None, INVALID_REQUEST, "a message is a JSON object, one a line")
+            self._fail(None, INVALID_REQUEST, "each line must be one JSON object")
             return
         asked = id_of(message.get("id")) if "method" in message else None
         if asked is None and "method" in message and "id" in message:
@@ -203,7 +203,7 @@ class Pump:
         for _ in range(ATTEMPTS):
             link = self._connect()
             if link is None:
-                raise ConnectionRefusedError("no daemon can be started any more")
+                raise ConnectionRefusedError("no daemon can be started now")
             if self._agree(link):
                 break
             link.close()

@@ -24,8 +24,8 @@ from memory_sidecar.daemon.lock import ProcessLock
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 30.0
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
 EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be made
-STARTING = "starting the daemon, which answers from now on; a few seconds"
-WAITING = "waiting for another daemon of {} to start or to end"
+STARTING = "starting the daemon, which takes a few seconds once"
+WAITING = "waiting for another daemon of {} to start or to stop"
 _SAY_AFTER_S = 1.0
 _POLL_S, _POLL_LONGEST_S = 0.01, 0.25
 _POLL_SHARE = 1 / 40  # of what was waited
@@ -125,4 +125,4 @@ def _end_of_log(data_dir: str, process: subprocess.Popen[bytes] | None) -> str:
             lines = log.read().decode("utf-8", "replace").splitlines()[-_SHOWN_LOG_LINES:]
     except OSError:
         lines = []
-    return f"{ended}--no-daemon works without; its log {path} ends: {' | '.join(lines)}"
+    return f"{ended}--no-daemon works without it; its log {path} ends: {' | '.join(lines)}"

@@ -70,7 +70,7 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     """
     parts, meta, problem = _read(text)
     if problem:
-        raise PageBroken(f"the frontmatter is broken: {problem}", hint="mend it by hand")
+        raise PageBroken(f"the frontmatter is broken: {problem}", hint="fix it by hand")
     changes = {key: plain_value(value) for key, value in changes.items()}
     kept = {key: value for key, value in meta.items() if changes.get(key, "") is not None}
     wanted = kept | {key: value for key, value in changes.items() if value is not None}

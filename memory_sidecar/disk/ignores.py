@@ -181,13 +181,16 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
     for glob in excludes:
         wanted = glob.removeprefix("!")
         if not wanted.strip() or wanted.startswith("!"):
-            raise UsageError(f"{glob!r} is no glob to exclude", hint="for example 'docs/**/*.txt'")
+            raise UsageError(
+                f"{glob!r} is not a glob to exclude", hint="for example 'docs/**/*.txt'"
+            )
         try:
             (builder if wanted == glob else OverrideBuilder(Path())).add(f"!{wanted}")
         except ignore.Error as error:
             why = str(error).rpartition("': ")[2]  # before that it quotes the glob, with our `!`
             raise UsageError(
-                f"the exclude {glob!r} is no valid glob: {why}", hint="for example 'docs/**/*.txt'"
+                f"the exclude {glob!r} is not a valid glob: {why}",
+                hint="for example 'docs/**/*.txt'",
             ) from error
 
 

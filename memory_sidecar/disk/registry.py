@@ -186,12 +186,12 @@ class Registry:
             if real == data_dir or within:
                 raise PathRefused(
                     f"{real} holds the data of memory-sidecar itself",
-                    hint="name the folder of a project; memories and sessions are found without",
+                    hint="name the folder of a project; memories and sessions are indexed anyway",
                 )
         if _real(Path("~")).is_relative_to(real) and not force:
             raise PathRefused(
-                f"{real} holds everything that you have",
-                hint="name the folder of a project, or insist on it with --force",
+                f"{real} contains your home folder",
+                hint="name the folder of a project, or allow it with --force",
             )
 
     @contextmanager
@@ -239,16 +239,16 @@ class Registry:
         taken = set(self._reserved)
         for source in sources:
             if not FOLDER_NAME.fullmatch(source.name) or source.name.lower() in taken:
-                raise self._broken(f"{source.name!r} is no name for a source, or taken")
+                raise self._broken(f"{source.name!r} cannot be the name of a source, or taken")
             if not source.root.is_absolute() or ".." in source.root.parts:
-                raise self._broken(f"{str(source.root)!r} is no absolute path")
+                raise self._broken(f"{str(source.root)!r} is not an absolute path")
             taken.add(source.name.lower())
         return sources
 
     def _broken(self, why: str) -> StoreForeign:
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",
-            hint="mend it, or move it away and register the sources again with `source add`",
+            hint="fix it, or move it away and register the sources again with `source add`",
         )
 
 
@@ -280,7 +280,7 @@ def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
     if asked is None:
         return _unique(_slug(root.name), taken)
     if not FOLDER_NAME.fullmatch(asked):
-        raise UsageError(f"{asked!r} is no name for a source", hint=FOLDER_NAME_RULE)
+        raise UsageError(f"{asked!r} cannot be the name of a source", hint=FOLDER_NAME_RULE)
     if asked.lower() in taken:
         raise UsageError(
             f"the name {asked!r} is taken",

@@ -257,7 +257,7 @@ def _content(folder: str, name: str) -> str:
 
 def _refused(path: str, reason: str) -> PathRefused:
     return PathRefused(
-        f"{path} cannot be followed: {reason}", hint="put a file of rules there, or take it away"
+        f"{path} cannot be followed: {reason}", hint="put a rules file there, or remove it"
     )
 
 

@@ -271,7 +271,7 @@ class Embedder(OnDemand[OnnxModel]):
             raise corrupt(
                 files,
                 error,
-                hint="`memory-sidecar model verify` tells more; get the files anew, or name "
+                hint="`memory-sidecar model verify` tells more; download the files again, or name "
                 "another folder in MEMORY_SIDECAR_MODEL_DIR",
             ) from error
         if dimension != files.dimension:

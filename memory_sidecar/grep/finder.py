@@ -24,7 +24,7 @@ _HIT = "match"
 
 
 def read_query(text: str, language: str) -> tree_sitter.Query:
-    """Raises `tree_sitter.QueryError` for what is no query over trees of that language."""
+    """Raises `tree_sitter.QueryError` for what is not a query in trees of that language."""
     query = tree_sitter.Query(grammar(language), text)
     if query.capture_count:
         return query
@@ -84,9 +84,9 @@ class Finder:
         if not asked or strange != asked:
             return strange
         if self._is_query:
-            raise UsageError(f"the pattern is no query over {', '.join(asked)}: {self._no_query}")
+            raise UsageError(f"the pattern is not a query in {', '.join(asked)}: {self._no_query}")
         raise UsageError(
-            f"the pattern is no code in {', '.join(asked)}", hint=why_no_code(self._pattern)
+            f"the pattern is not valid code in {', '.join(asked)}", hint=why_no_code(self._pattern)
         )
 
     def may_find(self, text: bytes, language: str) -> bool:

@@ -79,7 +79,7 @@ def grep(
             reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; --limit N shows more")
             return hits[: query.limit]
     if not_understood and not hits:
-        reporter.notice(f"the pattern is no code in {', '.join(not_understood)}")
+        reporter.notice(f"the pattern is not valid code in {', '.join(not_understood)}")
     return hits
 
 

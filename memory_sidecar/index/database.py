@@ -323,7 +323,7 @@ class Database(Readings[S]):
         except Stopped as error:
             kind = NotFound if isinstance(error, SourceGone) else SidecarError
             raise kind(
-                f"ended early: {error}", hint="run it again, or see `memory-sidecar source list`"
+                f"did not finish: {error}", hint="run it again, or see `memory-sidecar source list`"
             ) from error
         return cast("T", done)  # not needless, as it cannot be
 

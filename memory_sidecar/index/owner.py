@@ -290,7 +290,7 @@ class Owner(Generic[S]):
             followed = self._followed.get(source.name)
             if followed is not None and followed.source.root == source.root:
                 self.unfollow(source.name)
-            raise SourceGone(f"{source.name} is no source any more")
+            raise SourceGone(f"{source.name} is no longer a source")
 
     def _told(self, followed: Followed, look: Look, reporter: Reporter) -> Refreshed:
         """Pass over a source, and have `followed` and `status` know what came of it."""
@@ -327,7 +327,7 @@ class Owner(Generic[S]):
         except StoreCorrupt as error:
             if not error.is_of(self.file.path):
                 raise
-            notice = f"{error.message}: making it again"
+            notice = f"{error.message}: rebuilding it"
             _log.warning("%s", notice)
             reporter.notice(notice)
             self.start_over()

@@ -146,7 +146,7 @@ class StoreFile(Generic[S]):
             if time.monotonic() > until_s:
                 raise StoreBusy(
                     f"{self.path.name} is of an older version, and {self.lock.holder()} writes it",
-                    hint="`memory-sidecar stop` ends an older daemon",
+                    hint="`memory-sidecar stop` stops an older daemon",
                 )
             time.sleep(OLDER_POLL_S)
         return self._type(self.path, clock=self.clock)
@@ -208,7 +208,7 @@ class Readings(ABC, Generic[S]):
             if self.file.beginnings == beginnings:
                 if not (isinstance(error, StoreCorrupt) and error.is_of(self.file.path)):
                     raise
-                reporter.notice(f"{error.message}: making it again")
+                reporter.notice(f"{error.message}: rebuilding it")
                 self.begin_anew(reporter, unless_after=beginnings)
             return work()
 
@@ -274,7 +274,7 @@ class Readings(ABC, Generic[S]):
                 problem = NoIndex(
                     "no vectors yet (0 % done)",
                     hint=f"`--mode hybrid` ranks {meanwhile} until they are there; "
-                    "`memory-sidecar status` tells how far they are",
+                    "`memory-sidecar status` shows the progress",
                 )
         elif problem is not None and not required:
             reporter.notice(f"ranking {meanwhile}: {problem.with_hint}")
@@ -295,7 +295,7 @@ class Readings(ABC, Generic[S]):
         if asked.rows > asked.pending:
             if read_identity(connection, "model") != embedder.files.sha256:
                 raise NoIndex(
-                    "vectors are of another model", hint=f"`{self._remedy}` makes them anew"
+                    "vectors are of another model", hint=f"`{self._remedy}` makes new ones"
                 )
             embedder.load()
         return embedder
@@ -307,7 +307,7 @@ class Readings(ABC, Generic[S]):
             if wanted and name not in wanted:
                 continue
             if not is_scanned:
-                reporter.notice(f"{name} is not indexed to its end yet: answering from what is")
+                reporter.notice(f"{name} is not completely indexed yet: answering from what is")
             elif not is_whole:
                 reporter.notice(
                     f"{name} is being rebuilt: answering from what was indexed before; if that was"
@@ -322,7 +322,7 @@ class Readings(ABC, Generic[S]):
         The database was deleted, damaged or of an older schema, or making it was interrupted.
         """
         if self.file.take_outdated():
-            reporter.notice(f"{self.file.path.name} is of an older version: making it again")
+            reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")
         known = set(source_names(connection))
         wanted = self.sources() if sources is None else sources
         lost = [source for source in wanted if source.name not in known]

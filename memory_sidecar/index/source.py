@@ -79,7 +79,7 @@ class SourceFlow(Applier):
         except StateBroken as broken:
             self.close()
             aside = self._state.set_aside()
-            told = f"the state of {self._source.name} is broken ({broken}): making it again"
+            told = f"the state of {self._source.name} is broken ({broken}): rebuilding it"
             _log.warning("%s; it is kept as %s", told, aside)
             notice(told)
             whole = replace(look, under=None, changed=look.changed or look.under)

@@ -29,7 +29,8 @@ def offset_of(cursor: str) -> int:
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         raise UsageError(
-            f"{cursor!r} is no cursor", hint="pass the `next_cursor` of the result before, or none"
+            f"{cursor!r} is not a cursor",
+            hint="pass the `next_cursor` of the result before, or none",
         )
     return int(found[1])
 

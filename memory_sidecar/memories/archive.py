@@ -126,7 +126,7 @@ class Archive:
             for item in archived:
                 if not self._is_free(directory, item):
                     raise Conflict(
-                        f"{item.path} is there again, with another text",
+                        f"{item.path} exists again, with another text",
                         hint="move or remove that first",
                     )
             for item in archived:

@@ -21,7 +21,7 @@ def create(
     """
     category = check_category(category)
     if not category:
-        raise UsageError("the root is there already", hint="name a category to make below it")
+        raise UsageError("the root exists already", hint="name a category to make below it")
     with directory.changing():
         page = directory.find(_page_path(category))
         there = description_of(parse_page(page.text)) if page else ""

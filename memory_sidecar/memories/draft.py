@@ -42,7 +42,7 @@ class Changes:
             _check_project(self.project)
         object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
         if all(getattr(self, field.name) == field.default for field in fields(self)):
-            raise UsageError("nothing to change", hint="name what is to change")
+            raise UsageError("nothing to change", hint="name what to change")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +61,21 @@ class Draft(Changes):
 
 def _check_content(content: str) -> None:
     if not content.strip():
-        raise UsageError("the text is empty", hint="say what is to be remembered")
+        raise UsageError("the text is empty", hint="give the text to remember")
     if "\0" in content:
         raise UsageError("the text holds a NUL byte", hint="store text, not a binary file")
     size = len(content.encode("utf-8", "replace"))
     if size > MAX_CONTENT_BYTES:
         raise UsageError(
             f"the text has {size:,} bytes, more than {MAX_CONTENT_BYTES:,}",
-            hint="store what matters of it, with a link to the whole",
+            hint="store the essence, with a link to the whole",
         )
 
 
 def _check_project(project: str) -> None:
     if not project.isprintable() or len(project) > MAX_TAG_CHARACTERS:
         raise UsageError(
-            f"{project[:40]!r} is no project",
+            f"{project[:40]!r} cannot be the name of a project",
             hint=f"the name of a source, in one line of at most {MAX_TAG_CHARACTERS} characters",
         )
 
@@ -86,7 +86,7 @@ def _check_tags(tags: Iterable[str]) -> tuple[str, ...]:
     for tag in tags:
         if not tag or not tag.isprintable() or len(tag) > MAX_TAG_CHARACTERS:
             raise UsageError(
-                f"{tag[:40]!r} is no tag",
+                f"{tag[:40]!r} is not a tag",
                 hint=f"a word or key:value in one line, at most {MAX_TAG_CHARACTERS} characters",
             )
     return tags

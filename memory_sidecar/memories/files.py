@@ -92,7 +92,7 @@ def _problem_of_times(meta: Mapping[str, object]) -> str:
     """Say which time cannot be parsed, and so counts as missing; "" if all can."""
     for key in ("created_at", "date", "updated_at", "expires_at"):
         if meta.get(key) not in (None, "") and parse_time(meta[key]) is None:
-            return f"{key}: {_text(meta[key])[:40]!r} is no time, such as 2026-03-01"
+            return f"{key}: {_text(meta[key])[:40]!r} is not a time such as 2026-03-01"
     return ""
 
 

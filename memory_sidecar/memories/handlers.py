@@ -150,7 +150,7 @@ class Memories(Recall):
         Raises NotFound, SecretRefused, and Conflict where another shared memory has its name.
         """
         if self._agent.shared is None:
-            raise UsageError("this is shared already", hint="name the agent that it is of")
+            raise UsageError("this is shared already", hint="name the agent it belongs to")
         directory, file = self._resolve(path)
         seen = directory.read(check_path(file))
         there = Memories(self._agent.shared, self._reporter)
@@ -208,7 +208,7 @@ class Memories(Recall):
         for name, those in by_directory.items():
             directory = self._directory(name)
             if not directory.root.is_dir():
-                self._reporter.notice(f"{directory.root} is not there: left as it is")
+                self._reporter.notice(f"{directory.root} is not there: left alone")
                 continue
             seen = [(each.file, each.memory.hash) for each in those]
             archived = self._archive.take_unchanged(directory, seen, now_ms=now)

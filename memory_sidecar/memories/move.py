@@ -60,7 +60,7 @@ def move(
         with named_errors(target):
             is_free = move_file(directory.tree, directory.root / old.path, directory.tree, target)
         if not is_free:
-            raise Conflict(f"{new} is there already", hint="choose another name")
+            raise Conflict(f"{new} exists already", hint="choose another name")
         directory.tidy(old.path)
         relinked = _relink(directory, linking, old.path, new)
         return MovedFile(directory.read(new), False, (old.path, new, *relinked), old.path)
@@ -107,7 +107,7 @@ def share(
                 return Written(shared.create(target, text), True, (target,))
             if content_hash(there.page.content) == wanted:
                 return Written(there, False, ())
-    raise Conflict(f"{stem} is there already", hint="share it to another category")
+    raise Conflict(f"{stem} exists already", hint="share it to another category")
 
 
 def _refuse_secrets(file: MemoryFile, **destination: str) -> None:

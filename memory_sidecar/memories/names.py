@@ -42,7 +42,7 @@ def check_agent(agent: str) -> str:
         wrong = "Windows keeps that name for a device"
     else:
         return agent
-    raise UsageError(f"{agent!r} is no agent id", hint=wrong)
+    raise UsageError(f"{agent!r} is not an agent id", hint=wrong)
 
 
 def check_category(category: str) -> str:
@@ -60,7 +60,7 @@ def check_category(category: str) -> str:
         if not is_name(part):
             good = "/".join(filter(None, map(slug, parts))) or "decisions"
             raise UsageError(
-                f"{part!r} is no name for a category",
+                f"{part!r} cannot be the name of a category",
                 hint=f"letters, digits, `-`, `_` and `.`: for example {good}",
             )
     return text
@@ -84,7 +84,7 @@ def check_new_path(path: str) -> str:
     check_category(folder)
     if not is_name(name.removesuffix(MEMORY_SUFFIX)):
         raise UsageError(
-            f"{name!r} is no name for a memory",
+            f"{name!r} cannot be the name of a memory",
             hint="letters, digits, `-`, `_` and `.`: for example "
             f"{slug(name.removesuffix(MEMORY_SUFFIX)) or 'use-sqlite'}",
         )
@@ -105,7 +105,8 @@ def check_path(path: str) -> str:
         or (named.rpartition("/")[2] in (CATEGORY_FILE, MEMORY_SUFFIX))
     ):
         raise UsageError(
-            f"{path!r} names no memory", hint="name one like decisions/use-sqlite.md, see `list`"
+            f"{path!r} is not a memory's path",
+            hint="name one like decisions/use-sqlite.md, see `list`",
         )
     return named
 

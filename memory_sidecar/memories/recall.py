@@ -168,8 +168,8 @@ class Recall:
             for agent, _, rows in readable:
                 if reason := skip_reason(rows.connection, path) or _why_not_indexed(agent, path):
                     raise NotFound(
-                        f"{path} is there, and no memory: {reason}",
-                        hint="once that is mended, it is one by the next call",
+                        f"{path} exists, but is not a memory: {reason}",
+                        hint="once that is fixed, the next call finds it",
                     )
             return None
 
@@ -203,7 +203,7 @@ class Recall:
         if is_another_whole_name(path, found):
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",
-                hint=f"{found} is there: name all of it",
+                hint=f"{found} exists: give its full name",
             )
         return found
 
@@ -276,7 +276,7 @@ def _why_not_indexed(agent: AgentDatabase, path: str) -> str:
             return ""
     except SidecarError as error:
         return error.message
-    return "its name is none that a memory has" if _is_file(directory, path) else ""
+    return "its name cannot be that of a memory" if _is_file(directory, path) else ""
 
 
 def _is_file(directory: KnowledgeDirectory, path: str) -> bool:

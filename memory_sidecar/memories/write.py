@@ -247,7 +247,7 @@ def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[
             if path in further:
                 raise Conflict(
                     f"{first} supersedes {path} already",
-                    hint="change what the newer one supersedes",
+                    hint="change what the newer memory supersedes",
                 )
             left += [(first, target) for target in further if target not in seen]
             seen.update(further)

@@ -197,7 +197,7 @@ def project_hash(normalised_path: str) -> str:
 def _told(summary: Summary) -> Summary:
     """`summary` without what is blank. Raises SessionInvalid without a brief."""
     if not summary.brief.strip():
-        raise SessionInvalid("summary.brief: is empty", hint="say it in a sentence")
+        raise SessionInvalid("summary.brief: is empty", hint="give one sentence")
     return replace(
         summary,
         brief=summary.brief.strip(),
@@ -254,7 +254,7 @@ def _decoded(kind: type, value: object) -> object:
     if not isinstance(value, str):
         raise TypeError(f"Expected `str`, got `{_name_of(value)}`")
     if (at := _moment(value)) is None:
-        raise ValueError(f"{value[:40]!r} is no time since 1970")
+        raise ValueError(f"{value[:40]!r} is not a time since 1970")
     return Moment(at)
 
 

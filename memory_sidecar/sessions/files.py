@@ -75,7 +75,7 @@ class SessionFiles:
                 return StoredSession(path, parse_document(self.read_bytes(path)))
             except SessionInvalid as error:
                 raise SessionInvalid(
-                    f"{self.root / path}: {error.message}", hint="mend the file, or delete it"
+                    f"{self.root / path}: {error.message}", hint="fix the file, or delete it"
                 ) from error
 
     def read_bytes(self, path: str) -> bytes:

@@ -106,7 +106,7 @@ class Sessions:
         """Remove the session and everything derived from it, for good. Raises as `get`."""
         whole = self._whole(session_id)
         if is_another_whole_name(session_id, whole):
-            raise NotFound(f"there is no session {session_id}", hint=f"{whole} is there: name all")
+            raise NotFound(f"there is no session {session_id}", hint=f"{whole} exists: name all")
         self._stored(whole)  # before a lock makes the folders of an agent
         with self._files.changing(self._lock):
             path = self._files.delete(whole)
@@ -203,7 +203,7 @@ class Sessions:
         except BaseException:
             if saved:
                 told = f"{len(saved)} of the sessions are in"
-                self._reporter.notice(f"{told}; the same command goes on with the others")
+                self._reporter.notice(f"{told}; run the same command again for the others")
             raise
         finally:
             self._take_up([each.path for each in saved])
@@ -222,7 +222,7 @@ class Sessions:
         if not allow_secrets:
             documents, masked = mask_document(documents)
             if masked:
-                self._reporter.notice(f"{file.name}: {masked} masked that look like secrets")
+                self._reporter.notice(f"{file.name}: masked {masked} that look like secrets")
         try:
             for document in documents:
                 self._completed(document, resumes=True)
@@ -252,8 +252,8 @@ class Sessions:
         memvid = Memvid.find(environ)
         if memvid is None:
             raise UsageError(
-                f"reading {file.name} takes memvid, which is not on the PATH",
-                hint="`npm install -g memvid-cli` brings it",
+                f"reading {file.name} needs memvid, which is not on the PATH",
+                hint="`npm install -g memvid-cli` installs it",
             )
         documents = [entry_document(each) for each in memvid.entries(file) if each.text.strip()]
         # What was put into both is here already, without what memvid loses of it.

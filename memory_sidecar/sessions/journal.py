@@ -34,7 +34,7 @@ class Journal(Sessions):
         Raises UsageError for a text without a word, SecretRefused.
         """
         if not entry.text.strip():
-            raise UsageError("the text is empty", hint="say what is to be remembered")
+            raise UsageError("the text is empty", hint="give the text to remember")
         document = entry_document(entry)
         if known := self.find(document["session_id"]):
             document["created_at"] = known.document["created_at"]

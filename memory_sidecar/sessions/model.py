@@ -210,7 +210,9 @@ class SessionFilter:
         try:
             ended = tuple(map(Outcome, outcomes))
         except ValueError:
-            raise UsageError("no session ends so", hint=f"one of {', '.join(Outcome)}") from None
+            raise UsageError(
+                "not an outcome of a session", hint=f"one of {', '.join(Outcome)}"
+            ) from None
         now = system_clock()
         return cls(
             project=project,

@@ -98,7 +98,7 @@ class Memvid:
                 yield _entry(self._read("view", file, "--frame-id", number, "--page-size", _ALL))
         except (KeyError, TypeError) as error:
             raise MemvidFailed(
-                f"{COMMAND} told of {file.name} in a form that is not known here: {error!r}",
+                f"{COMMAND} described {file.name} in an unknown format: {error!r}",
                 hint="report it, with the version that `memvid --version` shows",
             ) from error
 

@@ -35,7 +35,7 @@ def summarize(
     try:
         words = shlex.split(command) or [""]
     except ValueError as error:
-        raise SummarizerFailed(f"{command!r} is no command: {error}", hint=hint) from error
+        raise SummarizerFailed(f"{command!r} is not a command: {error}", hint=hint) from error
     program = find_program(words[0], environ)
     if program is None:
         raise SummarizerFailed(

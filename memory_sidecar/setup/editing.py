@@ -60,7 +60,7 @@ def json_member(text: str, path: Sequence[str], value: object) -> Insertion | No
     if found is None or rest:
         return _insertion(text, found, path, rest, _nested(rest[1:], value))
     if _plain(found) != value:
-        raise Taken(f"{'.'.join(path)} is there and says something else")
+        raise Taken(f"{'.'.join(path)} has another value already")
     return None
 
 
@@ -74,11 +74,11 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
     if found is None or rest:
         return _insertion(text, found, path, rest, _nested(rest[1:], [value]))
     if found.type != "array":
-        raise Unreadable(f"{'.'.join(path)} is no array")
+        raise Unreadable(f"{'.'.join(path)} is not an array")
     if any(_plain(element) == value for element in _inside(found)):
         return None
     if any(SERVER in _text(element) for element in _inside(found)):
-        raise Taken(f"{'.'.join(path)} has one of {SERVER} that says something else")
+        raise Taken(f"{'.'.join(path)} has one of {SERVER} with another value already")
     return _in_front(found, text, _written(value, len(path) + 1), len(path))
 
 
@@ -178,17 +178,17 @@ _FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
 def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
     """Append the table that `path` names. None where it is there already.
 
-    Raises Unreadable, and Taken where it is there and says something else.
+    Raises Unreadable, and Taken where it has another value already.
     """
     found: Any = _toml(text)
     for depth, name in enumerate(path):
         if not isinstance(found, dict):
-            raise Unreadable(f"{'.'.join(path[:depth])} is no table")
+            raise Unreadable(f"{'.'.join(path[:depth])} is not a table")
         found = found.get(name, {})
     if found == table:
         return None
     if found:
-        raise Taken(f"{'.'.join(path)} is there and says something else")
+        raise Taken(f"{'.'.join(path)} has another value already")
     lines = [f"[{'.'.join(path)}]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]  # TOML, too
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -223,7 +223,7 @@ def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
     here = values[0]
     for depth, name in enumerate(path):
         if here.type != "object":
-            raise Unreadable(f"{'.'.join(path[:depth]) or 'it'} is no object")
+            raise Unreadable(f"{'.'.join(path[:depth]) or 'it'} is not an object")
         value = _members(here).get(name)
         if value is None:
             return here, path[depth:]

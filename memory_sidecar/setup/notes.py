@@ -40,7 +40,7 @@ def read_text(path: str) -> str | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise PathRefused(f"{path} cannot be read: {reason}", hint="mend or move it") from error
+        raise PathRefused(f"{path} cannot be read: {reason}", hint="fix or move it") from error
 
 
 def _notes_path(environ: Mapping[str, str]) -> Path:
@@ -57,7 +57,7 @@ def read_pieces(environ: Mapping[str, str]) -> list[Piece]:
         return [Piece(**piece) for piece in json.loads(text)]
     except (ValueError, TypeError) as error:
         raise PathRefused(
-            f"{path} is damaged: {error}", hint="move it away; what it noted is then yours to undo"
+            f"{path} is damaged: {error}", hint="move it away; then undo by hand what it recorded"
         ) from error
 
 

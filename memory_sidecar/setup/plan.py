@@ -158,7 +158,7 @@ class Plan:
             _check_unchanged(path, each)  # all of them before the first is written
         noted = [*(piece for piece in self._noted if piece not in self._pieces), *self._pieces]
         if read_pieces(self._environ) != self._noted:
-            raise Conflict("another set-up was carried out meanwhile", hint="do it again")
+            raise Conflict("another setup ran in the meantime", hint="do it again")
         write_pieces(noted, self._environ)
         for path, each in changes.items():
             _check_unchanged(path, each)
@@ -175,7 +175,7 @@ class Plan:
         if failed:
             raise SidecarError(
                 "; ".join(f"{step.path} {step.reason}" for step in failed),
-                hint="all others are done; mend or move it, and call this again",
+                hint="all others are done; fix or move it, and run this again",
             )
 
     def _fail(self, path: str, error: StoreReadOnly) -> None:
@@ -311,8 +311,8 @@ def _insertion(edit: _Edit, before: str, agent: CodingAgent) -> Insertion | None
 def _check_unchanged(path: str, file: _PlannedFile) -> None:
     if read_text(path) != file.before:
         raise Conflict(
-            f"{path} was changed by another program meanwhile",
-            hint="do it again, to what the file says now",
+            f"{path} was changed by another program in the meantime",
+            hint="run it again on the file as it is now",
         )
 
 

@@ -96,7 +96,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSou
         if not sources:
             raise NotFound(
                 f"{link.shown} has nothing of {repository or 'any repository'}",
-                hint="`memory-sidecar index PATH` gives it a source",
+                hint="`memory-sidecar index PATH` uploads one",
             )
         try:
             with ZipFile(part, "w", ZIP_DEFLATED) as kept:
@@ -142,7 +142,8 @@ def import_code(
                     raise ValueError(str(error)) from error
     except (BadZipFile, KeyError, ValueError, TypeError) as error:
         raise StoreForeign(
-            f"{file} is no file of `memory-sidecar team export`", hint="name one that it wrote"
+            f"{file} is not a file of `memory-sidecar team export`",
+            hint="name a file that it wrote",
         ) from error
     declare_nearest(link, reporter)
     return sources
@@ -195,7 +196,7 @@ def _new_source(connection: Connected, kept: KeptSource, *, replaces: bool) -> i
     if known and not replaces:
         raise Conflict(
             f"the team has {kept.repository} ({kept.branch}) already",
-            hint="--replace puts what the file has in its place",
+            hint="--replace overwrites it with the file's",
         )
     if known:
         connection.execute(

@@ -73,7 +73,7 @@ def take_lease(connection: Connected, source: int, holder: str, *, by_force: boo
         (other,) = _row(connection, "SELECT holder FROM sources WHERE id = %s", (source,))
         raise Held(
             f"{other} indexes this source for the team",
-            hint="it may do so until 15 minutes after it wrote last; `--take` takes over",
+            hint="its lease ends 15 minutes after its last write; `--take` takes over",
         )
     generation: int = taken[0]
     return generation

@@ -69,7 +69,7 @@ class TeamCode:
             reporter.notice(f"{error}: {source.name} is indexed on this machine alone")
             return False
         if has_begun:
-            reporter.notice(f"{self.link.shown} has nothing of {source.name} yet: giving it this")
+            reporter.notice(f"{self.link.shown} has nothing of {source.name} yet: uploading it")
         return has_begun
 
     @contextmanager

@@ -241,8 +241,8 @@ class TeamLink:
                 )
             case errors.LockNotAvailable():
                 return DatabaseError(
-                    f"{self.shown}: its tables are in use for long, as by `team export`",
-                    hint="try again when that has ended",
+                    f"{self.shown}: its tables are locked, for example by `team export`",
+                    hint="try again when that is done",
                 )
             case errors.UndefinedFile() | errors.FeatureNotSupported() if "vector" in str(error):
                 return DatabaseRefused(

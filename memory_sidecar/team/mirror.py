@@ -308,7 +308,9 @@ class _MirrorPass:
                     for path, file in those:
                         self._take_one(path, folder, file, contents.get(path))
         for path in (path for path, place in places.items() if place is None):
-            self.done.left_out.append(LeftOut(path, "its name is none for files of this machine"))
+            self.done.left_out.append(
+                LeftOut(path, "its name cannot be a file name on this machine")
+            )
             self.state.open.pop(path, None)
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, text: str | None) -> None:

@@ -139,7 +139,7 @@ def readable(folder: MirroredFolder, path: str) -> bytes | None:
 def why_kept_back(data: bytes | None, *, with_secrets: bool) -> str:
     """Why a file that says `data`, `None` for an unreadable one, is not given; "" if it may be."""
     if data is None:
-        return "its name or its kind is not one for other machines"
+        return "its name or its kind cannot be shared with other machines"
     if b"\0" in data:
         return "binary"
     try:
@@ -147,5 +147,5 @@ def why_kept_back(data: bytes | None, *, with_secrets: bool) -> str:
     except UnicodeDecodeError:
         return "not UTF-8"
     if not with_secrets and (found := find_credentials(text)):
-        return f"it seems to hold a secret ({found[0].kind}); --allow-secrets gives it too"
+        return f"it seems to contain a secret ({found[0].kind}); --allow-secrets sends it anyway"
     return ""

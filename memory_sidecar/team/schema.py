@@ -98,7 +98,7 @@ def declare_nearest(link: TeamLink, reporter: Reporter = _SILENT) -> None:
         ).fetchone()
     if row is not None:
         reporter.notice(
-            f"{link.shown}: making graphs of the vectors of {row[0]:,} chunks, some minutes for"
+            f"{link.shown}: building the vector graphs of {row[0]:,} chunks, some minutes for"
             " 100,000; searches go on meanwhile, what is indexed waits"
         )
         with link.writing(patience_s=inf) as connection:

@@ -67,7 +67,7 @@ class Visit:
         """Raises UsageError for what is none from 0 to MAX_PAGE."""
         text = self.text(name) or str(default)
         if not text.isdecimal() or not text.isascii() or int(text[:9]) > MAX_PAGE:
-            raise UsageError(f"{name} is no number: {text[:40]!r}", hint=f"0 to {MAX_PAGE:,}")
+            raise UsageError(f"{name} is not a number: {text[:40]!r}", hint=f"0 to {MAX_PAGE:,}")
         return int(text[:9])
 
     def address(self, path: str = "", /, **changes: object) -> str:

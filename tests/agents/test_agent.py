@@ -222,7 +222,7 @@ def test_a_damaged_database_is_made_again_with_a_notice(make_agent, folder, data
         leftover.unlink()
     agent = make_agent()
     assert found(agent, "the first", notices) == ["one.md"]
-    assert notices.has("making it again")
+    assert notices.has("rebuilding it")
     write_memory(folder, "two.md", "The second.")
     agent.index_written(["two.md"], reporter=notices)
     assert paths(agent) == ["one.md", "two.md"]
@@ -437,7 +437,7 @@ def test_a_remedy_that_is_named_works(make_agent, folder, notices):
     agent = make_agent(model="2")
     agent._has_compared_files = True  # as a reader beside the process that has the lock
     assert found(agent, "growing delay", notices) == ["retry.md"]
-    assert notices.has("another model; `memory-sidecar reindex --agent architect` makes them anew")
+    assert notices.has("another model; `memory-sidecar reindex --agent architect` makes new ones")
     notices.said.clear()
     agent.rebuild(reporter=Silent())
     assert found(agent, "growing delay", notices, mode="vector") == ["retry.md"]

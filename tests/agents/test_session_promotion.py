@@ -251,7 +251,7 @@ def test_secrets_are_not_promoted_and_a_dry_run_says_so(taught):
     for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
         promotion = it.promoter.promote("a", dry_run=dry_run)
         assert fates(promotion) == [("preference", fate), ("outcome", Fate.REFUSED)]
-        assert it.notices.has("seems to hold a secret")
+        assert it.notices.has("seems to contain a secret")
 
 
 @pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])

@@ -56,7 +56,7 @@ def test_every_text_that_is_stored_is_checked(run, data_dir, tmp_path, arguments
     arguments = tuple(str(tmp_path / word) if word == "root" else word for word in arguments)
     done = run(*arguments, "--json")
     assert (done.status, done.error["code"]) == (2, "secret_refused")
-    assert done.error["message"].startswith(f"{field} seems to hold a secret (GitHub token)")
+    assert done.error["message"].startswith(f"{field} seems to contain a secret (GitHub token)")
     assert KEY not in done.out + done.err
     for file in tmp_path.rglob("*"):
         assert KEY not in str(file)

@@ -41,7 +41,7 @@ def test_saving_again_says_so(run, saved):
 def test_an_id_that_names_no_session_is_told(run):
     document = {"id": "mine", "messages": [{"role": "user", "content": "Why?"}]}
     done = run("session", "save", "--json", stdin=json.dumps(document).encode())
-    assert "`session_id` does" in done.err
+    assert "named by `session_id`" in done.err
     assert run("session", "show", done.json["session_id"], "--json").json["id"] == "mine"
     named = json.dumps(document | {"session_id": "mine"}).encode()
     assert run("session", "save", "--json", stdin=named).err == ""
@@ -107,7 +107,7 @@ def test_filters_are_options(run, saved, tmp_path):
     assert found("--after", "2026-03-01") == found("--before", "2026-03-02T00:00:00Z") == 1
     assert found("--after", "2026-03-02") == found("--before", "2026-03-01") == 0
     done = run("session", "list", "--after", "yesterday")
-    assert (done.status, "is no time" in done.err) == (2, True)
+    assert (done.status, "is not a time" in done.err) == (2, True)
 
 
 def test_pruning_tells_what_would_go(run, saved):

@@ -74,7 +74,7 @@ def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
         ("bin/tool.py", "ignored", "bin/ (built in)"),
         ("game/player.gd", "ignored", "*.gd ("),
         ("web/retry.ts", "ignored", "/.sidecarignore:2)"),
-        ("docs/late.md", "waiting", "not looked at"),
+        ("docs/late.md", "waiting", "not scanned"),
     ],
 )
 def test_why(served, project, path, fate, reason):
@@ -99,7 +99,7 @@ def test_nothing_is_said_to_include_what_version_control_keeps(served, project, 
     told = served("why", project / kept, "--json").json
     assert (told["fate"], told["hint"]) == (
         "ignored",
-        "nothing includes what version control keeps for itself",
+        "version control's own files are never indexed",
     )
 
 

@@ -96,7 +96,7 @@ def test_what_is_new_there_is_fetched_by_every_index(call, shop):
     assert "total = 3" in call("search", "total", "--source", "till", "--json").json[0]["code"]
     shutil.rmtree(shop.root)
     gone = call("index", "--wait", "keyword")
-    assert (gone.status, "till stays as it was fetched last" in gone.err) == (0, True)
+    assert (gone.status, "till stays as last fetched" in gone.err) == (0, True)
     assert call("index", shop.address).status == 1
 
 
@@ -140,10 +140,10 @@ def test_a_folder_that_a_list_calls_a_clone_is_not_touched(call, shop, project, 
     [
         ("https://me:hunter2@git.example/shop.git", "", 2, "credential helper"),
         ("https://hunter2@git.example/shop.git", "", 2, "credential helper"),
-        ("https://git.example/shop.git?token=hunter2", "", 2, "no address"),
-        ("ext::sh -c 'touch pwned'", "", 2, "no address"),
-        ("ftp://git.example/shop.git", "", 2, "no address"),
-        ("{shop}", "--upload-pack=touch", 2, "no branch"),
+        ("https://git.example/shop.git?token=hunter2", "", 2, "not an address"),
+        ("ext::sh -c 'touch pwned'", "", 2, "not an address"),
+        ("ftp://git.example/shop.git", "", 2, "not an address"),
+        ("{shop}", "--upload-pack=touch", 2, "not a branch"),
         ("{shop}", "none", 1, "couldn't find remote ref none"),
         ("{shop}-not-there", "", 1, "git ls-remote"),
     ],

@@ -32,7 +32,7 @@ def test_what_is_read_can_be_written(text, value):
         (b'"\xff"', r"not UTF-8 \(byte 1\)"),
         ("9" * 5000, "too many digits"),
         ('{"a": 1e999}', "too large a number"),
-        ("NaN", "no number that JSON has"),
+        ("NaN", "not a number in JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

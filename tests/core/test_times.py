@@ -93,7 +93,7 @@ def test_a_length_of_time(text, ms):
 @pytest.mark.parametrize("text", ["", "30", "d", "-3d", "1.5d", "3 days", "2026-03-01", "1234567d"])
 def test_what_is_no_length_of_time(text):
     assert parse_duration(text) is None
-    with pytest.raises(UsageError, match="is no length of time"):
+    with pytest.raises(UsageError, match="is not a length of time"):
         require_duration(text)
 
 
@@ -121,7 +121,7 @@ def test_a_coming_moment_is_said_or_counted_on():
 
 @pytest.mark.parametrize("read", [parse_past_time, parse_coming_time])
 def test_what_is_no_time_is_a_usage_error(read):
-    with pytest.raises(UsageError, match="'tomorrow' is no time"):
+    with pytest.raises(UsageError, match="'tomorrow' is not a time"):
         read("tomorrow", now_ms=MARCH_1)
 
 

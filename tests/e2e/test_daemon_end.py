@@ -122,7 +122,7 @@ def test_command_that_waits_for_another_daemon_says_so(home):
         waiting = home.start("source", "list", "--json")
         assert waiting.stderr is not None
         assert waiting.stderr.readline() == (
-            f"note: waiting for another daemon of {home.data_dir} to start or to end\n"
+            f"note: waiting for another daemon of {home.data_dir} to start or to stop\n"
         )
     out, err = waiting.communicate(timeout=60)
     assert (waiting.returncode, out, err) == (0, "[]\n", "")

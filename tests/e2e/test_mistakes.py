@@ -107,7 +107,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("index", "https://127.0.0.1:9/shop"), 1, "git"),  # without a network
     (PROJECT, ("index", "https://me:secret@git.example/shop"), 2, "credential helper"),
     (PROJECT, ("source", "add", "ftp://git.example/shop"), 2, "https://HOST/PATH"),
-    (PROJECT, ("index", ".", "--branch", "old"), 2, "a folder has the branch it has"),
+    (PROJECT, ("index", ".", "--branch", "old"), 2, "a folder has its own branch"),
     (PROJECT, ("source", "remove", "projekt"), 3, "registered are: project"),
     (PROJECT, ("source", "move", "projekt", "."), 3, "registered are: project"),
     (PROJECT, ("source", "add", "../elsewhere", "--name", "project"), 2, "another name"),
@@ -276,7 +276,7 @@ def test_what_may_not_be_read_is_named(without_rights, tmp_path):
     assert told["hint"] == "check its permissions"
     why = run("why", open_ / "inner" / "cart.py", "--json")
     assert why.json["fate"] == "failed"
-    assert why.json["reason"] == f"{open_ / 'inner'} cannot be looked into: Permission denied"
+    assert why.json["reason"] == f"{open_ / 'inner'} cannot be entered: Permission denied"
     for path in forbidden:
         path.chmod(0o755)
 

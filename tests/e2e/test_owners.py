@@ -35,7 +35,9 @@ def memories(home: Home, agent: str, *options: object) -> list[str]:
 
 def wait_until_compared(home: Home, agent: str) -> None:
     """Until a daemon has seen the files: where that takes long, the answers before say so."""
-    eventually(lambda: "answering from before" not in home.call("list", "--agent", agent).stderr)
+    eventually(
+        lambda: "answering from its last state" not in home.call("list", "--agent", agent).stderr
+    )
 
 
 def test_a_database_behind_a_link_has_the_owner_of_the_real_one(home):
@@ -180,5 +182,5 @@ def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home):
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     assert home.call("stop").returncode == 0
     done = home.call("search", "total", "--db", home.data_dir / "codebase.sqlite")
-    assert "shop is being compared with its files: answering from before" in done.stderr
+    assert "shop is being rescanned: answering from its last state" in done.stderr
     assert "cart.py" in done.stdout

@@ -86,7 +86,7 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     assert left <= {".local", ".config"}
     assert files(user.folder) == {"shop/cart.py"}
     assert not any(user.runtime_dir.iterdir())
-    assert "nothing of ours" in user.call("uninstall", "--data", "--yes").stdout
+    assert "nothing but the program" in user.call("uninstall", "--data", "--yes").stdout
     shutil.rmtree(other)
 
 

@@ -54,7 +54,7 @@ def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     make_older(db)
     done = run(*answer, "--json")
     assert done.status == 0
-    assert "older version: making it again" in done.err
+    assert "older version: rebuilding it" in done.err
     assert run("search", "--all", "total_price", "--json").out == before
     assert db.with_name("codebase.sqlite.old").is_file()
 
@@ -162,7 +162,7 @@ def test_what_was_ours_is_set_aside_with_its_log_and_made_again(run, db, damage,
     assert run("search", "--all", "total_price", "--json").out == before
     assert run("doctor", "--json").status == 0
     if damage != "emptied":
-        assert "making it again" in done.err
+        assert "rebuilding it" in done.err
         assert db.with_name("codebase.sqlite.old").read_bytes().startswith(b"\xff" * 16)
         assert db.with_name("codebase.sqlite.old-wal").read_bytes() == (
             b"what was not in the file yet"

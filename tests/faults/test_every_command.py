@@ -152,7 +152,7 @@ def test_a_daemon_goes_on_once_there_is_room(disk, tally):
             tally.count("commands without room")
             if done.status not in (0, 2, 3, 4) and (wrong := refusal(done)):
                 tally.failed(f"{command} in a daemon", wrong)
-            says_so = "goes on with the others" in done.err
+            says_so = "again for the others" in done.err
             if done.status and not says_so and disk.truth() != before:
                 tally.failed(f"{command} in a daemon", "refused, and done in part")
     assert disk.home.call("store", "There is room", "--agent", "b").returncode == 0

@@ -89,7 +89,7 @@ def test_a_state_whose_making_was_interrupted_is_made_anew(
     EngineState(state.parent).clear()  # as a rebuild does
 
     async def end_early(_self, *, is_fresh):
-        raise RuntimeError("ended early")
+        raise RuntimeError("did not finish")
 
     with monkeypatch.context() as patched:
         patched.setattr(Engine, "_begin", end_early)

@@ -84,7 +84,7 @@ def test_a_damaged_database_is_begun_anew_and_the_caller_is_told(owner, file, so
     file.path.write_bytes(file.path.read_bytes()[:4096] + b"\xff" * (size - 4096))
     notices = Notices()
     ask(owner, lambda said: owner.refresh(source, said, Look(full=True)), notices)
-    assert notices.has("making it again")
+    assert notices.has("rebuilding it")
     assert len(next_pending(file.open(), 100)) == chunks
 
 

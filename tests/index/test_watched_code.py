@@ -244,7 +244,7 @@ def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it
     source = codebase.registry.add(second)
     live.update([source], Silent())
     codebase.remove("second", reporter=Silent())
-    with pytest.raises(NotFound, match="second is no source any more"):
+    with pytest.raises(NotFound, match="second is no longer a source"):
         live.update([source], Silent())
     live.owner.follow(source)
     eventually(lambda: list(live.states()) == ["project"])
@@ -257,7 +257,7 @@ def test_what_a_database_that_closes_leaves_undone_is_no_missing_source(codebase
         live.owner.refresh(codebase.registry.get("project"), said)
 
     (root / "later.py").write_text("def plover(): pass\n")
-    with pytest.raises(SidecarError, match="ended early") as raised:
+    with pytest.raises(SidecarError, match="did not finish") as raised:
         live.ask(close_and_look, Silent(), patience_s=0.0)
     assert (raised.value.exit_status, raised.value.code) == (1, "failed")
 
@@ -322,7 +322,7 @@ def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, r
     for file in codebase.paths.db.parent.glob("codebase.sqlite*"):
         file.unlink()
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
-    assert "was deleted or replaced: making it again" in notices.said[0]
+    assert "was deleted or replaced: rebuilding it" in notices.said[0]
     assert codebase.paths.db.exists()
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})

@@ -126,7 +126,7 @@ def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(caller, proj
         ({"query": "x", "limit": 3}, "there is no argument 'limit'"),
         ({"query": "x", "top_k": 0}, "'top_k'"),
         ({"query": "x", "languages": ["klingon"]}, "unknown language"),
-        ({"query": "x", "cursor": "12"}, "no cursor"),
+        ({"query": "x", "cursor": "12"}, "not a cursor"),
         ({"query": " "}, "the query is empty"),
     ],
 )
@@ -265,7 +265,7 @@ def test_a_name_with_colons_and_digits_is_a_file_first(caller, project):
 
 def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller):
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
-    assert "search_code gives" in refused(caller, "read_file", path="nothing.py")
+    assert "search_code prints" in refused(caller, "read_file", path="nothing.py")
     assert refused(caller, "read_file", path="SRC/Cart.PY").endswith("there is shop/cart.py")
     assert refused(caller, "read_file", path="shop/").endswith("with paths shop/**")
     assert refused(caller, "read_file", path=".").startswith("path_refused: '.' is a folder")

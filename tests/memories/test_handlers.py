@@ -336,13 +336,13 @@ def test_a_file_that_is_no_memory_is_told_from_none(knowledge):
     for path, reason in (
         ("c/empty", "empty"),
         ("c/binary.md", "binary"),
-        ("c/notes.txt", "its name is none that a memory has"),
-        ("c/.hidden.md", "its name is none that a memory has"),
+        ("c/notes.txt", "its name cannot be that of a memory"),
+        ("c/.hidden.md", "its name cannot be that of a memory"),
         ("c/link.md", "symbolic link"),
     ):
         with pytest.raises(NotFound) as left_out:
             knowledge.memories().get(path)
-        assert left_out.value.message == f"{path} is there, and no memory: {reason}"
+        assert left_out.value.message == f"{path} exists, but is not a memory: {reason}"
     outside = folder.parents[3] / "outside.txt"
     outside.write_text("theirs")
     for path in ("c/nothing", "c/out/outside.txt", "../outside.txt", str(outside), ""):

@@ -47,7 +47,7 @@ BROKEN: dict[str, bytes] = {
     "no end": b"---\nstatus: valid\nThe body\n",
     "conflict": b"---\nstatus: valid\n---\nThe body\n<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> b\n",
     "twice": b"---\nstatus: old\nstatus: valid\n---\nThe body\n",
-    "no time": b"---\ncreated_at: 05/03/2024\n---\nThe body\n",
+    "not a time": b"---\ncreated_at: 05/03/2024\n---\nThe body\n",
     "no end of it": b"---\nexpires_at: soon\n---\nThe body\n",
     "not utf-8": b"---\nstatus: valid\n---\nThe body \xff\xfe\n",
 }

@@ -68,9 +68,12 @@ def test_every_field_is_read():
         ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content: must be a text"),
         (
             {"messages": [{"role": "user", "content": "", "created_at": "yesterday"}]},
-            "messages[0].created_at: 'yesterday' is no time",
+            "messages[0].created_at: 'yesterday' is not a time",
         ),
-        ({"created_at": "0001-01-01T00:00:00Z"}, "created_at: '0001-01-01T00:00:00Z' is no time"),
+        (
+            {"created_at": "0001-01-01T00:00:00Z"},
+            "created_at: '0001-01-01T00:00:00Z' is not a time",
+        ),
         ({"created_at": 12}, "created_at: must be a text, not a number"),
         ({"session_id": "../../etc/passwd"}, "session_id: '../../etc/passwd' cannot name a file"),
         ({"session_id": ".hidden"}, "session_id: '.hidden' cannot name a file"),

@@ -104,8 +104,8 @@ def test_what_is_no_settings_file_is_refused(before):
     [
         ("a = ", "not TOML"),
         ("mcp_servers = {}\n", r"as \[mcp_servers.NAME\] tables"),
-        ("mcp_servers = 3\n", "mcp_servers is no table"),
-        ("[[mcp_servers]]\n", "mcp_servers is no table"),
+        ("mcp_servers = 3\n", "mcp_servers is not a table"),
+        ("[[mcp_servers]]\n", "mcp_servers is not a table"),
     ],
 )
 def test_what_is_no_toml_or_closed_to_tables_is_refused(before, reason):

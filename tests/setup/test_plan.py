@@ -284,7 +284,7 @@ def test_another_server_of_our_name_is_left_with_the_reason(home):
     plan = set_up(home)
     kept = [step for step in plan.steps if step.outcome is StepOutcome.KEPT]
     assert [step.what for step in kept] == ["MCP server"]
-    assert "something else" in kept[0].reason
+    assert "another value" in kept[0].reason
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of Unix")
@@ -393,7 +393,7 @@ def test_two_who_set_up_at_once_forget_nothing_of_each_other(home):
     one.add(claude, WISH)
     other.add(codex, WISH)
     one.carry_out()
-    with pytest.raises(Conflict, match="another set-up"):
+    with pytest.raises(Conflict, match="another setup"):
         other.carry_out()
     set_up(home, [codex])
     take_back(home)

@@ -221,7 +221,7 @@ def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, s
     giver.index()
     assert giver.own() == {"shop/coupon.py"}
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
-    assert giver.notices.has("searching what is here")
+    assert giver.notices.has("searching this machine")
     allow(server, database, connections=True)
     giver.codebase.sharing.team.link.close()
     giver.index()
@@ -237,7 +237,7 @@ def test_a_team_of_an_older_version_is_named_by_what_goes_on_without(make_member
     late.index()
     assert late.notices.has(older + "project is indexed on this machine alone")
     assert late.find("charge_card")
-    assert late.notices.has(older + "searching what is here")
+    assert late.notices.has(older + "searching this machine")
 
 
 def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
@@ -253,7 +253,9 @@ def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
     assert f"of {files} files none is on this machine" in raised.value.message
     assert break_down(reader.codebase, "project").largest == ()
     assert reader.index().chunks_total == 0
-    assert reader.notices.has(f"of {files} files none is on this machine: counting what is here")
+    assert reader.notices.has(
+        f"of {files} files none is on this machine: counting this machine's part"
+    )
     reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
     reader.index()
     reader.notices.said.clear()

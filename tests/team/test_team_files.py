@@ -108,7 +108,7 @@ def test_a_conflict_is_named_and_ends_as_one_side_says(address, machine):
     pushed = two("memory", "push", "--agent", "shared", "--json")
     assert pushed.status == 4
     assert [each["path"] for each in pushed.json["conflicts"]] == ["rule.md"]
-    assert "changed here and by the team, and left as they are: rule.md" in pushed.err
+    assert "changed both here and by the team, and left as they are: rule.md" in pushed.err
     assert "Tabs." in one.json("get", "rule", "--agent", "shared")["content"]
     assert "Spaces." in two.json("get", "rule", "--agent", "shared")["content"]
 
@@ -343,7 +343,7 @@ def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
     assert "without news of the team" in done.err
     assert "rules/retry-with-a-growing-delay.md" in done.out
     stored = gone("store", "Never give up", "--agent", "shared", "--category", "rules")
-    assert (stored.status, "given to it later" in stored.err) == (0, True)
+    assert (stored.status, "sent to it later" in stored.err) == (0, True)
     assert gone.json("status")["team"]["problem"]["code"] == "database_unreachable"
     assert [check.ok for check in examine_team(gone.services)] == [False]
 
