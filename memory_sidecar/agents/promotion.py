@@ -31,8 +31,8 @@ from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import Outcome, Session, Summary
-from memory_sidecar.sessions.mv2 import as_one
-from memory_sidecar.sessions.promotion import Candidate, Fate, all_briefs, candidates, outcome_of
+from memory_sidecar.sessions.mv2 import merge_sessions
+from memory_sidecar.sessions.promotion import Candidate, Fate, candidates, join_briefs, make_outcome
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
 
@@ -76,12 +76,12 @@ class Promoter:
         The decisions, solved problems and notes of their own summaries are stored beside it. Raises
         as `promote`, and NotFound where no session carries the tag.
         """
-        documents = self._sessions.journal(tag)
+        documents = self._sessions.entries(tag)
         sessions = [read_session(each) for each in documents]
-        document = as_one(documents)
+        document = merge_sessions(documents)
         whole = read_session(document)
         summed_up = [(each, each.summary) for each in sessions if each.summary]
-        briefs = all_briefs([summary for _, summary in summed_up]) if summed_up else None
+        briefs = join_briefs([summary for _, summary in summed_up]) if summed_up else None
         briefs_suffice = len(summed_up) == len(sessions) <= DETAILED_SENTENCES
         made = (
             briefs
@@ -91,7 +91,7 @@ class Promoter:
         summary = mask_document(made)[0]
         suggested = [c for one, its in summed_up for c in candidates(one, its, with_brief=False)]
         ids = [each.session_id for each in sessions]
-        judged = list(self._judge([*suggested, outcome_of(whole, summary, tag, ids)]))
+        judged = list(self._judge([*suggested, make_outcome(whole, summary, tag, ids)]))
         return self._finish(whole, summary, judged, shared=shared, dry_run=dry_run)
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:

@@ -75,7 +75,7 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
     asked = SessionQuery(text=joined(call, query), top_k=top_k)
     journal = _journal_at(call, path)
     if asked.text.strip():
-        journal.take_over(path, call.child_environ)
+        journal.import_mv2(path, call.child_environ)
     hits = call.masked(
         call.services.questions.asking(
             Asked.SESSIONS, path.stem, asked.text, lambda: journal.search(asked)

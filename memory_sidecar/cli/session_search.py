@@ -57,7 +57,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
         **given: Any,  # noqa: ANN401  what the command itself takes
     ) -> object:
         is_path = project.startswith(_PATH_SIGNS)
-        wanted = SessionFilter.said(
+        wanted = SessionFilter.parse(
             project=str(call.path(project)) if is_path else project,
             topics=topics,
             outcomes=outcomes,
@@ -135,7 +135,7 @@ def list_sessions(
     call: Call, *, agent: str, wanted: SessionFilter, limit: int, offset: int
 ) -> list[Head]:
     """Show sessions, the latest first."""
-    heads = sessions_of(call, agent).listed(wanted, limit=limit, offset=offset)
+    heads = sessions_of(call, agent).list_sessions(wanted, limit=limit, offset=offset)
     return call.show(call.masked(heads), _print_heads)
 
 

@@ -129,7 +129,7 @@ def _hit(hit: SessionHit) -> str:
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
     """Find what was said and done in earlier sessions."""
     page = caller.pages.page(asked.question, asked.cursor)
-    wanted = SessionFilter.said(
+    wanted = SessionFilter.parse(
         project=asked.project,
         topics=asked.topics,
         outcomes=[asked.outcome] if asked.outcome else [],
@@ -154,7 +154,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         questions = caller.services.questions
         hits = questions.asking(Asked.SESSIONS, caller.agent, asked.query, search)
     else:
-        hits = [*map(_latest, _sessions(caller, report).listed(wanted, limit=most))]
+        hits = [*map(_latest, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
     warn_if_weak(found, report)
     stems, characters = stems_of(asked.query), budget(asked.max_tokens)

@@ -1,7 +1,7 @@
-"""How the session files of an agent become documents; `index.source` tells the whole way.
+"""Builds documents from an agent's session files, as a pass over a source asks.
 
-A file that is no valid session is skipped with the field that is wrong, and built again as soon
-as it changes.
+An invalid session file is skipped with the field that is wrong as the reason, and built again as
+soon as it changes. `index.source` shows the whole pass.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from memory_sidecar.index.document import (
 from memory_sidecar.sessions.documents import parse_document, read_session
 from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.model import Session
-from memory_sidecar.sessions.store import VERSION, SessionDocument, findable
+from memory_sidecar.sessions.store import VERSION, SessionDocument, make_findable
 
 
 class SessionBuilder(Builder):
-    """Builds the session files of one agent."""
+    """Builds documents from the session files of one agent."""
 
-    # The files lie beside the database: both are there, or neither is.
+    # The files lie beside the database: if they are absent, no disk is, they were deleted.
     believes_empty = True
 
     def __init__(self, source: Source) -> None:
@@ -41,7 +41,7 @@ class SessionBuilder(Builder):
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
-        del known  # there are no rules to save
+        del known  # serves sources with ignore rules
         return self._files.scan(under)
 
     def build(self, file: SourceFile) -> Document:
@@ -61,12 +61,12 @@ class SessionBuilder(Builder):
             language="json",
             status=FileStatus.INDEXED,
             session=session,
-            found=findable(session),
+            found=make_findable(session),
         )
 
 
 def _session_named(path: str, data: bytes) -> Session:
-    """The session in `data`, which is called as its file is."""
+    """Read the session in `data`. Raises SessionInvalid, also if its file has another name."""
     session = read_session(parse_document(data))
     if session.session_id != PurePosixPath(path).stem:
         raise SessionInvalid(f"session_id: is {session.session_id!r}, not the name of the file")

@@ -1,8 +1,8 @@
-"""A session's JSON document: read strictly, so that errors name the field; completed to be saved.
+"""Reads a session's JSON document, with errors that name the field, and completes it for saving.
 
-What the document holds beyond what this version knows is not read, and not lost: files are written
-from the document, not from what was read of it. Saving is idempotent: the same document again, or
-one without an id but with the same content on the same day, is the session that is there. Pure.
+Properties that this version does not know are kept: files are written from the document, not from
+the values read of it. Saving is idempotent: the same document again, or one without an id but with
+the same content on the same day, is the same session. Pure.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.results import convert
 from memory_sidecar.core.times import iso_utc, parse_time
-from memory_sidecar.sessions.model import UNSAID, Moment, Outcome, Role, Session, Summary
+from memory_sidecar.sessions.model import NO_MOMENT, Moment, Outcome, Role, Session, Summary
 
 T = TypeVar("T")
 
 SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
-_OF_SAVING = ("session_id", "created_at", "updated_at")
+_SET_BY_SAVING = ("session_id", "created_at", "updated_at")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
 
 
 def parse_document(data: bytes, *, strictly: bool = False) -> dict[str, Any]:
-    """The JSON object in `data`; `strictly` as `read_json` has it. Raises SessionInvalid."""
+    """Parse the JSON object in `data`; `strictly` as in `read_json`. Raises SessionInvalid."""
     try:
         document = read_json(data, strictly=strictly)
     except BrokenJson as broken:
@@ -45,12 +45,12 @@ def parse_document(data: bytes, *, strictly: bool = False) -> dict[str, Any]:
 
 
 def read_session(document: Mapping[str, Any]) -> Session:
-    """The session in `document`, which has a session_id and created_at.
+    """Read the session in `document`, which must have a session_id and created_at.
 
-    `null` is the same as absent. Raises SessionInvalid with the field's name, for example
+    `null` is the same as absent. Raises SessionInvalid, which names the field, for example
     `messages[3].role`.
     """
-    session = _converted(document, Session, "")
+    session = _convert(document, Session, "")
     if not (session.messages or session.code_snippets or session.summary):
         raise SessionInvalid(
             "messages: there is nothing to remember",
@@ -60,32 +60,32 @@ def read_session(document: Mapping[str, Any]) -> Session:
     messages = tuple(
         replace(
             each,
-            created_at=began_at if each.created_at == UNSAID else each.created_at,
+            created_at=began_at if each.created_at == NO_MOMENT else each.created_at,
             speaker=each.speaker.strip(),
         )
         for each in session.messages
     )
     updated_at = session.updated_at
-    if updated_at == UNSAID:
+    if updated_at == NO_MOMENT:
         updated_at = max([began_at, *(each.created_at for each in messages)])
     return replace(
         session,
-        session_id=checked_session_id(session.session_id),
+        session_id=check_session_id(session.session_id),
         updated_at=updated_at,
-        project_path=normalised_project_path(session.project_path),
+        project_path=normalise_project_path(session.project_path),
         topics=_distinct(topic.strip().lower() for topic in session.topics),
         messages=messages,
-        summary=_told(session.summary) if session.summary else None,
+        summary=_clean_summary(session.summary) if session.summary else None,
     )
 
 
 def read_summary(value: object) -> Summary:
-    """The summary in `value`, an object as a session file has it. Raises SessionInvalid."""
-    return _told(_converted(value, Summary, "summary"))
+    """Read the summary in `value`, an object as in a session file. Raises SessionInvalid."""
+    return _clean_summary(_convert(value, Summary, "summary"))
 
 
 def summary_document(summary: Summary) -> dict[str, Any]:
-    """The inverse of `read_summary`, without what is empty."""
+    """Convert `summary` to the object that `read_summary` reads, without empty values."""
     values = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in msgspec.to_builtins(summary).items()
@@ -93,52 +93,55 @@ def summary_document(summary: Summary) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-# For its file
+# Completing a document for its file
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A document ready to be written, and the session that it says."""
+    """A document ready to be written, and the session read from it."""
 
     document: dict[str, Any]
     session: Session
-    is_changed: bool  # against the one that is known
+    is_changed: bool  # compared with the known document
 
 
-def identified(document: Mapping[str, Any], *, now: int) -> str:
-    """The id of the session in `document`: its own, or one made of the day and the content."""
+def session_id_of(document: Mapping[str, Any], *, now: int) -> str:
+    """Return the id in `document`, or else make one of the day and the content.
+
+    Raises SessionInvalid.
+    """
     given = document.get("session_id")
     if isinstance(given, str):
-        return checked_session_id(given)
+        return check_session_id(given)
     if given is not None:
         raise SessionInvalid("session_id: must be a text")
-    content = {key: value for key, value in document.items() if key not in _OF_SAVING}
-    return made_id(_began_at(document, now), content)
+    content = {key: value for key, value in document.items() if key not in _SET_BY_SAVING}
+    return make_id(_began_at(document, now), content)
 
 
-def made_id(began_at: int, content: object) -> str:
-    """`2026-03-01-` and twelve hex digits of the content's hash."""
-    return f"{iso_utc(began_at)[:10]}-{hash_of(content)}"
+def make_id(began_at: int, content: object) -> str:
+    """Make an id like `2026-03-01-`, followed by twelve hex digits of the content's hash."""
+    return f"{iso_utc(began_at)[:10]}-{short_hash(content)}"
 
 
-def hash_of(content: object) -> str:
-    """The first twelve hex digits of what JSON says of it."""
+def short_hash(content: object) -> str:
+    """Return the first twelve hex digits of the SHA-256 of `content` as JSON with sorted keys."""
     canonical = json.dumps(content, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-def completed(
+def complete_document(
     document: Mapping[str, Any], known: Mapping[str, Any] | None, *, session_id: str, now: int
 ) -> Completed:
-    """`document` with the fields that saving fills in; `known` is the document in the file so far.
+    """Fill in id and times of `document`; `known` is the document in the file so far, if any.
 
-    A session keeps its beginning unless the document says another one. Raises SessionInvalid.
+    The session keeps its created_at unless `document` has another. Raises SessionInvalid.
     """
     began_at = (known or {}).get("created_at") or iso_utc(_began_at(document, now))
     full = {
         "session_id": session_id,
         "created_at": document.get("created_at") or began_at,
-        **{key: value for key, value in document.items() if key not in _OF_SAVING},
+        **{key: value for key, value in document.items() if key not in _SET_BY_SAVING},
     }
     if known is not None:
         if {**known, "updated_at": None} == {**full, "updated_at": None}:
@@ -150,9 +153,9 @@ def completed(
 
 
 def _began_at(document: Mapping[str, Any], now: int) -> int:
-    """When the session began, as far as the document can be trusted; `now` where it says nothing.
+    """Return the first valid time in the unchecked `document`, its own or a message's, else `now`.
 
-    What is wrong with it is told when it is read as a session.
+    `read_session` raises the errors of invalid ones later.
     """
     messages = document.get("messages")
     times = [document.get("created_at")]
@@ -162,11 +165,11 @@ def _began_at(document: Mapping[str, Any], now: int) -> int:
     return next((at for at in said if at is not None), now)
 
 
-# Its parts
+# Fields
 
 
-def checked_session_id(text: str) -> str:
-    """`text`, which is to name a file. Raises SessionInvalid."""
+def check_session_id(text: str) -> str:
+    """Return `text` if it can be an id, and so name a file. Raises SessionInvalid."""
     if not SESSION_ID.fullmatch(text):
         raise SessionInvalid(
             f"session_id: {text[:80]!r} cannot name a file",
@@ -175,10 +178,10 @@ def checked_session_id(text: str) -> str:
     return text
 
 
-def normalised_project_path(path: str) -> str:
-    """`path` as it is compared: with `/`, without `.`, `..` and a last slash, drive lower case.
+def normalise_project_path(path: str) -> str:
+    """Normalise `path` for comparison: `/`, no `.`, `..` or last slash, the drive in lower case.
 
-    Decided on the text alone, so that a session means the same project on every machine.
+    Looks at the text alone, so that a session has the same project on every machine.
     """
     path = unicodedata.normalize("NFC", path.strip()).replace("\\", "/")
     if not path:
@@ -190,12 +193,12 @@ def normalised_project_path(path: str) -> str:
 
 
 def project_hash(normalised_path: str) -> str:
-    """The first 16 hex digits of its SHA-256."""
+    """Return the first 16 hex digits of the SHA-256 of a normalised project path."""
     return hashlib.sha256(normalised_path.encode()).hexdigest()[:16]
 
 
-def _told(summary: Summary) -> Summary:
-    """`summary` without what is blank. Raises SessionInvalid without a brief."""
+def _clean_summary(summary: Summary) -> Summary:
+    """Remove the blank items of `summary`. Raises SessionInvalid without a brief."""
     if not summary.brief.strip():
         raise SessionInvalid("summary.brief: is empty", hint="give one sentence")
     return replace(
@@ -211,7 +214,7 @@ def _distinct(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))
 
 
-# From JSON to values, and what is wrong in our own words
+# Conversion from JSON, with error messages of our own
 
 _PLACE = re.compile(r"(?P<told>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
@@ -223,33 +226,33 @@ _KINDS = {
 _CHOICES = {"role": ", ".join(Role), "outcome": ", ".join(Outcome)}
 
 
-def _converted(value: object, shape: type[T], at: str) -> T:
-    """`value` as JSON has it as a `shape`, which is found at the field `at`."""
+def _convert(value: object, shape: type[T], at: str) -> T:
+    """Convert the JSON `value` at the field `at` to `shape`. Raises SessionInvalid."""
     try:
-        return convert(_stated(value), shape, dec_hook=_decoded)
+        return convert(_sanitize(value), shape, dec_hook=_decode_moment)
     except msgspec.ValidationError as error:
         raise _invalid(str(error), at) from error
     except RecursionError as error:
         raise SessionInvalid("nested too deeply", hint=_SHAPE) from error
 
 
-def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
-    """`value` without properties that are null, and as UTF-8 and SQLite can hold it.
+def _sanitize(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
+    """Remove the properties that are null, and the characters that UTF-8 or SQLite cannot hold.
 
-    Halves of characters and NUL become U+FFFD.
+    Lone surrogates and NUL become U+FFFD.
     """
     if isinstance(value, str):
         try:
-            value.encode()  # a hundred times as fast as to search for halves
+            value.encode()  # a hundred times as fast as a search for surrogates
         except UnicodeEncodeError:
             value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return value.replace("\0", "\ufffd")
     if isinstance(value, Mapping):
-        return {name: _stated(each) for name, each in value.items() if each is not None}
-    return [_stated(each) for each in value] if isinstance(value, list) else value
+        return {name: _sanitize(each) for name, each in value.items() if each is not None}
+    return [_sanitize(each) for each in value] if isinstance(value, list) else value
 
 
-def _decoded(kind: type, value: object) -> object:
+def _decode_moment(kind: type, value: object) -> object:
     assert kind is Moment
     if not isinstance(value, str):
         raise TypeError(f"Expected `str`, got `{_name_of(value)}`")
@@ -264,13 +267,13 @@ def _moment(text: str) -> int | None:
 
 
 def _name_of(value: object) -> str:
-    """What msgspec calls the type of `value`."""
+    """Return the name that msgspec has for the type of `value`."""
     known: dict[type, str] = {dict: "object", list: "array"}
     return known.get(type(value), type(value).__name__)
 
 
 def _invalid(told: str, at: str) -> SessionInvalid:
-    """The error in one line, its field first."""
+    """Make one line of msgspec's message `told` about the field `at`, the field's path first."""
     path = at
     if placed := _PLACE.fullmatch(told):
         told, path = placed["told"], ".".join(filter(None, (at, placed["path"])))

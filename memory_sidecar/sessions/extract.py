@@ -1,8 +1,8 @@
-"""A summary in the session's own words: its most central sentences, found by their likeness.
+"""Extracts a summary from a session: its most central sentences, by LexRank.
 
-LexRank (Erkan and Radev 2004): a sentence is central when central sentences are like it. Likeness
-is the cosine of the model's vectors, or of the sentences' words where there is no model. It picks
-sentences, it does not understand them; a summarizer of one's own can take its place.
+LexRank (Erkan and Radev 2004): a sentence is central if central sentences are similar to it.
+Similarity is the cosine of the model's vectors, or without a model of the sentences' words. The
+setting `session_summarizer` can put a command that understands the text in its place.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Embed = Callable[[Sequence[str]], Floats]
 """Unit vectors (n, dimension) of texts."""
 
 MADE_BY = "extract"
-MAX_SENTENCES = 120  # looked at, spread over the session: 4 s of embedding
+MAX_SENTENCES = 120  # compared, spread over the session: 4 s of embedding
 DETAILED_SENTENCES = 5
-MAX_ITEMS = 3  # decisions, and problems
+MAX_ITEMS = 3  # decisions, and as many problems
 DAMPING = 0.85
-NOVELTY = 0.5  # how much a sentence loses for being like one that was picked
+NOVELTY = 0.5  # how much a sentence loses for similarity to one that was picked
 
 _MIN_CHARACTERS, _MAX_CHARACTERS = 20, 300
 _MIN_WORDS = 4
 
-# Not the session's own words: code, and what a memory or a tool put in front of the model.
+# Text that is not the session's own: code, and memories or reminders shown to the model.
 _FOREIGN = re.compile(
     r"```.*?(?:```|\Z)|<(memory|memories|recalled|system-reminder)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -65,7 +65,7 @@ class _Sentence:
 
 
 def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
-    """A summary of the session's messages; `None` where they hold no sentence."""
+    """Summarize the session's messages; `None` if they hold no sentence."""
     sentences = _sentences(session)
     if not sentences:
         return None
@@ -73,21 +73,21 @@ def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
     likeness = _likeness_of_vectors(embed(texts)) if embed else _likeness_of_words(texts)
     weights = centrality(likeness)
     weights[[sentence.is_question for sentence in sentences]] *= 0.5
-    picked = _picked(weights, likeness, DETAILED_SENTENCES)
-    decisions = _matching(_DECISION, sentences, weights)
+    picked = _pick(weights, likeness, DETAILED_SENTENCES)
+    decisions = _select_matching(_DECISION, sentences, weights)
     return Summary(
         brief=texts[picked[0]],
         detailed=" ".join(texts[at] for at in sorted(picked)),
         key_decisions=decisions,
         problems_solved=tuple(
-            text for text in _matching(_PROBLEM, sentences, weights) if text not in decisions
+            text for text in _select_matching(_PROBLEM, sentences, weights) if text not in decisions
         ),
         made_by=MADE_BY,
     )
 
 
 def centrality(likeness: Floats) -> Floats:
-    """How central each of n sentences is, (n,), from how alike they are, (n, n) ≥ 0."""
+    """Compute the centrality of n sentences, (n,), from their similarities, (n, n) ≥ 0."""
     count = len(likeness)
     sums = likeness.sum(axis=1, keepdims=True)
     steps = np.divide(likeness, sums, out=np.full_like(likeness, 1 / count), where=sums > 0)
@@ -98,6 +98,7 @@ def centrality(likeness: Floats) -> Floats:
 
 
 def _sentences(session: Session) -> list[_Sentence]:
+    """Split the messages into distinct sentences, without code and small talk."""
     found: dict[str, _Sentence] = {}
     for message in session.messages:
         if message.role is Role.SYSTEM:
@@ -117,7 +118,7 @@ def _sentences(session: Session) -> list[_Sentence]:
 
 
 def _likeness_of_vectors(vectors: Floats) -> Floats:
-    """The cosines above what any two of these sentences have in common."""
+    """Compute the cosines, minus their median, which any two of these sentences have in common."""
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, 0.0)
     common = np.median(cosines) if len(cosines) > 2 else 0.0
@@ -125,7 +126,7 @@ def _likeness_of_vectors(vectors: Floats) -> Floats:
 
 
 def _likeness_of_words(texts: Sequence[str]) -> Floats:
-    """The cosines of their words, weighted by how few sentences hold each."""
+    """Compute the cosines of the word counts, weighted by IDF over the sentences."""
     counts = [Counter(word[:6] for word in _WORD.findall(text.lower())) for text in texts]
     holding = Counter(word for count in counts for word in count)
     place = {word: at for at, word in enumerate(holding)}
@@ -139,8 +140,8 @@ def _likeness_of_words(texts: Sequence[str]) -> Floats:
     return cosines
 
 
-def _picked(weights: Floats, likeness: Floats, count: int) -> list[int]:
-    """The most central ones that do not repeat each other, the first of them first."""
+def _pick(weights: Floats, likeness: Floats, count: int) -> list[int]:
+    """Pick the places of the `count` most central sentences that differ, the most central first."""
     picked: list[int] = []
     left = weights / weights.max()
     scale = max(float(likeness.max()), 1e-9)
@@ -152,10 +153,10 @@ def _picked(weights: Floats, likeness: Floats, count: int) -> list[int]:
     return picked
 
 
-def _matching(
+def _select_matching(
     cue: re.Pattern[str], sentences: Sequence[_Sentence], weights: Floats
 ) -> tuple[str, ...]:
-    """The most central statements in which `cue` occurs."""
+    """Select the most central sentences that `cue` matches, without questions, in their order."""
     matching = [at for at, s in enumerate(sentences) if not s.is_question and cue.search(s.text)]
     best = sorted(matching, key=lambda at: -weights[at])[:MAX_ITEMS]
     return tuple(sentences[at].text for at in sorted(best))

@@ -1,9 +1,9 @@
-"""The session files of one agent: found, read, written and taken away.
+"""Finds, reads, writes, archives and deletes the session files of one agent.
 
     <root>/<yyyy-mm>/<session id>.json      the month in which the session began, in UTC
 
-A session has one file for life: saving it again replaces that file, whatever its dates say now.
-A second file of the same name in another month is skipped.
+A session keeps its file: saving it again replaces that file, even if its dates changed. A second
+file of the same name in another month is skipped.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _ENDING = ".json"
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session as it lies on disk."""
+    """The document of a session, and the path of its file."""
 
     path: str  # relative to the root, with /
     document: dict[str, Any]
 
 
 class SessionFiles:
-    """The session files below `root`, which need not be there yet."""
+    """The session files below `root`, which need not exist yet."""
 
     def __init__(self, root: Path, data: Tree | None = None) -> None:
-        """`data` is our own tree in which the root lies, where that matters."""
+        """`data`: the tree of the data directory, if the root lies in that."""
         self.root = root
         self._tree = data or Tree(root, is_own=True)
 
     def find(self, session_id: str) -> str | None:
-        """Path of the session's file, relative to the root; `None` when it has none."""
+        """Return the path of the session's file, relative to the root; `None` without a file."""
         if not SESSION_ID.fullmatch(session_id):
             return None
         paths = [f"{month}/{session_id}{_ENDING}" for month in self._months()]
         return next((path for path in paths if (self.root / path).is_file()), None)
 
-    def beginning(self, first: str) -> list[str]:
-        """In order, the ids of the sessions that begin with `first`."""
+    def ids_starting_with(self, first: str) -> list[str]:
+        """List the ids that begin with `first`, sorted."""
         if not SESSION_ID.fullmatch(first):
             return []
         files = (file for month in self._months() for file in self._files_of(month, None, []))
@@ -66,7 +66,10 @@ class SessionFiles:
         return sorted({each for each in ids if each.startswith(first)})
 
     def load(self, session_id: str) -> StoredSession | None:
-        """The session's document, whatever it says. Raises SessionInvalid for no JSON object."""
+        """Read the session's document, without checks of its fields; `None` without a file.
+
+        Raises SessionInvalid if the file holds no JSON object.
+        """
         path = self.find(session_id)
         if path is None:
             return None
@@ -79,17 +82,17 @@ class SessionFiles:
                 ) from error
 
     def read_bytes(self, path: str) -> bytes:
-        """The file at `path`. Raises SessionInvalid for what is no session, and OSError."""
+        """Read the file at `path`. Raises SessionInvalid for a link or a large one, OSError."""
         try:
             return self._tree.read(self.root / path, MAX_SESSION_BYTES)
         except FileRefused as refusal:
             raise SessionInvalid(refusal.reason) from refusal
 
     def write(self, session_id: str, document: dict[str, Any], *, began_at: int) -> str:
-        """Write the session's file; it is on disk when this returns. Returns its path.
+        """Write the session's file, and return its path; the file is on disk then.
 
-        For a session without a file yet, `began_at` (epoch ms) says in which month. Called with
-        `changing` held. Raises DiskFull and StoreReadOnly.
+        `began_at`, epoch ms: decides the month of a new file. The caller holds `changing`. Raises
+        SessionInvalid for a document that is too large, DiskFull and StoreReadOnly.
         """
         path = self.find(session_id) or f"{_month(began_at)}/{session_id}{_ENDING}"
         data = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
@@ -103,16 +106,16 @@ class SessionFiles:
         return path
 
     def delete(self, session_id: str) -> str:
-        """Remove the session's file for good; returns the path it had. Raises NotFound."""
+        """Delete the session's file for good, and return its path. Raises NotFound."""
         path = self._existing(session_id)
         with named_errors(self.root / path):
             delete_file(self._tree, self.root / path)
         return path
 
     def archive(self, session_id: str, archive: SessionFiles) -> str:
-        """Move the session's file into `archive`; returns the path it had. Raises NotFound.
+        """Move the session's file into `archive`, and return its path. Raises NotFound.
 
-        What an earlier session of that name left in there is replaced.
+        A file of the same path in the archive is replaced.
         """
         path = self._existing(session_id)
         source, target = self.root / path, archive.root / path
@@ -123,19 +126,19 @@ class SessionFiles:
 
     @contextmanager
     def changing(self, lock: Path) -> Iterator[None]:
-        """Keep others who take `lock` from changing session files meanwhile. Raises StoreBusy.
+        """Hold the file `lock`, which every process that changes session files takes.
 
-        It lies in the tree `data`, and not with the files, which are watched.
+        It lies in the tree `data`, but not beside the files, which are watched. Raises StoreBusy.
         """
         what = f"the sessions in {self.root.name} are"
         with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
             yield
 
     def scan(self, under: Collection[str] | None = None) -> Scan:
-        """Every session file, or those that the paths `under` name or hold.
+        """Scan all session files, or only the paths `under`: files, or folders of months.
 
-        A file is seen together with those of its name in other months, of which the first counts.
-        A root that is not there holds none. Raises PathRefused where it cannot be listed.
+        Of files with the same name in several months the first counts; the others are skipped. A
+        missing root holds no files. Raises PathRefused if it cannot be listed.
         """
         unreadable: list[str] = []
         months = self._months()
@@ -178,6 +181,7 @@ class SessionFiles:
     def _files_of(
         self, month: str, names: frozenset[str] | None, unreadable: list[str]
     ) -> Iterator[SourceFile]:
+        """Yield the session files of `month`, or those in `names`; note errors in `unreadable`."""
         folder = self.root / month
         try:
             listed = {child.name for child in folder.iterdir()} if names is None else names
@@ -212,7 +216,7 @@ def _month(epoch_ms: int) -> str:
 
 
 def _names_under(under: Collection[str] | None) -> frozenset[str] | None:
-    """The file names that are asked for; `None` for all."""
+    """Return the names of the files in `under`; `None` for all if a folder is among them."""
     if under is None or any(path == "" or _MONTH.fullmatch(path) for path in under):
         return None
     return frozenset(path.rpartition("/")[2] for path in under)

@@ -1,8 +1,8 @@
-"""The sessions of one agent: the file first, then the database, and then the answer.
+"""Saves, searches, imports and prunes the sessions of one agent.
 
-A session that was saved is on disk and can be found by its words when the call returns, and by
-meaning at once or, where it is long, soon. Killed in between, the file is there, and the next look
-at the folder indexes it.
+A change writes the file first, then the database, and then answers. A saved session is on disk and
+can be found by its words when the call returns; by meaning at once too, or soon if it is long.
+After a kill in between, the file is there, and the next scan of the folder indexes it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,15 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import judge_with
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
-from memory_sidecar.sessions.documents import Completed, completed, identified, read_session
+from memory_sidecar.sessions.documents import (
+    Completed,
+    complete_document,
+    read_session,
+    session_id_of,
+)
 from memory_sidecar.sessions.files import SessionFiles, StoredSession, unknown_session
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
+from memory_sidecar.sessions.merge import merge_documents
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Memvid, entry_document
 from memory_sidecar.sessions.results import (
@@ -44,11 +50,10 @@ from memory_sidecar.sessions.results import (
     SessionHit,
     SessionsPruned,
 )
-from memory_sidecar.sessions.retention import Retention, expired
+from memory_sidecar.sessions.retention import Retention, expired_sessions
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import SESSIONS
-from memory_sidecar.sessions.together import resumed
-from memory_sidecar.sessions.transcripts import sessions_in
+from memory_sidecar.sessions.transcripts import read_sessions
 
 T = TypeVar("T")
 
@@ -57,7 +62,7 @@ MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
 
 
 class Sessions:
-    """The sessions of `agent`, for one call."""
+    """Reads and changes the sessions of `agent`, for one call."""
 
     def __init__(self, agent: AgentDatabase, reporter: Reporter) -> None:
         self.agent = agent
@@ -69,56 +74,57 @@ class Sessions:
     # One session
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
-        """Save the session in `document`, new or in place of the one with its id.
+        """Save the session in `document`, as a new one or in place of the one with its id.
 
-        Saving the same again changes nothing. Raises SessionInvalid and SecretRefused with the
-        field's name.
+        Saving the same document again changes nothing. Raises SessionInvalid and SecretRefused,
+        which name the field.
         """
         if not allow_secrets:
             refuse_credentials(document)
         with self._files.changing(self._lock):
             saved = self._write(document)
-        self._take_up([saved.path])
+        self._index([saved.path])
         return saved
 
     def add_summary(self, session_id: str, summary: Mapping[str, Any]) -> None:
-        """Give the session `summary`, if it has none by now. Raises NotFound."""
-        whole = self._whole(session_id)
+        """Add `summary` to the session, unless it has one by now. Raises NotFound."""
+        whole = self._complete_id(session_id)
         with self._files.changing(self._lock):
-            document = self._stored(whole).document
+            document = self._load(whole).document
             if document.get("summary"):
                 return
             saved = self._write({**document, "summary": dict(summary)})
-        self._take_up([saved.path])
+        self._index([saved.path])
 
     def find(self, session_id: str) -> StoredSession | None:
-        """The session as its file says, if there is one."""
+        """Read the session's file; None if there is none."""
         return self._files.load(session_id)
 
     def get(self, session_id: str) -> StoredSession:
-        """The session as its file says; the first letters of its id suffice.
+        """Read the session's file; the beginning of its id suffices.
 
-        Raises NotFound, and UsageError where these are of several.
+        Raises NotFound, and UsageError if several ids begin so.
         """
-        return self._stored(self._whole(session_id))
+        return self._load(self._complete_id(session_id))
 
     def delete(self, session_id: str) -> SessionDeleted:
         """Remove the session and everything derived from it, for good. Raises as `get`."""
-        whole = self._whole(session_id)
+        whole = self._complete_id(session_id)
         if is_another_whole_name(session_id, whole):
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} exists: name all")
-        self._stored(whole)  # before a lock makes the folders of an agent
+        self._load(whole)  # raises before the lock would make the folders of an agent
         with self._files.changing(self._lock):
             path = self._files.delete(whole)
-        self._take_up([path])
+        self._index([path])
         return SessionDeleted(whole, path)
 
     # Many
 
     def search(self, query: SessionQuery) -> list[SessionHit]:
-        """The best hits for `query`. Says by notice what could not be taken into account.
+        """Search the sessions, the best hits first. Notices say what could not be searched.
 
-        None where no session was ever saved. Raises ModelMissing in vector mode without a model.
+        Without any sessions there are no hits. Raises UsageError for an empty query, and
+        ModelMissing in vector mode without a model.
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
@@ -144,20 +150,20 @@ class Sessions:
 
         return self._read(answer, *corpora)
 
-    def listed(
+    def list_sessions(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
     ) -> list[Head]:
-        """The sessions that satisfy `wanted`, the latest first."""
+        """List the sessions that satisfy `wanted`, the latest first."""
         return self._read(
             lambda _, connection: list_sessions(connection, wanted, limit=limit, offset=offset)
         )
 
     def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
-        """Move the sessions that `keep` lets go into the archive; a dry run only tells which.
+        """Move the sessions that `keep` does not keep into the archive; a dry run only lists them.
 
-        One that was saved or deleted meanwhile stays as it is.
+        A session that is saved or deleted meanwhile is left alone.
         """
-        chosen = expired(self.listed(SessionFilter()), keep, now=self._clock())
+        chosen = expired_sessions(self.list_sessions(SessionFilter()), keep, now=self._clock())
         if dry_run or not chosen:
             return SessionsPruned(dry_run, tuple(chosen))
         paths = self.agent.paths
@@ -165,13 +171,13 @@ class Sessions:
         moved: list[str] = []
         try:
             with self._files.changing(self._lock):
-                chosen = [each for each in chosen if self._is_as_listed(each)]
+                chosen = [each for each in chosen if self._is_unchanged(each)]
                 moved += (self._files.archive(each.session_id, archive) for each in chosen)
         finally:
-            self._take_up(moved)
+            self._index(moved)
         return SessionsPruned(dry_run, tuple(chosen))
 
-    def _is_as_listed(self, listed: Head) -> bool:
+    def _is_unchanged(self, listed: Head) -> bool:
         try:
             stored = self._files.load(listed.session_id)
             return stored is not None and (
@@ -183,12 +189,12 @@ class Sessions:
     def import_files(
         self, files: Sequence[Path], environ: Mapping[str, str], *, allow_secrets: bool = False
     ) -> Imported:
-        """Save every session in `files`: JSON, transcripts, or what memvid has in an `.mv2`.
+        """Save every session in `files`: JSON, transcripts, or `.mv2` files, which memvid reads.
 
-        A session that is here already keeps what the file does not tell, every message included.
-        Secrets are masked: a transcript was not written to be stored, and is worth keeping in spite
-        of a line. A file that cannot be read is left out; where all of them are, raises the error
-        of the first. After any other error, such as a full disk, what was saved by then stays.
+        An import adds to a session that was saved before, and removes nothing from it. Secrets are
+        masked, not refused: a transcript was not written to be stored. A file that cannot be read
+        is left out, with a notice; if all are, raises the error of the first. After any other
+        error, such as a full disk, the sessions saved by then stay.
         """
         saved: list[Saved] = []
         failed: list[tuple[Path, SidecarError]] = []
@@ -196,7 +202,7 @@ class Sessions:
             for done, file in enumerate(files, start=1):
                 try:
                     for each in self._import(file, environ, allow_secrets=allow_secrets):
-                        saved.append(each)  # noqa: PERF402  also what is written before it fails
+                        saved.append(each)  # noqa: PERF402  keeps those saved before an error
                 except (NotFound, UsageError, MemvidFailed) as error:
                     failed.append((file, error))
                 self._reporter.progress("files", done, len(files))
@@ -206,7 +212,7 @@ class Sessions:
                 self._reporter.notice(f"{told}; run the same command again for the others")
             raise
         finally:
-            self._take_up([each.path for each in saved])
+            self._index([each.path for each in saved])
         if failed and not saved:
             raise failed[0][1]
         for _, why in failed:
@@ -225,7 +231,7 @@ class Sessions:
                 self._reporter.notice(f"{file.name}: masked {masked} that look like secrets")
         try:
             for document in documents:
-                self._completed(document, resumes=True)
+                self._complete(document, resumes=True)
         except SessionInvalid as error:
             raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
         for document in documents:
@@ -239,16 +245,16 @@ class Sessions:
         if not file.is_file():
             raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
         if file.suffix == MEMVID_SUFFIX:
-            return self._entries_of(file, environ)
+            return self._read_mv2(file, environ)
         try:
-            imported = sessions_in(read_user_file(file, MAX_IMPORT_BYTES), name=file.name)
+            imported = read_sessions(read_user_file(file, MAX_IMPORT_BYTES), name=file.name)
         except OSError as error:
             raise UsageError(f"{file} cannot be read: {error.strerror}") from error
         if imported.problems:
             self._reporter.notice(f"{file.name}: {' and '.join(imported.problems)}, left out")
         return list(imported.documents)
 
-    def _entries_of(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    def _read_mv2(self, file: Path, environ: Mapping[str, str]) -> list[dict[str, Any]]:
         memvid = Memvid.find(environ)
         if memvid is None:
             raise UsageError(
@@ -256,36 +262,36 @@ class Sessions:
                 hint="`npm install -g memvid-cli` installs it",
             )
         documents = [entry_document(each) for each in memvid.entries(file) if each.text.strip()]
-        # What was put into both is here already, without what memvid loses of it.
+        # An entry that was put into both is here already, with the parts that memvid loses.
         known = [self._files.load(document["session_id"]) for document in documents]
         return [k.document if k else d for k, d in zip(known, documents, strict=True)]
 
     @property
-    def are_there(self) -> bool:
-        """Whether a session was ever saved, on this machine or by its team."""
+    def has_any(self) -> bool:
+        """Whether the agent has a folder of sessions, once the team's are downloaded."""
         self.agent.pull_from_team(self._reporter)
         return self.agent.paths.sessions.is_dir()
 
     # How
 
-    def _stored(self, session_id: str) -> StoredSession:
+    def _load(self, session_id: str) -> StoredSession:
         if (stored := self._files.load(session_id)) is None:
             raise unknown_session(session_id)
         return stored
 
-    def _whole(self, session_id: str) -> str:
-        """The id that `session_id` is, or is the beginning of.
+    def _complete_id(self, session_id: str) -> str:
+        """Return the id that `session_id` is the beginning of, or `session_id` if there is none.
 
-        Not to be called with `changing` held: what a team has is taken first.
+        Downloads the team's changes first, so it must not be called with `changing` held.
         """
         self.agent.pull_from_team(self._reporter)
         if self._files.find(session_id) is not None:
             return session_id
-        return sole_match(session_id, self._files.beginning(session_id)) or session_id
+        return sole_match(session_id, self._files.ids_starting_with(session_id)) or session_id
 
     def _read(self, ask: Ask[list[T]], *embedded: Corpus) -> list[T]:
-        """What `ask` reads of one commit; nothing where no session was ever saved."""
-        if not self.are_there:
+        """Ask `ask` of one commit of the database; [] with a notice if there is no session."""
+        if not self.has_any:
             name = self.agent.name
             self._reporter.notice(
                 f"{name} has no sessions yet; `memory-sidecar session save FILE --agent {name}` "
@@ -294,17 +300,20 @@ class Sessions:
             return []
         return self.agent.answer(ask, self._reporter, *embedded)
 
-    def _completed(self, document: Mapping[str, Any], *, resumes: bool) -> Completed:
-        session_id = identified(document, now=self._clock())
+    def _complete(self, document: Mapping[str, Any], *, resumes: bool) -> Completed:
+        session_id = session_id_of(document, now=self._clock())
         known = self._files.load(session_id)
         before = known.document if known else None
         if before is not None and resumes:
-            document = resumed(document, before)
-        return completed(document, before, session_id=session_id, now=self._clock())
+            document = merge_documents(document, before)
+        return complete_document(document, before, session_id=session_id, now=self._clock())
 
     def _write(self, document: Mapping[str, Any], *, resumes: bool = False) -> Saved:
-        """Called with `changing` held. `resumes` keeps what the document does not tell."""
-        done = self._completed(document, resumes=resumes)
+        """Write `document` to its file, if it changes that. The caller holds `changing`.
+
+        `resumes`: add to the known session, instead of replacing it.
+        """
+        done = self._complete(document, resumes=resumes)
         session = done.session
         path = self._files.find(session.session_id)
         is_new = path is None
@@ -322,6 +331,6 @@ class Sessions:
             has_summary=session.summary is not None,
         )
 
-    def _take_up(self, paths: Sequence[str]) -> None:
+    def _index(self, paths: Sequence[str]) -> None:
         if paths:
             self.agent.index_written(paths, reporter=self._reporter, directory=SESSIONS)

@@ -1,4 +1,4 @@
-"""The journal of one agent: its sessions, with what hosts put entry by entry, and `.mv2` files."""
+"""The journal of one agent: the sessions that hosts put as single entries, and `.mv2` files."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ MAX_NOTED_BYTES = 1 << 20
 
 
 class Journal(Sessions):
-    """The sessions of `agent`, for one call that is about its journal."""
+    """Reads and changes the sessions of `agent`, with the commands on its journal, for one call."""
 
     def put(
         self, file: Path, entry: Entry, environ: Mapping[str, str], *, allow_secrets: bool = False
     ) -> Put:
-        """Save `entry` of the journal `file`; where memvid is on the PATH, write the file, too.
+        """Save `entry` as a session; if memvid is on the PATH, append it to the `.mv2` `file`, too.
 
-        Raises UsageError for a text without a word, SecretRefused.
+        A notice tells if the file was not written. Raises UsageError for an empty text, and
+        SecretRefused.
         """
         if not entry.text.strip():
             raise UsageError("the text is empty", hint="give the text to remember")
@@ -39,30 +40,30 @@ class Journal(Sessions):
         if known := self.find(document["session_id"]):
             document["created_at"] = known.document["created_at"]
         saved = self.save(document, allow_secrets=allow_secrets)
-        holds_ours_alone = not file.exists() or self._imported.knows(file)
+        has_no_other_writer = not file.exists() or self._imported.is_unchanged(file)
         memvid = Memvid.find(environ)
         if memvid is None:
             self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
-            return _put(saved, "not on the PATH")
+            return _put_result(saved, "not on the PATH")
         if not saved.created and file.exists():
-            return _put(saved, "has it already")
+            return _put_result(saved, "has it already")
         try:
             memvid.put(
                 file, replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
             )
         except MemvidFailed as error:
             self._reporter.notice(f"{file.name} was not written: {error.with_hint}")
-            return _put(saved, "failed")
-        if holds_ours_alone:
+            return _put_result(saved, "failed")
+        if has_no_other_writer:
             self._note(file)
-        return _put(saved, "written")
+        return _put_result(saved, "written")
 
-    def take_over(self, file: Path, environ: Mapping[str, str]) -> None:
-        """Import the `.mv2` at `file` once, and again after another program has written it.
+    def import_mv2(self, file: Path, environ: Mapping[str, str]) -> None:
+        """Import the `.mv2` at `file`, unless it is unchanged since the last import.
 
-        A notice says what became of it.
+        A notice tells the outcome.
         """
-        if not file.is_file() or self._imported.knows(file):
+        if not file.is_file() or self._imported.is_unchanged(file):
             return
         try:
             saved = self.import_files([file], environ).sessions
@@ -73,12 +74,14 @@ class Journal(Sessions):
         new = sum(each.created for each in saved)
         self._reporter.notice(f"imported {file.name}: {new} of {len(saved)} entries are new")
 
-    def journal(self, tag: str) -> list[dict[str, Any]]:
-        """The entries of the journal, the oldest first; with `tag` every session that carries it.
+    def entries(self, tag: str) -> list[dict[str, Any]]:
+        """Read all sessions that carry `tag`, or without one the journal's entries, oldest first.
 
-        Raises NotFound where there is none.
+        Raises NotFound if there are none.
         """
-        documents = [self.get(each.session_id).document for each in self.listed(SessionFilter())]
+        documents = [
+            self.get(each.session_id).document for each in self.list_sessions(SessionFilter())
+        ]
         chosen = [each for each in documents if (has_tag(each, tag) if tag else is_entry(each))]
         if not chosen:
             raise NotFound(
@@ -101,28 +104,28 @@ class Journal(Sessions):
             self._reporter.notice(f"{file.name} will be imported again: {error.strerror}")
 
 
-def _put(saved: Saved, memvid: str) -> Put:
+def _put_result(saved: Saved, memvid: str) -> Put:
     uri = EVIDENCE_PREFIX + saved.session_id
     return build_from(Put, saved, uri=uri, timestamp=saved.created_at, memvid=memvid)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedFiles:
-    """The `.mv2` files that were imported, each as it was then; kept in the file `path`."""
+    """The sizes and times of the `.mv2` files when they were imported, kept in the file `path`."""
 
     tree: Tree
     path: Path
 
-    def knows(self, file: Path) -> bool:
-        """Whether `file` is as it was when it was noted."""
-        return self._noted().get(str(file)) == _state(file)
+    def is_unchanged(self, file: Path) -> bool:
+        """Whether `file` has the size and the time that were noted for it."""
+        return self._load().get(str(file)) == _file_state(file)
 
     def note(self, file: Path) -> None:
-        """Take `file`, as it is now, for known. Raises OSError."""
-        noted = self._noted() | {str(file): _state(file)}
+        """Note the present size and time of `file`. Raises OSError."""
+        noted = self._load() | {str(file): _file_state(file)}
         replace_file(self.tree, self.path, json.dumps(noted).encode())
 
-    def _noted(self) -> dict[str, Any]:
+    def _load(self) -> dict[str, Any]:
         try:
             noted = read_json(self.tree.read(self.path, MAX_NOTED_BYTES))
         except (OSError, BrokenJson):
@@ -130,6 +133,6 @@ class ImportedFiles:
         return noted if isinstance(noted, dict) else {}
 
 
-def _state(file: Path) -> list[int]:
+def _file_state(file: Path) -> list[int]:
     status = file.stat()
     return [status.st_size, status.st_mtime_ns]

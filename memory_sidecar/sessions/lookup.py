@@ -1,4 +1,4 @@
-"""Reads sessions by project, topics, time and outcome, and what was found in them by its id."""
+"""Reads sessions by project, topics, time and outcome, and their rows by text or id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
-from memory_sidecar.sessions.documents import normalised_project_path, project_hash
+from memory_sidecar.sessions.documents import normalise_project_path, project_hash
 from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter
 from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
@@ -29,7 +29,7 @@ CORPUS_OF: dict[HitKind, Corpus] = {
 
 @dataclass(frozen=True, slots=True)
 class FoundRow:
-    """A summary, message or snippet as it is shown."""
+    """A summary, message or snippet with the columns that a hit shows."""
 
     row_id: int
     session_row: int
@@ -46,7 +46,7 @@ def list_sessions(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[Head]:
-    """The sessions that satisfy `wanted`, the latest beginning first."""
+    """List the sessions that satisfy `wanted`, by `created_at`, the latest first."""
     condition, values = _condition(wanted)
     rows = column(
         connection,
@@ -61,9 +61,9 @@ def list_sessions(
 def allowed_rows(
     connection: Connection, kind: HitKind, wanted: SessionFilter, *, told_only: bool
 ) -> Ids | None:
-    """Ids of the rows of that kind in sessions that satisfy `wanted`, sorted; `None` for all.
+    """Select the rows of `kind` in sessions that satisfy `wanted`: sorted ids, `None` for all.
 
-    `told_only` leaves out the summaries that are but the first words of their sessions.
+    `told_only` leaves out the stand-ins for missing summaries, which repeat first messages.
     """
     told_only = told_only and kind is HitKind.SUMMARY
     if wanted == SessionFilter() and not told_only:
@@ -73,11 +73,11 @@ def allowed_rows(
         condition, values = f"{condition} AND u.made_by <> ?", (*values, OPENING)
     inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
     if kind is HitKind.MESSAGE:
-        # A session's messages follow one another: reading 200,000 ids would take 40 ms.
+        # A session's messages have consecutive ids: reading 200,000 of them would take 40 ms.
         ranges: list[Any] = connection.execute(
             f"SELECT s.first_message, s.message_count {inside} ORDER BY s.first_message", values
         ).fetchall()
-        return _spread(ranges)
+        return _expand_ranges(ranges)
     rows = CORPUS_OF[kind].rows
     ids = column(
         connection,
@@ -90,20 +90,23 @@ def allowed_rows(
 def rows_with_all(
     connection: Connection, kind: HitKind, *, phrases: Sequence[str], prefixes: Sequence[str]
 ) -> Ids:
-    """Ids of the rows of that kind in which all of these occur, sorted; not for none of them."""
+    """Select the rows of `kind` that hold all phrases and prefixes, as sorted ids.
+
+    At least one phrase or prefix must be given.
+    """
     matching = [_rows_with_phrase(connection, kind, phrase) for phrase in phrases]
     matching += [_rows_with_prefix(connection, kind, prefix) for prefix in prefixes]
     return np.array(sorted(set.intersection(*matching)), np.int64)
 
 
 def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> list[FoundRow]:
-    """The rows with these ids; those that are gone are left out."""
+    """Read the rows with these ids; missing ones are left out."""
     rows = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),))
     return [FoundRow(*row) for row in rows]
 
 
 def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]:
-    """What a list shows of the sessions in these rows, by row."""
+    """Read the heads of the sessions in these rows of `sessions`, by row."""
     found = connection.execute(
         "SELECT s.id, s.session_id, s.title, u.brief, s.project_path, s.created_at, s.updated_at,"
         " s.message_count, u.outcome, s.metadata ->> '$.pinned',"
@@ -143,10 +146,11 @@ _SHOWN = {
 
 
 def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
+    """Translate `wanted` to a condition on `sessions s` and `summaries u`, and its values."""
     parts, values = ["TRUE"], list[Any]()
     if wanted.project:
         parts.append("(s.project_hash = ? OR s.project = ?)")
-        values += [project_hash(normalised_project_path(wanted.project)), wanted.project]
+        values += [project_hash(normalise_project_path(wanted.project)), wanted.project]
     if wanted.topics:
         parts.append(
             "s.id IN (SELECT session_id FROM topics"
@@ -163,8 +167,8 @@ def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
     return " AND ".join(parts), tuple(values)
 
 
-def _spread(ranges: Sequence[tuple[int, int]]) -> Ids:
-    """The numbers in `ranges` of first and count, which are in order."""
+def _expand_ranges(ranges: Sequence[tuple[int, int]]) -> Ids:
+    """List the numbers in `ranges`, which are pairs of first number and count, ascending."""
     if not ranges:
         return np.empty(0, np.int64)
     firsts, counts = np.array(ranges, np.int64).T
@@ -176,10 +180,12 @@ def _spread(ranges: Sequence[tuple[int, int]]) -> Ids:
 def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set[int]:
     found = _rows_matching(connection, kind, f'"{phrase}"')
     if kind is HitKind.SNIPPET or not phrase.isascii():
-        # Scripts that set no spaces are split in the words alone; snippets have nothing else.
+        # Only the `words` table splits scripts without spaces; snippets have no other table.
         words = CORPUS_OF[kind].words
         split = index_words(" ".join(phrase.split())).partition("\n")[0]
-        found |= _set(connection, f"SELECT rowid FROM {words} WHERE {words} MATCH ?", f'"{split}"')
+        found |= _query_ids(
+            connection, f"SELECT rowid FROM {words} WHERE {words} MATCH ?", f'"{split}"'
+        )
     return found
 
 
@@ -192,11 +198,11 @@ def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set
 
 
 def _rows_matching(connection: Connection, kind: HitKind, expression: str) -> set[int]:
-    """Rows whose text matches an FTS5 expression, a summary's also by one of its topics."""
+    """Select the rows whose text matches an FTS5 expression, summaries also by their topics."""
     table = _SEARCHED[kind]
-    found = _set(connection, f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)
+    found = _query_ids(connection, f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)
     if kind is HitKind.SUMMARY:
-        found |= _set(
+        found |= _query_ids(
             connection,
             f"{_BY_TOPIC} (SELECT rowid FROM topics_fts WHERE topics_fts MATCH ?)",
             expression,
@@ -205,15 +211,15 @@ def _rows_matching(connection: Connection, kind: HitKind, expression: str) -> se
 
 
 def _rows_with_term_from(connection: Connection, kind: HitKind, beginning: str) -> set[int]:
-    """Rows that hold a term with that beginning."""
+    """Select the rows that hold a term beginning with `beginning`."""
     holding = "SELECT doc FROM {}_terms WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
-    found = _set(connection, holding.format(_SEARCHED[kind]), beginning)
+    found = _query_ids(connection, holding.format(_SEARCHED[kind]), beginning)
     if kind is HitKind.SUMMARY:
-        found |= _set(connection, f"{_BY_TOPIC} ({holding.format('topics_fts')})", beginning)
+        found |= _query_ids(connection, f"{_BY_TOPIC} ({holding.format('topics_fts')})", beginning)
     return found
 
 
-def _set(connection: Connection, sql: str, value: str) -> set[int]:
+def _query_ids(connection: Connection, sql: str, value: str) -> set[int]:
     return set(column(connection, sql, (value,)))
 
 

@@ -1,6 +1,6 @@
-"""A session as a value: its messages in order, its summary, and what else its file holds.
+"""The values of this package: a session with its parts, filters and queries.
 
-The fields are those of the file, which `documents` reads; moments are epoch milliseconds.
+The fields of a session are those of its file, which `documents` reads; times are epoch ms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory_sidecar.core.times import parse_past_time, system_clock
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
 )
-OPENING_MESSAGES = 5  # of the user; they tell what a session without a summary is about
+OPENING_MESSAGES = 5  # of the user, which stand in for a missing summary
 OPENING_CHARACTERS = 200  # of each
 EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
 MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
@@ -30,15 +30,15 @@ _WORD = re.compile(r"[^\W_]")
 
 
 class Moment(int):
-    """Epoch milliseconds from 0 on; in a file a text, ISO 8601."""
+    """A time in epoch milliseconds from 0 on; ISO 8601 in a file."""
 
 
-UNSAID = Moment(-1)
-"""What a document says of a moment that it leaves out; `read_session` fills it in."""
+NO_MOMENT = Moment(-1)
+"""The value of a missing time, until `read_session` fills it in."""
 
 
 class Role(StrEnum):
-    """Who speaks in a message."""
+    """The role of a message's author."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -59,7 +59,7 @@ class Message:
 
     role: Role
     content: str
-    created_at: Moment = UNSAID
+    created_at: Moment = NO_MOMENT
     speaker: str = ""  # a name, where the role says too little
 
     @property
@@ -80,7 +80,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What came of a session."""
+    """The summary of a session: what was decided and solved, and how it ended."""
 
     brief: str
     detailed: str = ""
@@ -89,7 +89,7 @@ class Summary:
     technologies: tuple[str, ...] = ()
     outcome: Outcome | None = None
     user_note: str = ""
-    made_by: str = ""  # "" its author, else what made it: "extract", or the summarizer's command
+    made_by: str = ""  # "" for the author, else "extract" or the summarizer's command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Session:
 
     session_id: str
     created_at: Moment
-    updated_at: Moment = UNSAID
+    updated_at: Moment = NO_MOMENT
     project_path: str = ""  # normalised; "" where there was none
     metadata: Mapping[str, Any] = field(default_factory=dict)
     topics: tuple[str, ...] = ()  # lower case
@@ -113,26 +113,26 @@ class Session:
 
     @property
     def title(self) -> str:
-        """What its author called it, "" if nothing."""
+        """The title in its metadata, "" if there is none."""
         title = self.metadata.get("title")
         return title if isinstance(title, str) else ""
 
     @property
     def called(self) -> str:
-        """What tells it from others: its title, or its brief, or else its first words."""
+        """A name for lists: the title, else the summary's brief, else the first words."""
         if told := self.title or (self.summary.brief if self.summary else ""):
             return told
-        first = next(iter(self._asked()), "")
+        first = next(iter(self._opening_lines()), "")
         return first or next(
             (_first_words(s.description or s.code) for s in self.code_snippets), ""
         )
 
     @property
     def overview(self) -> str:
-        """All that tier 1 finds it by: date, project, title, summary or first words, topics."""
+        """The text that tier 1 searches: date, project, title, summary or first words, topics."""
         told = self.summary
         if told is None:
-            lines = [self.called, *self._asked()]
+            lines = [self.called, *self._opening_lines()]
         else:
             lines = [
                 *(self.title, told.brief, told.detailed),
@@ -143,7 +143,7 @@ class Session:
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
     def heading(self, message: Message) -> str:
-        """What goes before a message for the model: date, project, and who says it.
+        """Make the prefix of a message for the model: date, project and speaker.
 
         On LoCoMo's conversations date and speaker take recall@10 by vector from .551 to .596.
         """
@@ -153,14 +153,14 @@ class Session:
         date = spoken_date(epoch_ms)
         return f"{date}, {self.project}" if self.project else date
 
-    def _asked(self) -> list[str]:
+    def _opening_lines(self) -> list[str]:
         asked = [m for m in self.messages if m.role is Role.USER] or list(self.messages)
         lines = (_first_words(message.content) for message in asked)
         return [line for line in lines if line][:OPENING_MESSAGES]
 
 
 def spoken_date(epoch_ms: int) -> str:
-    """`8 May 2023, 13:56`, in UTC: as questions speak of dates."""
+    """Format a time as `8 May 2023, 13:56`, in UTC, the way questions write dates."""
     moment = datetime.fromtimestamp(epoch_ms / 1000, tz=UTC)
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M}"
 
@@ -173,7 +173,7 @@ def _first_words(text: str) -> str:
 
 
 class HitKind(StrEnum):
-    """What was found: tier 1 finds summaries, tier 2 messages and snippets."""
+    """The kind of a hit: tier 1 finds summaries, tier 2 messages and snippets."""
 
     SUMMARY = "summary"
     MESSAGE = "message"
@@ -188,7 +188,7 @@ TIERS: Mapping[int, tuple[HitKind, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Which sessions a search or list covers; every arm applies it. Empty means no restriction."""
+    """The sessions that a search or list covers. Empty and `None` mean no restriction."""
 
     project: str = ""  # a path, or the name of its last folder
     topics: tuple[str, ...] = ()  # any of
@@ -197,7 +197,7 @@ class SessionFilter:
     before: int | None = None  # began before
 
     @classmethod
-    def said(
+    def parse(
         cls,
         *,
         project: str,
@@ -225,7 +225,7 @@ class SessionFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionQuery:
-    """A search as asked for. `"a phrase"` and `word*` in the text must occur, the rest ranks."""
+    """A search as a caller asks for it: `"a phrase"` and `word*` must occur, other words rank."""
 
     text: str
     kinds: tuple[HitKind, ...] = (*TIERS[1], *TIERS[2])
@@ -233,22 +233,22 @@ class SessionQuery:
     mode: SearchMode = SearchMode.HYBRID
     filter: SessionFilter = field(default_factory=SessionFilter)
     min_score: float = 0.0  # no hit below it
-    by_session: bool = False  # each session once, by its best parts
-    explain: bool = False  # say what each score is made of
+    by_session: bool = False  # each session once, ranked by its best parts
+    explain: bool = False  # whether hits say what their score is made of
     rerank: bool = False  # by the cross-encoder, where there is one
 
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """What a query insists on: `"a phrase"` and `word*` must occur, the other words only rank."""
+    """The required terms of a query: `"a phrase"` and `word*`; its other words only rank."""
 
-    text: str  # all of it, without the signs
+    text: str  # the whole query, without quotes and asterisks
     phrases: tuple[str, ...]
     prefixes: tuple[str, ...]
 
     @classmethod
     def of(cls, query: str) -> Required:
-        """A quote without its counterpart, or around no word, is no sign."""
+        """Parse `query`. A quote without its counterpart, or around no word, is ignored."""
         phrases = [phrase for phrase in _PHRASE.findall(query) if _WORD.search(phrase)]
         prefixes = _PREFIX.findall(_PHRASE.sub(" ", query))
         text = _PREFIX.sub(r"\1", _PHRASE.sub(r" \1 ", query))
@@ -259,6 +259,6 @@ class Required:
         )
 
     @property
-    def is_any(self) -> bool:
-        """Whether the query insists on something."""
+    def has_any(self) -> bool:
+        """Whether the query has required terms."""
         return bool(self.phrases or self.prefixes)

@@ -1,10 +1,10 @@
-"""A text of a host as a session, and as what memvid's own command keeps in an `.mv2` file.
+"""Converts the texts that a host puts into a journal to sessions, and runs memvid on `.mv2` files.
 
 A host names an agent by such a file: `D/A.mv2` stands for the sessions of agent A in the data
-directory D. A text is put once a day, however often that is tried, and what an `.mv2` file has of
-it is the same session, though memvid keeps neither blank lines nor parts of a second. Where memvid
-is on the PATH the file itself is written too; where it is not, or fails, that is said and no more.
-Only what that command does offline is used: put, and listing and viewing frames.
+directory D. The same text is one session per day, however often it is put, and so is its copy in
+an `.mv2` file, though memvid keeps neither blank lines nor fractions of a second. If memvid is on
+the PATH, the file is written too; if it is not, or fails, a notice says so. Only commands that
+work offline are used: put, and listing and viewing frames.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from memory_sidecar.core.children import find_program, run_child
 from memory_sidecar.core.errors import MemvidFailed
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.sessions.documents import made_id
+from memory_sidecar.sessions.documents import make_id
 
-KIND = "journal"  # of a session that is an entry; its tags stand in its metadata
+KIND = "journal"  # `kind` in the metadata of a session that is an entry of a journal
 COMMAND = "memvid"
 PUT_TIMEOUT_S = 3  # a host waits five for the whole call; a put takes 0.2
 LOCK_TIMEOUT_MS = 2_000
 READ_TIMEOUT_S = 60
 _ALL = "1000000000"
-_NOT_OURS = frozenset({"extractous_metadata"})  # what memvid notes of itself among the tags
+_NOT_OURS = frozenset({"extractous_metadata"})  # tags that memvid adds itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Entry:
 
 
 def entry_document(entry: Entry) -> dict[str, Any]:
-    """The session that `entry` is; its tags `topic` and `project` are those of the session."""
+    """Make the session of `entry`; its tags `topic` and `project` become the session's."""
     began_at = entry.created_at // 1000 * 1000
     document: dict[str, Any] = {
-        "session_id": made_id(began_at, [entry.title, entry.text.split()]),
+        "session_id": make_id(began_at, [entry.title, entry.text.split()]),
         "created_at": iso_utc(began_at),
         "metadata": {
             "kind": KIND,
@@ -69,17 +69,17 @@ class Memvid:
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Memvid | None:
-        """The one on the PATH of `environ`, if there is one."""
+        """Find the command on the PATH of `environ`; None if it is not installed."""
         program = find_program(COMMAND, environ)
         return cls(program, environ) if program else None
 
     def put(self, file: Path, entry: Entry, *, timeout_s: int = PUT_TIMEOUT_S) -> None:
-        """Append `entry` to `file`, which is made if missing. Raises MemvidFailed."""
+        """Append `entry` to `file`, which is created if missing. Raises MemvidFailed."""
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
             self._run("create", file, timeout_s=timeout_s)
         options = ["--raw", "--timestamp", str(entry.created_at // 1000)]
-        # Nothing that would change the text, guess at it, or fetch a model for that.
+        # Off: whatever would change the text, derive something from it, or download a model.
         options += ["--no-embedding", "--no-enrich", "--no-auto-tag"]
         options += ["--no-extract-dates", "--no-extract-triplets"]
         options += ["--lock-timeout", str(LOCK_TIMEOUT_MS)]
@@ -90,7 +90,7 @@ class Memvid:
         self._run("put", file, *options, timeout_s=timeout_s, text=entry.text)
 
     def entries(self, file: Path) -> Iterator[Entry]:
-        """Everything in `file`, the oldest first. Raises MemvidFailed."""
+        """Read all entries of `file`, the oldest first. Raises MemvidFailed."""
         timeline = self._read("timeline", file, "--limit", _ALL)
         try:
             for frame in sorted(timeline, key=lambda f: (f["timestamp"], f["frame_id"])):
@@ -137,12 +137,12 @@ def _entry(view: Mapping[str, Any]) -> Entry:
     title, address = frame["title"] or "", frame["uri"] or ""
     text = view["content"]
     if not text:
-        # Of a short text nothing but the searched form is kept, in which its title, address and
-        # tags follow it.
+        # Of a short text memvid keeps only the form that it searches, in which title, address and
+        # tags follow the text.
         searched = frame["search_text"] or ""
         text = searched.partition(f"\ntitle: {title}\nuri: {address}")[0]
     if address.lower().endswith("/" + title.lower().replace(" ", "-")):
-        title = ""  # memvid made it of the address
+        title = ""  # memvid derived it from the address
     tags = frame["extra_metadata"] or {}
     return Entry(
         text=text,
@@ -159,7 +159,7 @@ def is_entry(document: Mapping[str, Any]) -> bool:
 
 
 def has_tag(document: Mapping[str, Any], tag: str) -> bool:
-    """Whether it carries `tag`, `key:value`, or has it among its topics."""
+    """Whether the session in `document` has `tag`, like `key:value`, as a tag or as a topic."""
     metadata = document.get("metadata")
     tags = metadata.get("tags") if isinstance(metadata, Mapping) else None
     if isinstance(tags, Mapping):
@@ -169,10 +169,10 @@ def has_tag(document: Mapping[str, Any], tag: str) -> bool:
     return tag.lower() in (str(each).lower() for each in known)
 
 
-def as_one(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sessions in `documents`, the oldest first, as one: all that was said, in that order.
+def merge_sessions(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge the sessions in `documents`, the oldest first, into one with all their messages.
 
-    Of a session with a summary, the summary stands for its messages.
+    The summary of a session, if it has one, replaces its messages.
     """
     paths = {str(each.get("project_path") or "") for each in documents} - {""}
     topics = dict.fromkeys(topic for each in documents for topic in each.get("topics") or ())
@@ -180,12 +180,13 @@ def as_one(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "session_id": documents[-1]["session_id"],
         "created_at": documents[0]["created_at"],
         "topics": list(topics),
-        "messages": [message for each in documents for message in _said(each)],
+        "messages": [message for each in documents for message in _messages_of(each)],
         **({"project_path": paths.pop()} if len(paths) == 1 else {}),
     }
 
 
-def _said(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _messages_of(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the messages of a session, or its summary as the only message."""
     summary = document.get("summary")
     if not summary:
         return document.get("messages") or ()

@@ -1,11 +1,11 @@
-"""What of a session is worth remembering beyond it. Pure: nothing is written here.
+"""Suggests memories from a session's summary. Pure: nothing is written here.
 
     key decisions → pattern    problems solved → pitfall    user note → preference
     brief → outcome
 
-Every candidate points back to its session as evidence. A memory that was recalled in the session is
-not promoted again: the extract leaves its words out, and `agents.promotion` leaves out candidates
-that are known already.
+Every candidate names its session as evidence. A memory that was recalled in the session is not
+promoted again: the extract omits its words, and `agents.promotion` omits candidates that a memory
+says already.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from memory_sidecar.sessions.model import Session, Summary
 
 EVIDENCE_PREFIX = "session:"
 MAX_EVIDENCE = 50  # sessions that one outcome names
-MIN_WORDS = 3  # "Use JWT now" tells something, "JWT" alone does not
+MIN_WORDS = 3  # of a candidate: "Use JWT now" says something, "JWT" alone does not
 
 _RECALLED = re.compile(r"<(?:memory|memories|recalled)\b", re.IGNORECASE)
 _NO_TAG = re.compile(r"[^\w.\-]+")
 
 
 class Fate(StrEnum):
-    """What becomes of a candidate."""
+    """The outcome of judging a candidate."""
 
-    NEW = "new"  # in a preview
+    NEW = "new"  # would be stored; final only in a dry run
     STORED = "stored"
     KNOWN = "known"  # a memory says it in the same words
     NEAR = "near"  # a memory says nearly the same
     REPEATED = "repeated"  # another candidate says the same, or nearly
     REFUSED = "refused"  # it seems to hold a secret
-    SHORT = "short"  # too few words to tell anything
+    SHORT = "short"  # too few words to say anything
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that a session suggests to remember, and what becomes of it."""
+    """A memory that a session suggests, and what becomes of it."""
 
     category: str
     text: str
@@ -57,7 +57,7 @@ class Candidate:
 def candidates(
     session: Session, summary: Summary, *, with_brief: bool = True
 ) -> tuple[Candidate, ...]:
-    """The memories that `summary`, of `session`, suggests; some may say the same."""
+    """Suggest memories from the `summary` of `session`; some of them may say the same."""
     topics = tuple(dict.fromkeys(_tag(topic) for topic in session.topics))
     tags = (*topics, f"project:{_tag(session.project)}") if session.project else topics
     outcome = (f"outcome:{summary.outcome}",) if summary.outcome else ()
@@ -70,19 +70,20 @@ def candidates(
     evidence = (EVIDENCE_PREFIX + session.session_id,)
     found = []
     for category, text, its_tags in suggested:
-        told = " ".join(text.split())
-        if told and not _RECALLED.search(told):
-            fate = Fate.NEW if len(told.split()) >= MIN_WORDS else Fate.SHORT
-            found.append(Candidate(category, told, its_tags, evidence, fate))
+        words = text.split()
+        line = " ".join(words)
+        if line and not _RECALLED.search(line):
+            fate = Fate.NEW if len(words) >= MIN_WORDS else Fate.SHORT
+            found.append(Candidate(category, line, its_tags, evidence, fate))
     return tuple(found)
 
 
-def outcome_of(
+def make_outcome(
     session: Session, summary: Summary, tag: str, session_ids: Sequence[str]
 ) -> Candidate:
-    """What `session`, many as one, came to: with its most central sentences, and all as evidence.
+    """Suggest one outcome of several sessions, which were merged into `session` and `summary`.
 
-    Of very many only the latest are named.
+    Its evidence is the latest MAX_EVIDENCE of `session_ids`.
     """
     topics = [tag] if tag else []
     topics += [_tag(topic) for topic in session.topics if topic != tag.lower()]
@@ -92,8 +93,8 @@ def outcome_of(
     return Candidate("outcome", text, tuple(dict.fromkeys(topics)), tuple(evidence))
 
 
-def all_briefs(summaries: Sequence[Summary]) -> Summary:
-    """What sessions came to, the latest last: their briefs."""
+def join_briefs(summaries: Sequence[Summary]) -> Summary:
+    """Make one summary of the briefs of `summaries`, which are in order, the latest last."""
     briefs = dict.fromkeys(each.brief for each in summaries)
     sentences = (brief if brief.endswith((".", "!", "?")) else f"{brief}." for brief in briefs)
     last = summaries[-1]

@@ -1,6 +1,7 @@
-"""How relevant every row is to a question, and what is said around a message: arrays over rows.
+"""Computes the relevance of every row to a question, and a message's gain from its conversation.
 
-`search.py` tells the whole way and the formula; docs/ranking.md, what each constant gives.
+All values are arrays over rows. `search.py` has the formula; docs/ranking.md says what each
+constant gives.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import Postings
 
 COVERAGE_WEIGHT = 0.3
-AROUND_WEIGHT = 0.2  # of what is said from REACH messages before to REACH after
-SESSION_WEIGHT = 0.2
+AROUND_WEIGHT = 0.2  # of the coverage by the messages from REACH before to REACH after
+SESSION_WEIGHT = 0.2  # of the BM25 of the whole session
 REACH = 2
 K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
 COMMON_RANK = 50  # the row whose relevance is the common level
 LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
 LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
-MAX_PLACES = 2000  # of equal rows, when a prefix is all that is asked for
-CANDIDATES = 200  # whose average cosine is taken for one that is not known
+MAX_PLACES = 2000  # of equal rows, as for a query that is only a prefix
+CANDIDATES = 200  # best rows whose average cosine is assumed for a row without a vector
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """All rows that either arm knows, by ascending id, (n,) each."""
+    """The scores of all rows that either arm knows: arrays (n,), by ascending id."""
 
     ids: Ids
-    cosine: Scores  # NaN: its vector is still to come
+    cosine: Scores  # NaN: no vector yet
     coverage: Scores
 
     @classmethod
     def of(cls, vector: Arm, lists: Iterable[Ids], allowed: Ids | None) -> Rows:
-        """The rows of `vector`, and those of `lists` that are allowed; without coverage yet."""
+        """Make the rows of `vector` and of those in `lists` that are allowed, with coverage 0."""
         rows = cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
         listed = [ids[np.isnan(vector.scores_of(ids))] for ids in lists]
         waiting = [found for ids in listed if len(found := ids[among(ids, allowed)])]
@@ -52,11 +53,11 @@ class Rows:
         return bool(len(self.cosine)) and not np.isnan(self.cosine).all()
 
     def cover(self, ids: Ids, share: float) -> None:
-        """Note that these rows hold a word with that share of the question's weight."""
+        """Add a word to the coverage of `ids`; `share` is its part of the question's weight."""
         self.coverage[self.places_of(ids)] += share
 
     def relevance(self) -> Scores:
-        """A row whose vector is still to come is taken for an average candidate."""
+        """Compute cosine + weighted coverage; a row without a vector gets an average cosine."""
         covered = COVERAGE_WEIGHT * self.coverage
         waiting = np.isnan(self.cosine)
         if not waiting.any():
@@ -66,7 +67,7 @@ class Rows:
         return np.where(waiting, average, self.cosine) + covered
 
     def with_more(self, ids: Ids) -> Rows:
-        """These rows and `ids`, of which nothing is known."""
+        """Return these rows with `ids` added, which have neither cosine nor coverage."""
         if len(self.places_of(ids)) == len(ids):
             return self
         every = np.union1d(self.ids, ids)
@@ -76,13 +77,16 @@ class Rows:
         return Rows(every, cosine, coverage)
 
     def common_level(self, relevance: Scores) -> float:
-        """The relevance of the fiftieth row. Of rows that are not here it is 0."""
+        """Return the relevance of the row at COMMON_RANK: a message lends only what is above it.
+
+        With fewer rows the lowest relevance, or 0 without vectors.
+        """
         if len(relevance) >= COMMON_RANK:
             return float(np.partition(relevance, -COMMON_RANK)[-COMMON_RANK])
         return float(relevance.min()) if self.has_vectors and len(relevance) else 0.0
 
     def places_of(self, ids: Ids) -> Ids:
-        """Where those of `ids` stand that are here."""
+        """Return the places of those of `ids` that are among these rows."""
         if not len(self.ids):
             return np.empty(0, np.int64)
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
@@ -91,9 +95,9 @@ class Rows:
 
 
 def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
-    """Places of the highest scores, in no order, with all that are as high as the last of them.
+    """Return the places of the `count` highest scores, unordered, with all that equal the last.
 
-    Which of equal rows are shown is decided later, not by their ids: those change with a rebuild.
+    Which of equal rows are shown is decided later, not by their ids: a rebuild changes those.
     """
     if len(scores) <= count:
         return np.arange(len(scores))
@@ -103,24 +107,24 @@ def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
 WEAK_BELOW = 0.54  # under 2 % of the best hits of questions with an answer, most of those without
 
 
-def score_of(relevance: float, full: float) -> float:
-    """Relevance as 0…1: 0.75 for a full match."""
+def to_score(relevance: float, full: float) -> float:
+    """Convert a relevance to 0…1: 0.75 for `full`, the relevance of a full match."""
     return 0.9 * (1 - math.exp(-1.8 * max(relevance, 0.0) / full))
 
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """Sessions as ranges of message ids, which follow one another: from `first` to before `end`.
+    """Sessions as ranges of consecutive message ids, `first` to `end` exclusive.
 
-    Ascending, (n,) each.
+    Ascending arrays (n,).
     """
 
     first: Ids
     end: Ids
 
     @classmethod
-    def holding(cls, connection: Connection, messages: Ids) -> Conversations:
-        """The sessions of `messages`."""
+    def of_messages(cls, connection: Connection, messages: Ids) -> Conversations:
+        """Read the sessions that `messages` belong to."""
         rows: list[Any] = connection.execute(
             "SELECT DISTINCT s.first_message, s.first_message + s.message_count FROM messages m"
             " JOIN sessions s ON s.id = m.session_id"
@@ -130,10 +134,10 @@ class Conversations:
         first, end = np.array(rows, np.int64).reshape(-1, 2).T
         return cls(first, end)
 
-    def lent(self, messages: Ids, surplus: Scores) -> tuple[Ids, Scores]:
-        """What messages gain from those of `messages` beside them whose surplus is above 0.
+    def lend(self, messages: Ids, surplus: Scores) -> tuple[Ids, Scores]:
+        """Lend a share of each positive `surplus` of `messages` to the messages beside them.
 
-        Ids, ascending, and their gains.
+        Returns the ids that gain, ascending, and their gains.
         """
         first, end = self._bounds(messages)
         near = messages[:, None] + LENDING_STEPS
@@ -143,11 +147,12 @@ class Conversations:
         lent: Scores = np.bincount(places, weights=shares, minlength=len(ids)).astype(np.float64)
         return ids, lent
 
-    def spoken_of(self, messages: Ids, postings: Postings) -> tuple[Scores, Scores]:
-        """How much of the question is said around each message, and in its session: (n,) each.
+    def coverage_around(self, messages: Ids, postings: Postings) -> tuple[Scores, Scores]:
+        """Compute how well the text around each message, and its session, cover the question.
 
-        0…1: the idf of the words there, and BM25 of the session as a share of what it can reach.
-        Words that very many rows hold, whose lists are not read, count as absent.
+        Returns two arrays (n,) of 0…1: the share of the question's IDF in the messages around, and
+        the session's BM25 as a share of its maximum. Words whose postings are not read, since very
+        many rows hold them, count as absent.
         """
         first, end = self._bounds(messages)
         low, high = np.maximum(messages - REACH, first), np.minimum(messages + REACH + 1, end)
@@ -163,12 +168,12 @@ class Conversations:
         return around, session
 
     def _bounds(self, messages: Ids) -> tuple[Ids, Ids]:
-        """First and end of the session of each of `messages`."""
+        """Return first and end of the session of each of `messages`."""
         at = np.searchsorted(self.first, messages, side="right") - 1
         return self.first[at], self.end[at]
 
 
 def _count(rows: Ids, low: Ids, high: Ids) -> Ids:
-    """How many of `rows`, ascending, lie from each of `low` up to, not with, that of `high`."""
+    """Count the `rows`, which ascend, in each of the ranges from `low` to `high` exclusive."""
     counts: Ids = np.searchsorted(rows, high) - np.searchsorted(rows, low)
     return counts

@@ -1,6 +1,6 @@
-"""The best hits, read once more together with the question, by a cross-encoder.
+"""Reranks the best hits by a cross-encoder, which reads each together with the question.
 
-    key = relevance + 0.06 · what the cross-encoder says of question and passage (about -11 to 11)
+    key = relevance + 0.06 · score of the cross-encoder for question and passage (about -11 to 11)
 
 A message is read after the one before it, which it often answers: on LoCoMo's turns that alone
 took recall@5 from .708 to .758, and the sum with the relevance to .777; without reading them it
@@ -18,29 +18,34 @@ from memory_sidecar.sessions.model import HitKind
 
 MAX_HITS = 20
 WEIGHT = 0.06
-PASSAGE_CHARACTERS = 600  # of a message, from its beginning; as many of the one before
+PASSAGE_CHARACTERS = 600  # of a message, from its beginning, and as many of the one before
 
 
-def judged_order(
+def reranked_order(
     connection: Connection,
     question: str,
     rows: Sequence[tuple[HitKind, FoundRow, float]],
     judge: Judge,
 ) -> list[int]:
-    """Places in `rows`, which are kind, row and relevance, the best first, in their better order.
+    """Return the order of `rows` after reranking, as places in them.
 
-    The first twenty are judged; the others stay behind them.
+    `rows`: kind, row and relevance, the best first. The first MAX_HITS are judged; the others stay
+    behind them.
     """
     chosen = rows[:MAX_HITS]
-    before = _before(connection, [row for kind, row, _ in chosen if kind is HitKind.MESSAGE])
+    before = _preceding_messages(
+        connection, [row for kind, row, _ in chosen if kind is HitKind.MESSAGE]
+    )
     passages = [_passage(kind, row, before.get(row.row_id)) for kind, row, _ in chosen]
     scores = [relevance for _, _, relevance in chosen]
     order = reranked(question, passages, scores, judge, weight=WEIGHT)
     return [*order, *range(len(chosen), len(rows))]
 
 
-def _before(connection: Connection, messages: Sequence[FoundRow]) -> dict[int, FoundRow]:
-    """The message before each of `messages`, by the id of the later one."""
+def _preceding_messages(
+    connection: Connection, messages: Sequence[FoundRow]
+) -> dict[int, FoundRow]:
+    """Read the message before each of `messages`, by the id of the later one."""
     wanted = {(row.session_row, (row.sequence or 0) - 1): row.row_id for row in messages}
     near = read_rows(connection, HitKind.MESSAGE, [row.row_id - 1 for row in messages])
     places = ((row, (row.session_row, row.sequence)) for row in near)

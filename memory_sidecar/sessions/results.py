@@ -1,4 +1,4 @@
-"""What is told of sessions, what they suggest to remember, and journals. See `core.results`."""
+"""The results of commands and tools on sessions, promotion and journals. See `core.results`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_sidecar.sessions.promotion import Candidate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A session, without what was said in it."""
+    """A session without its messages."""
 
     session_id: str
     title: Annotated[str, about("its own, or the brief of its summary, or its first words")]
@@ -30,18 +30,18 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone(Head):
-    """A session that is not kept."""
+class ExpiredSession(Head):
+    """A session that pruning does not keep."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SessionsPruned:
-    """What was moved to the archive, or would be."""
+    """The sessions that pruning archived, or would archive in a dry run."""
 
     dry_run: bool
-    sessions: tuple[Gone, ...]
+    sessions: tuple[ExpiredSession, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,9 @@ class SessionHit:
     text: str
     score: Score
     is_weak: IsWeak
-    heading: Annotated[str, about("of a message: date, speaker; of a snippet: language, file")]
+    heading: Annotated[
+        str, about("of a message: date, project, speaker; of a snippet: file, description")
+    ]
     sequence: Annotated[int | None, about("of a message in its session, from 0")]
     created_at: Time
     project_path: str
@@ -65,7 +67,7 @@ class SessionHit:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """What a session was turned into."""
+    """The memories that a session was promoted to."""
 
     session_id: str
     brief: str
@@ -159,11 +161,11 @@ class Committed:
     file: str
 
 
-# A document as its file has it, with what its author added: no dataclass could keep that.
+# A document as in its file, with the properties that its author added, unlike a dataclass.
 
 
 class ShownMessage(TypedDict):
-    """What was said."""
+    """A message of a session."""
 
     id: NotRequired[Annotated[str, about("in the transcript that it was imported from")]]
     role: Annotated[str, about("user, assistant or system")]
@@ -173,7 +175,7 @@ class ShownMessage(TypedDict):
 
 
 class ShownSummary(TypedDict):
-    """What a session came to."""
+    """The summary of a session."""
 
     brief: str
     detailed: NotRequired[str | None]
@@ -186,7 +188,7 @@ class ShownSummary(TypedDict):
 
 
 class ShownSnippet(TypedDict):
-    """Code of a session."""
+    """A piece of code of a session."""
 
     code: str
     language: NotRequired[str | None]

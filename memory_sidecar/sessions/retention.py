@@ -1,4 +1,4 @@
-"""Which sessions have had their time: by age and by count. Pure, so that it can be previewed."""
+"""Decides which sessions are expired, by age and by count. Pure, so that it can be previewed."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.sessions.results import Gone, Head
+from memory_sidecar.sessions.results import ExpiredSession, Head
 
 DAY_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long sessions are kept; `None` sets no limit. Pinned ones are kept in any case."""
+    """How long sessions are kept; `None` sets no limit. Pinned sessions are always kept."""
 
-    keep_days: int | None = None  # since it was last updated
-    keep_count: int | None = None  # of the latest ones
+    keep_days: int | None = None  # days since the last update
+    keep_count: int | None = None  # number of sessions, the latest by update
 
 
-def expired(sessions: Sequence[Head], keep: Retention, *, now: int) -> list[Gone]:
-    """The sessions that `keep` does not keep, the latest first, each with the reason."""
+def expired_sessions(
+    sessions: Sequence[Head], keep: Retention, *, now: int
+) -> list[ExpiredSession]:
+    """List the sessions that `keep` does not keep, the latest first, each with a reason."""
     kept_since = "" if keep.keep_days is None else iso_utc(max(now - keep.keep_days * DAY_MS, 0))
     found = []
     latest = sorted(sessions, key=lambda each: each.session_id)
@@ -29,7 +31,11 @@ def expired(sessions: Sequence[Head], keep: Retention, *, now: int) -> list[Gone
         if session.pinned:
             continue
         if keep.keep_count is not None and place >= keep.keep_count:
-            found.append(Gone(**asdict(session), reason=f"older than the latest {keep.keep_count}"))
+            found.append(
+                ExpiredSession(**asdict(session), reason=f"older than the latest {keep.keep_count}")
+            )
         elif session.updated_at < kept_since:
-            found.append(Gone(**asdict(session), reason=f"not updated for {keep.keep_days} days"))
+            found.append(
+                ExpiredSession(**asdict(session), reason=f"not updated for {keep.keep_days} days")
+            )
     return found

@@ -1,18 +1,18 @@
-"""A question becomes summaries, messages and snippets of sessions: the whole way, top-down.
+"""Searches summaries, messages and snippets of sessions: the whole ranking, top-down.
 
     question ──▶ postings of its words ──▶ coverage: the share of its words, by idf, in a row
              └─▶ its vector ──▶ cosine of every row
     filters apply inside both ──▶ cosine + 0.3 · coverage ──▶ messages gain from their conversation
     ──▶ hits, or each session once
 
-A message gains from what is said beside it, since an answer often does not repeat the question:
+A message gains from the messages beside it, since an answer often does not repeat the question:
 
-    + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of what the neighbour has above the common level
+    + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of the neighbour's relevance above the common level
     + 0.2 · coverage by the five messages from two before to two after
-    + 0.2 · BM25 of its whole session, as a share of what that can reach
+    + 0.2 · BM25 of its whole session, as a share of its maximum
 
 A session counts as its best part + 0.4 · the mean of its next three. docs/ranking.md says what each
-term gives. Of words that very many rows hold, only the best candidates are asked.
+term gives. Words that very many rows hold are only looked up in the best candidates.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ from memory_sidecar.sessions.ranking import (
     Conversations,
     Rows,
     best_places,
-    score_of,
+    to_score,
 )
-from memory_sidecar.sessions.rerank import MAX_HITS, judged_order
+from memory_sidecar.sessions.rerank import MAX_HITS, reranked_order
 from memory_sidecar.sessions.results import Head, SessionHit
 
 MAX_QUERY_CHARACTERS = 4000
-PARTS = 200  # of all sessions, of which each session is made
-OTHERS_WEIGHT, OTHERS = 0.4, 3  # what a session's parts after the best add, and how many do
-JUDGED = 100  # rows that are asked for the words which very many hold
+PARTS = 200  # best rows that are grouped by session
+OTHERS_WEIGHT, OTHERS = 0.4, 3  # weight and number of a session's parts after the best one
+JUDGED = 100  # best rows in which the words that very many rows hold are looked up
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
 
@@ -82,10 +82,10 @@ def search_sessions(
     embed_query: EmbedQuery | None,
     judge: Judge | None = None,
 ) -> list[SessionHit]:
-    """The best rows of the kinds asked for, best first. Without `embed_query` by words alone.
+    """Find the best rows of the kinds in `query`, best first; by words alone without `embed_query`.
 
-    Keyword and vector mode are the plain arms: BM25 or cosine alone. `judge` reads the best hits
-    of a hybrid search again. All is read from one commit of `store`, that of `connection`.
+    Keyword and vector mode rank by BM25 or cosine alone. `judge`, a cross-encoder, reorders the
+    best hits in hybrid mode. All is read from the commit of `store` that `connection` has.
     """
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
@@ -95,20 +95,20 @@ def search_sessions(
     for kind in query.kinds:
         required, allowed = _rows_to_search(connection, kind, query, asked)
         if allowed is None or len(allowed):
-            scanning = _scanning(connection, store.vectors[CORPUS_OF[kind]], vector)
+            scanning = _start_scan(connection, store.vectors[CORPUS_OF[kind]], vector)
             searches.append(
                 _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
     found = [scored for search in searches for scored in search.best(count)]
     judge = judge if query.mode is SearchMode.HYBRID else None
-    read = _read(connection, found, max(count, MAX_HITS if judge else 0))
+    read = _read_best(connection, found, max(count, MAX_HITS if judge else 0))
     if judge is not None:
         rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
-        read = _reordered(read, judged_order(connection, asked.text, rows, judge))
+        read = _reorder(read, reranked_order(connection, asked.text, rows, judge))
     weak = {(each.kind, each.row_id) for each, _, _ in read if _is_weak(each, query)}
     if query.by_session:
-        read = _by_session(read)
+        read = _group_by_session(read)
     return [
         build_from(
             SessionHit,
@@ -130,14 +130,17 @@ def search_sessions(
 def _rows_to_search(
     connection: Connection, kind: HitKind, query: SessionQuery, asked: Required
 ) -> tuple[Ids, Ids | None]:
-    """The rows that hold what the question insists on, and all rows that may be found."""
+    """Return the rows with the required phrases and prefixes, and the rows that may be hits.
+
+    The latter are `None` for all rows; with required terms both are the same.
+    """
     allowed = allowed_rows(
         connection,
         kind,
         query.filter,
         told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
     )
-    if not asked.is_any:
+    if not asked.has_any:
         return np.empty(0, np.int64), allowed
     required = rows_with_all(connection, kind, phrases=asked.phrases, prefixes=asked.prefixes)
     if allowed is not None:
@@ -145,20 +148,20 @@ def _rows_to_search(
     return required, required
 
 
-def _scanning(
+def _start_scan(
     connection: Connection, index: VectorIndex, vector: Future[Vector] | None
 ) -> Future[tuple[Ids, Floats]] | None:
-    """The cosines of all rows, on their way: a scan runs beside the keyword arm."""
+    """Start to compute the cosines of all rows, in a thread beside the keyword arm."""
     if vector is None:
         return None
     view = index.view(connection)
-    # After the question's own vector in the same queue, so that one at least goes on.
+    # In the same queue as the question's vector, after it: so the wait for that always ends.
     return BESIDE.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)
 class _Scored:
-    """A row with its score and what that is made of."""
+    """A row with its score, and the explanation of that."""
 
     kind: HitKind
     row_id: int
@@ -169,7 +172,7 @@ class _Scored:
 
 @dataclass(frozen=True, slots=True)
 class _RowSearch:
-    """One question to the rows of one kind."""
+    """The search of the rows of one kind."""
 
     connection: Connection
     kind: HitKind
@@ -177,21 +180,21 @@ class _RowSearch:
     text: str
     scanning: Future[tuple[Ids, Floats]] | None
     allowed: Ids | None
-    required: Ids  # what the question insists on occurs in these, and they are found in any case
+    required: Ids  # rows with the required terms: hits even if no other word matches
 
     def best(self, top_k: int) -> list[_Scored]:
-        """The best rows, and a few more."""
+        """Return the best `top_k` rows and some more, unordered."""
         corpus = CORPUS_OF[self.kind]
         keywords = keywords_of(self.connection, corpus, self.text)
         match self.mode:
             case SearchMode.KEYWORD:
-                return self._of_arm(self._bm25(keywords.rarest(MAX_ROWS_SCORED)), top_k)
+                return self._score_arm(self._bm25(keywords.rarest(MAX_ROWS_SCORED)), top_k)
             case SearchMode.VECTOR:
-                return self._of_arm(self._cosines(), top_k)
+                return self._score_arm(self._cosines(), top_k)
             case SearchMode.HYBRID:
                 return self._hybrid(keywords, top_k)
 
-    def _of_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
+    def _score_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
         best = best_places(arm.scores, top_k)
         name = "keyword" if self.mode is SearchMode.KEYWORD else "cosine"
         scored = []
@@ -235,7 +238,7 @@ class _RowSearch:
         found = rows.ids[best_places(relevance, max(COMMON_RANK, top_k))]
         context: dict[str, Scores] = {}
         if self.kind is HitKind.MESSAGE:
-            found, context = self._in_context(found, rows, relevance, postings)
+            found, context = self._add_context(found, rows, relevance, postings)
             more = rows.with_more(found)
             if more is not rows:
                 rows, relevance = more, more.relevance()
@@ -246,7 +249,7 @@ class _RowSearch:
         full += AROUND_WEIGHT if context else 0.0
         scored = []
         for at, row_id in enumerate(found.tolist()):
-            cosine, score = float(rows.cosine[places[at]]), score_of(float(whole[at]), full)
+            cosine, score = float(rows.cosine[places[at]]), to_score(float(whole[at]), full)
             boosts = {name: float(values[at]) for name, values in context.items()}
             own = float(relevance[places[at]] - keyword[at])
             summands = {"assumed" if math.isnan(cosine) else "cosine": own}
@@ -256,18 +259,18 @@ class _RowSearch:
             scored.append(_Scored(self.kind, row_id, float(whole[at]), score, explanation))
         return scored
 
-    def _in_context(
+    def _add_context(
         self, best: Ids, rows: Rows, relevance: Scores, postings: Postings
     ) -> tuple[Ids, dict[str, Scores]]:
-        """The `best` messages with those that gain from them, and what each gains, by kind."""
-        talks = Conversations.holding(self.connection, best)
+        """Add the messages that gain from the `best` ones; return all, and their gains by term."""
+        talks = Conversations.of_messages(self.connection, best)
         surplus = relevance[rows.places_of(best)] - rows.common_level(relevance)
-        gaining, lent = talks.lent(best, surplus)
+        gaining, lent = talks.lend(best, surplus)
         allowed = among(gaining, self.allowed)
         found = np.union1d(best, gaining[allowed])
         neighbours = np.zeros(len(found))
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
-        around, session = talks.spoken_of(found, postings)
+        around, session = talks.coverage_around(found, postings)
         return found, {
             "neighbours": neighbours,
             "around": AROUND_WEIGHT * around,
@@ -276,7 +279,7 @@ class _RowSearch:
 
 
 def _is_weak(scored: _Scored, query: SessionQuery) -> bool:
-    """Whether a part is a weak match by itself; never where its row has no vector to compare."""
+    """Whether a row by itself is a weak match; never one without a vector."""
     told = scored.explanation
     if query.mode is not SearchMode.HYBRID or told.cosine is None:
         return False
@@ -286,8 +289,8 @@ def _is_weak(scored: _Scored, query: SessionQuery) -> bool:
 _Read = tuple[_Scored, FoundRow, Head]
 
 
-def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
-    """The best of `found`, of equal ones the latest."""
+def _read_best(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
+    """Read the best `count` of `found` with their sessions, sorted; of equal ones the latest."""
     scores = sorted((each.score for each in found), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
     best = [each for each in found if each.score >= least]
@@ -302,17 +305,17 @@ def _read(connection: Connection, found: Sequence[_Scored], count: int) -> list[
         for each in best
         if (row := rows.get((each.kind, each.row_id))) is not None
     ]
-    read.sort(key=_place)
+    read.sort(key=_sort_key)
     return read[:count]
 
 
-def _place(read: _Read) -> tuple[float, HitKind, int, str, int]:
+def _sort_key(read: _Read) -> tuple[float, HitKind, int, str, int]:
     scored, row, head = read
     return (-scored.score, scored.kind, -row.created_at, head.session_id, row.row_id)
 
 
-def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
-    """`read` in another order; the scores stay in theirs, so that one means the same as before."""
+def _reorder(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
+    """Put `read` in `order`; the scores stay in their places, so that they mean the same."""
     better = []
     for place, at in enumerate(order):
         scored, row, head = read[at]
@@ -322,13 +325,13 @@ def _reordered(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
     return better
 
 
-def _by_session(read: Sequence[_Read]) -> list[_Read]:
-    """The best part of each session, with the score of the whole session, the best first.
+def _group_by_session(read: Sequence[_Read]) -> list[_Read]:
+    """Keep the best part of each session, with the score of the whole session, the best first.
 
-    A session with fewer parts has zeros in their place.
+    Missing parts of a session count as zeros.
     """
     parts: dict[int, list[_Read]] = {}
-    for each in sorted(read, key=_place):
+    for each in sorted(read, key=_sort_key):
         parts.setdefault(each[1].session_row, []).append(each)
     whole = []
     for (scored, row, head), *others in parts.values():
@@ -338,4 +341,4 @@ def _by_session(read: Sequence[_Read]) -> list[_Read]:
         told = scored.explanation
         told = replace(told, boosts=told.boosts | step, terms=told.terms | step)
         whole.append((replace(scored, score=score, explanation=told), row, head))
-    return sorted(whole, key=_place)
+    return sorted(whole, key=_sort_key)

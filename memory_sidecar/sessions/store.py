@@ -1,6 +1,6 @@
-"""The rows of sessions in an agent's database: written by document, each found in three ways.
+"""Writes and deletes the rows of sessions in an agent's database, with their words and vectors.
 
-The mandated FTS tables follow their rows by triggers; words and vectors are written here.
+Triggers keep the FTS tables that the contract names in step with their rows; see `sessions.sql`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memory_sidecar.sessions.documents import project_hash
 from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary
 
 SESSIONS = "sessions"
-"""The source that an agent's folder of sessions is; no registered directory is called so."""
+"""The name of the source that an agent's folder of sessions is; no registered directory has it."""
 
 SCRIPT = "sessions/sessions.sql"
 
@@ -44,7 +44,7 @@ SNIPPETS = Corpus(
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 
 VERSION = "sessions 1"
-"""How rows are made of a session: those of another version are all made anew."""
+"""The version of the conversion from session to rows: rows of another version are rebuilt."""
 
 _HEAD = (
     "session_id, source, path, project_path, project_hash, project, created_at, updated_at,"
@@ -52,43 +52,43 @@ _HEAD = (
 )
 _VALUES = ", ".join("?" * 11)
 
-LEAST_ROOM = 32  # ids of messages for a session to go on in, or as many again as it has
+LEAST_ROOM = 32  # ids reserved for a session's messages, at least; else twice as many as it has
 
-OPENING = "opening"  # who made the summary of a session that has none of its own
+OPENING = "opening"  # `made_by` of the row that stands in for a missing summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDocument(Document):
-    """A session file. What is `found` is its summary, then its messages, then its snippets."""
+    """The document of a session file. `found` is in the order: summary, messages, snippets."""
 
     session: Session
 
 
-def findable(session: Session) -> tuple[Findable, ...]:
-    """How each row of `session` is found, as a document has them."""
+def make_findable(session: Session) -> tuple[Findable, ...]:
+    """Make the index entry of each row of `session`, in the order of `SessionDocument.found`."""
     messages = ((session.heading(each), each.content) for each in session.messages)
     snippets = ((each.description, each.file_path, each.code) for each in session.code_snippets)
     return (
-        _by(session.overview),
+        _make_entry(session.overview),
         *(
-            _by(f"{heading}: {content}", f"{heading}: {content[:EMBEDDED_CHARACTERS]}")
+            _make_entry(f"{heading}: {content}", f"{heading}: {content[:EMBEDDED_CHARACTERS]}")
             for heading, content in messages
         ),
-        *(_by("\n".join(filter(None, parts))) for parts in snippets),
+        *(_make_entry("\n".join(filter(None, parts))) for parts in snippets),
     )
 
 
-def _by(text: str, embedded: str | None = None) -> Findable:
-    """By the words of `text`, and by that or its beginning as the model sees it."""
+def _make_entry(text: str, embedded: str | None = None) -> Findable:
+    """Make an index entry of the words of `text`, and of `embedded` or else `text` to embed."""
     return Findable((index_words(text),), text if embedded is None else embedded)
 
 
 def replace_session(write: Write, document: SessionDocument) -> None:
     """Replace the rows of a session, if there are any, in the transaction of `write`.
 
-    Where it went on since, its messages keep their rows, with the words and vectors that find them.
+    If the session only became longer, its old messages keep their rows, words and vectors.
     """
-    row_id, known = _gone_on(write, document) or (0, 0)
+    row_id, known = _continued_row(write, document) or (0, 0)
     if known:
         for corpus in (SUMMARIES, SNIPPETS):
             write.delete_rows(corpus, "session_id = ?", (row_id,))
@@ -120,7 +120,7 @@ def replace_session(write: Write, document: SessionDocument) -> None:
 
 
 def delete_sessions(write: Write, source: str, path: str | None) -> None:
-    """Delete the session of one file, or all of `source` without `path`, with all it has."""
+    """Delete the session of the file `path`, or without it all of `source`, with all their rows."""
     condition, values = "source = ?1 AND (?2 IS NULL OR path = ?2)", (source, path)
     inside = f"session_id IN (SELECT id FROM sessions WHERE {condition})"
     for corpus in CORPORA:
@@ -128,11 +128,11 @@ def delete_sessions(write: Write, source: str, path: str | None) -> None:
     write.connection.execute(f"DELETE FROM sessions WHERE {condition}", values)
 
 
-def _gone_on(write: Write, document: SessionDocument) -> tuple[int, int] | None:
-    """The row of a session that at most became longer, and how many of its messages are there.
+def _continued_row(write: Write, document: SessionDocument) -> tuple[int, int] | None:
+    """Find the row of a session that at most became longer, and how many messages it has so far.
 
-    `None` where a message reads otherwise, or there is no room for the ids of new ones. The time
-    has to be another one, or the trigger of `sessions` sets it.
+    `None` if a message differs, or if too few ids are reserved for the new ones. `updated_at` must
+    differ, or the trigger of `sessions` would set it.
     """
     session = document.session
     row: Any = write.connection.execute(

@@ -1,6 +1,6 @@
-"""A summary from a command of the user's own: the session as JSON in, a summary as JSON out.
+"""Runs the user's summarizer: a command that reads a session as JSON and prints a summary as JSON.
 
-It runs without a shell, as `children` runs every program, and only because the user configured it.
+It runs without a shell, as `children` runs every program, and only if the settings name it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def summarize(
     timeout_s: int,
     environ: Mapping[str, str],
 ) -> Summary:
-    """What `command` makes of the session in `document`: the `summary` of a session file.
+    """Have `command` summarize the session in `document`: it prints what a file has as `summary`.
 
-    Raises SummarizerFailed where it does not start, takes too long, fails or prints no summary.
+    Raises SummarizerFailed if it does not start, takes too long, fails or prints no summary.
     """
     hint = "see session_summarizer in the settings"
     try:

@@ -1,4 +1,4 @@
-"""Reads sessions out of what other programs keep: JSON, and JSON lines. Pure.
+"""Reads session documents from the files of other programs: JSON, and JSON lines. Pure.
 
     one object, or a list of them        session documents as in our own files
     a list of messages                   one session
@@ -6,8 +6,8 @@
                                          Codex, Gemini CLI or Cursor, or plain objects with `role`
                                          and `content`
 
-A session without an id gets one made of its file's name and its beginning, so that a file that has
-grown since is the same session. A line that is broken is left out, and told of.
+A session without an id gets one made of its file's name and first message, so that the file remains
+the same session when it grows. A broken line is left out, and reported as a problem.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.documents import SESSION_ID, hash_of
+from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.model import Role
-from memory_sidecar.sessions.spoken import SYNTHETIC, event_of, message_in, text_of
+from memory_sidecar.sessions.transcript_lines import SYNTHETIC, as_text, parse_message, unwrap_event
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
-"""The kinds of lines that name all of a transcript, the best last, and where they say it."""
+"""By kind of a line that gives a transcript's title, the key that has it; the best kind last."""
 
-# Of lines of Claude Code that name no session.
+# Keys of lines of Claude Code that have no session id.
 _MARKS = frozenset({"leafUuid", "messageId"})
 _NAME_CHARACTERS = 80
 _NAMED_LINES = 3
@@ -37,15 +37,15 @@ _NAMED_LINES = 3
 class Transcript:
     """The documents of the sessions in a file, and what could not be read of it.
 
-    There is none where nothing was said: a session left at once, or a side conversation.
+    No documents if the transcript has no messages: a session left at once, or a side conversation.
     """
 
     documents: tuple[dict[str, Any], ...]
     problems: tuple[str, ...] = ()
 
 
-def sessions_in(data: bytes, *, name: str) -> Transcript:
-    """The sessions in a file called `name`. Raises SessionInvalid for a file of something else."""
+def read_sessions(data: bytes, *, name: str) -> Transcript:
+    """Read the sessions in `data`, a file called `name`. Raises SessionInvalid if it has none."""
     text = data.decode("utf-8-sig", "replace")
     broken: list[int] = []
     try:
@@ -53,10 +53,10 @@ def sessions_in(data: bytes, *, name: str) -> Transcript:
     except BrokenJson:
         items, broken = _lines(text)
     else:
-        items = whole if isinstance(whole, list) else _unpacked(whole)
+        items = whole if isinstance(whole, list) else _unpack_chat(whole)
     problems = [
-        *(_told(broken, "{} {} not JSON")),
-        *(_told(_damaged(data), "bytes of {} are not UTF-8")),
+        *(_clean_summary(broken, "{} {} not JSON")),
+        *(_clean_summary(_lines_not_utf8(data), "bytes of {} are not UTF-8")),
     ]
     documents = [item for item in items if _is_session(item)]
     lines = [item for item in items if isinstance(item, dict) and not _is_session(item)]
@@ -68,12 +68,12 @@ def sessions_in(data: bytes, *, name: str) -> Transcript:
         )
     for document in documents:
         if document.get("session_id") is None:
-            document["session_id"] = _made_id(document, name, is_alone=len(documents) == 1)
+            document["session_id"] = _make_session_id(document, name, is_alone=len(documents) == 1)
     return Transcript(tuple(documents), tuple(problems))
 
 
-def _unpacked(whole: Any) -> list[Any]:  # noqa: ANN401  JSON
-    """The lines of a chat of Gemini CLI, which it keeps in one object; else `whole` alone."""
+def _unpack_chat(whole: Any) -> list[Any]:  # noqa: ANN401  JSON
+    """Return the messages of a chat of Gemini CLI, which is one object; else `whole` alone."""
     said = whole.get("messages") if isinstance(whole, dict) and "projectHash" in whole else None
     if not isinstance(said, list):
         return [whole]
@@ -83,7 +83,7 @@ def _unpacked(whole: Any) -> list[Any]:  # noqa: ANN401  JSON
 
 
 def _lines(text: str) -> tuple[list[Any], list[int]]:
-    """The JSON of each line, and which lines are none: the last of a transcript may be half."""
+    """Parse each line as JSON; return the values, and the numbers of broken lines."""
     items, broken = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -95,8 +95,8 @@ def _lines(text: str) -> tuple[list[Any], list[int]]:
     return items, broken
 
 
-def _damaged(data: bytes) -> list[int]:
-    """The numbers of the lines that are not UTF-8."""
+def _lines_not_utf8(data: bytes) -> list[int]:
+    """Return the numbers of the lines that are not UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -105,7 +105,7 @@ def _damaged(data: bytes) -> list[int]:
     return []
 
 
-def _told(lines: Sequence[int], problem: str) -> list[str]:
+def _clean_summary(lines: Sequence[int], problem: str) -> list[str]:
     if not lines:
         return []
     if len(lines) == 1:
@@ -123,41 +123,41 @@ def _is_session(item: object) -> bool:
     )
 
 
-def _made_id(document: Mapping[str, Any], name: str, *, is_alone: bool) -> str:
-    """An id made of the file's name and the first message; of the whole session among several."""
+def _make_session_id(document: Mapping[str, Any], name: str, *, is_alone: bool) -> str:
+    """Make an id of the file's name and the first message, or of the whole session if not alone."""
     said = document.get("messages")
     begins = said[0] if is_alone and said else {**document, "metadata": None}
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePath(name).stem)[:_NAME_CHARACTERS].strip("-._")
-    return "-".join(filter(None, (stem, hash_of(begins))))
+    return "-".join(filter(None, (stem, short_hash(begins))))
 
 
 @dataclass(slots=True)
 class _Transcript:
-    """What is known so far of one session."""
+    """The parts of one session, collected line by line."""
 
     messages: list[dict[str, str]] = field(default_factory=list)
     by_id: dict[str, dict[str, str]] = field(default_factory=dict)  # of the messages
-    lines: set[str] = field(default_factory=set)  # their ids: one may stand there twice
+    lines: set[str] = field(default_factory=set)  # their ids: a line may occur twice
     titles: dict[str, str] = field(default_factory=dict)
     project_path: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
 
 
 def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The sessions that these lines tell of, each by its own id, in order of appearance."""
+    """Make a document of each session in `lines`, in the order of appearance."""
     sessions: dict[str, _Transcript] = {}
     current = ""
     is_rollout = False
     for line in lines:
         if line.get("type") == "session_meta":
             if is_rollout:
-                continue  # of a session from which this one was forked
+                continue  # copied from the session that this one was forked from
             is_rollout = True
-            if _is_of_subagent(event_of(line)):
+            if _is_of_subagent(unwrap_event(line)):
                 return []
         current = _session_id(line) or current
         if not line.get("isSidechain"):
-            _take(sessions.setdefault(current, _Transcript()), line)
+            _add_line(sessions.setdefault(current, _Transcript()), line)
     unnamed = sessions.get("", _Transcript()).titles
     return [
         _document(session_id, transcript, name, unnamed | transcript.titles)
@@ -169,7 +169,7 @@ def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, A
 def _session_id(line: Mapping[str, Any]) -> str:
     named = line.get("sessionId") or line.get("session_id")
     if not named and (line.get("type") == "session_meta" or _begins_old_rollout(line)):
-        named = event_of(line).get("id")
+        named = unwrap_event(line).get("id")
     return named if isinstance(named, str) and SESSION_ID.fullmatch(named) else ""
 
 
@@ -178,7 +178,7 @@ def _is_of_transcript(line: Mapping[str, Any]) -> bool:
 
 
 def _begins_old_rollout(line: Mapping[str, Any]) -> bool:
-    """Whether it is the first line of Codex before it wrapped its lines."""
+    """Whether `line` is the first of an old Codex file, from before Codex wrapped its lines."""
     return "instructions" in line and "timestamp" in line and "role" not in line
 
 
@@ -189,13 +189,13 @@ def _is_of_subagent(meta: Mapping[str, Any]) -> bool:
     )
 
 
-def _take(transcript: _Transcript, line: Mapping[str, Any]) -> None:
-    """Add what one line tells."""
-    event, inner = event_of(line), line.get("message")
+def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
+    """Add the metadata, title and message of one line."""
+    event, inner = unwrap_event(line), line.get("message")
     said = inner if isinstance(inner, Mapping) else event
     git = event.get("git")
     transcript.project_path = (
-        transcript.project_path or text_of(line.get("cwd")) or text_of(event.get("cwd"))
+        transcript.project_path or as_text(line.get("cwd")) or as_text(event.get("cwd"))
     )
     for key, told in (
         ("git_branch", line.get("gitBranch")),
@@ -203,14 +203,14 @@ def _take(transcript: _Transcript, line: Mapping[str, Any]) -> None:
         ("version", line.get("version") or event.get("cli_version")),
         ("model", said.get("model") if said.get("model") != SYNTHETIC else None),
     ):
-        if text_of(told):
-            transcript.metadata.setdefault(key, text_of(told))
-    if title := text_of(line.get(_TITLES.get(text_of(line.get("type")), ""))).strip():
+        if as_text(told):
+            transcript.metadata.setdefault(key, as_text(told))
+    if title := as_text(line.get(_TITLES.get(as_text(line.get("type")), ""))).strip():
         transcript.titles[line["type"]] = title
-    if (uuid := text_of(line.get("uuid"))) and uuid in transcript.lines:
+    if (uuid := as_text(line.get("uuid"))) and uuid in transcript.lines:
         return
     transcript.lines.add(uuid)
-    if message := message_in(line):
+    if message := parse_message(line):
         _append(transcript, message, is_part=said is inner and message["role"] == Role.ASSISTANT)
 
 

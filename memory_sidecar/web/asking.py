@@ -117,7 +117,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 
     def look(name: str) -> Sessions | None:
         sessions = visit.services.sessions(name, reporter=visit)
-        is_shown = sessions.are_there and visit.has(visit.services.agent(name))
+        is_shown = sessions.has_any and visit.has(visit.services.agent(name))
         return sessions if is_shown else None
 
     return visit.of_each(look)
@@ -125,7 +125,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 
 def session_filter(visit: Visit) -> SessionFilter:
     """What the words of the address ask of sessions. Raises UsageError."""
-    return SessionFilter.said(
+    return SessionFilter.parse(
         project=visit.text("project"),
         topics=visit.texts("topic"),
         outcomes=visit.texts("outcome"),

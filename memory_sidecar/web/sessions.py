@@ -59,7 +59,7 @@ def show(visit: Visit) -> View:
     found = [
         ListedSession(sessions.agent.name, head)
         for sessions in sessions_of(visit)
-        for head in sessions.listed(wanted, limit=stop)
+        for head in sessions.list_sessions(wanted, limit=stop)
     ]
     found.sort(key=lambda each: (each.session.created_at, each.session.session_id), reverse=True)
     listed = found[visit.offset : stop - 1]

@@ -197,7 +197,7 @@ def test_a_list_waits_for_no_vectors_and_a_query_for_those_of_memories(
     agent = make_agent()
     embedded = agent.data.models.embedder.embedded
     assert paths(agent) == ["retry.md"]
-    assert len(Sessions(agent, Silent()).listed(SessionFilter())) == 2
+    assert len(Sessions(agent, Silent()).list_sessions(SessionFilter())) == 2
     assert Memories(agent, Silent()).get("retry").uses == 0
     assert found(agent, "growing delay", mode="keyword") == ["retry.md"]
     assert embedded == []

@@ -156,7 +156,7 @@ def test_a_session_without_a_summary_gets_one_of_its_own_words(taught):
     saved = it.sessions.get("a").document
     assert saved["summary"]["brief"] == promotion.brief
     assert saved["messages"] == TALK
-    (head,) = it.sessions.listed(SessionFilter())
+    (head,) = it.sessions.list_sessions(SessionFilter())
     assert head.brief == promotion.brief
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.sessions.documents import completed, identified
+from memory_sidecar.sessions.documents import complete_document, session_id_of
 from tests.sessions.conftest import DAY_MS, NOW, said
 
 
 def complete(document, known=None, *, now=NOW):
-    return completed(document, known, session_id=identified(document, now=now), now=now)
+    return complete_document(document, known, session_id=session_id_of(document, now=now), now=now)
 
 
 def test_an_id_and_a_beginning_are_added():
@@ -26,10 +26,10 @@ def test_a_session_begins_with_its_first_message():
 
 
 def test_the_same_content_on_the_same_day_has_the_same_id():
-    first, later = (identified({"messages": said("a")}, now=now) for now in (NOW, NOW + 1000))
+    first, later = (session_id_of({"messages": said("a")}, now=now) for now in (NOW, NOW + 1000))
     assert first == later
-    assert first != identified({"messages": said("b")}, now=NOW)
-    assert first != identified({"messages": said("a")}, now=NOW + DAY_MS)
+    assert first != session_id_of({"messages": said("b")}, now=NOW)
+    assert first != session_id_of({"messages": said("a")}, now=NOW + DAY_MS)
 
 
 def test_saving_again_changes_nothing():
@@ -54,4 +54,4 @@ def test_what_this_version_does_not_know_is_kept():
 
 def test_an_id_of_another_kind_is_refused():
     with pytest.raises(SessionInvalid, match="session_id: must be a text"):
-        identified({"session_id": 7}, now=NOW)
+        session_id_of({"session_id": 7}, now=NOW)

@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.sessions.documents import (
-    normalised_project_path,
+    normalise_project_path,
     parse_document,
     project_hash,
     read_session,
@@ -147,7 +147,7 @@ def test_what_no_text_can_hold_is_replaced():
     ],
 )
 def test_paths_of_one_project_become_one(written, normalised):
-    assert normalised_project_path(written) == normalised
+    assert normalise_project_path(written) == normalised
 
 
 def test_project_hash_is_the_beginning_of_sha256():

@@ -25,8 +25,8 @@ from memory_sidecar.sessions.model import (
     SessionFilter,
     SessionQuery,
 )
-from memory_sidecar.sessions.results import Gone, SessionHit
-from memory_sidecar.sessions.retention import Retention, expired
+from memory_sidecar.sessions.results import ExpiredSession, SessionHit
+from memory_sidecar.sessions.retention import Retention, expired_sessions
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import LEAST_ROOM
 from tests.conftest import HashModels, Notices
@@ -209,7 +209,7 @@ def several(episodes: Episodes) -> Episodes:
     ],
 )
 def test_filters_choose_sessions_in_every_tier(several, mode, wanted, ids):
-    listed = {head.session_id for head in several.sessions.listed(wanted)}
+    listed = {head.session_id for head in several.sessions.list_sessions(wanted)}
     assert listed == set(ids)
     for tier in TIERS:
         hits = several.find("token", tier=tier, mode=mode, filter=wanted)
@@ -217,11 +217,10 @@ def test_filters_choose_sessions_in_every_tier(several, mode, wanted, ids):
 
 
 def test_sessions_are_listed_the_latest_first(several):
-    heads = several.sessions.listed(SessionFilter())
+    heads = several.sessions.list_sessions(SessionFilter())
     assert [head.session_id for head in heads] == ["c", "b", "a"]
-    assert [h.session_id for h in several.sessions.listed(SessionFilter(), limit=1, offset=1)] == [
-        "b"
-    ]
+    (second,) = several.sessions.list_sessions(SessionFilter(), limit=1, offset=1)
+    assert second.session_id == "b"
     assert heads[1].topics == ("auth", "ui")
     assert (heads[2].title, heads[2].outcome) == ("Locked the token refresh", Outcome.SUCCESS)
 
@@ -326,7 +325,7 @@ def test_an_empty_query_is_wrong_usage(several):
 
 def test_where_no_session_was_saved_there_are_no_hits(episodes):
     assert episodes.find("token") == []
-    assert episodes.sessions.listed(SessionFilter()) == []
+    assert episodes.sessions.list_sessions(SessionFilter()) == []
 
 
 def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
@@ -348,20 +347,20 @@ def test_pruning_is_previewed_and_can_be_undone(several, root, data_dir):
 def test_what_was_changed_since_it_was_chosen_is_not_pruned(several, root, monkeypatch, meanwhile):
     several.now += 10 * DAY_MS
 
-    def choose_late(*arguments: Any, **options: Any) -> list[Gone]:
-        chosen = expired(*arguments, **options)
+    def choose_late(*arguments: Any, **options: Any) -> list[ExpiredSession]:
+        chosen = expired_sessions(*arguments, **options)
         if meanwhile == "saved":
             several.save("b", "said just now")
         else:
             several.sessions.delete("b")
         return chosen
 
-    monkeypatch.setattr("memory_sidecar.sessions.handlers.expired", choose_late)
+    monkeypatch.setattr("memory_sidecar.sessions.handlers.expired_sessions", choose_late)
     pruned = several.sessions.prune(Retention(keep_count=1), dry_run=False)
     assert [each.session_id for each in pruned.sessions] == ["a"]
     left = {"b", "c"} if meanwhile == "saved" else {"c"}
     assert {path.stem for path in root.rglob("*.json")} == left
-    assert {each.session_id for each in several.sessions.listed(SessionFilter())} == left
+    assert {each.session_id for each in several.sessions.list_sessions(SessionFilter())} == left
 
 
 def test_a_rebuild_from_files_gives_equal_answers(several):
@@ -372,11 +371,11 @@ def test_a_rebuild_from_files_gives_equal_answers(several):
         for mode in SearchMode
     ]
     before = [several.sessions.search(query) for query in queries]
-    heads = several.sessions.listed(SessionFilter())
+    heads = several.sessions.list_sessions(SessionFilter())
     assert any(before)
     several.agent.rebuild(reporter=several.notices)
     assert [several.sessions.search(query) for query in queries] == before
-    assert several.sessions.listed(SessionFilter()) == heads
+    assert several.sessions.list_sessions(SessionFilter()) == heads
 
 
 def message_rows(episodes: Episodes) -> dict[str, list[tuple[Any, ...]]]:
@@ -422,7 +421,7 @@ def test_a_session_that_goes_on_keeps_the_rows_of_its_messages(episodes):
     assert episodes.found("locks", mode=SearchMode.KEYWORD)[0] == "a#1"
     told = saved("one token", "two locks", summary={"brief": "Told it again"})
     assert told == longer
-    (head,) = episodes.sessions.listed(SessionFilter())
+    (head,) = episodes.sessions.list_sessions(SessionFilter())
     assert (head.message_count, head.updated_at) == (2, iso_utc(episodes.now))
     assert episodes.find("locked", tier=1, mode=SearchMode.KEYWORD) == []
     episodes.save("b", "of another session")
@@ -536,7 +535,7 @@ def test_a_transcript_without_an_id_is_one_session_on_every_day(episodes, tmp_pa
         file.write_text("".join(json.dumps(line) + "\n" for line in told))
         episodes.now += DAY_MS
         episodes.sessions.import_files([file], {})
-    (listed,) = episodes.sessions.listed(SessionFilter())
+    (listed,) = episodes.sessions.list_sessions(SessionFilter())
     assert listed.message_count == 3
 
 

@@ -26,5 +26,5 @@ def test_quotes_and_stars_are_signs_where_they_can_be(query, text, phrases, pref
 
 
 def test_it_is_asked_whether_there_is_any():
-    assert not Required.of("token").is_any
-    assert Required.of("tok*").is_any
+    assert not Required.of("token").has_any
+    assert Required.of("tok*").has_any

@@ -6,7 +6,7 @@ import pytest
 
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.results import Head
-from memory_sidecar.sessions.retention import Retention, expired
+from memory_sidecar.sessions.retention import Retention, expired_sessions
 from tests.sessions.conftest import DAY_MS, NOW
 
 
@@ -45,9 +45,9 @@ SESSIONS = [
     ],
 )
 def test_the_old_and_the_many_go_and_pinned_ones_stay(keep, gone):
-    assert [each.session_id for each in expired(SESSIONS, keep, now=NOW)] == gone
+    assert [each.session_id for each in expired_sessions(SESSIONS, keep, now=NOW)] == gone
 
 
 def test_every_one_has_a_reason():
-    (one,) = expired(SESSIONS, Retention(keep_days=30), now=NOW)
+    (one,) = expired_sessions(SESSIONS, Retention(keep_days=30), now=NOW)
     assert one.reason == "not updated for 30 days"

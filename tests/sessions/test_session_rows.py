@@ -15,7 +15,7 @@ from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import next_pending
 from memory_sidecar.index.writing import AtHand
 from memory_sidecar.sessions.documents import read_session
-from memory_sidecar.sessions.store import CORPORA, SessionDocument, findable
+from memory_sidecar.sessions.store import CORPORA, SessionDocument, make_findable
 
 SESSION = {
     "session_id": "a",
@@ -45,7 +45,7 @@ def document_of(document):
         language="json",
         status=FileStatus.INDEXED,
         session=session,
-        found=findable(session),
+        found=make_findable(session),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.sessions.documents import read_session
-from memory_sidecar.sessions.transcripts import sessions_in
+from memory_sidecar.sessions.transcripts import read_sessions
 from tests.sessions.conftest import said
 
 CLAUDE_CODE = [
@@ -78,7 +78,7 @@ def lines(*items):
 
 
 def the_session(data, name="t.jsonl"):
-    (document,) = sessions_in(data, name=name).documents
+    (document,) = read_sessions(data, name=name).documents
     full = {"session_id": "s", "created_at": "2026-03-01T00:00:00Z"} | document
     return document, read_session(full)
 
@@ -146,7 +146,7 @@ def test_several_sessions_in_one_file_stay_apart():
     first, second = (
         {"sessionId": name, "message": {"role": "user", "content": name}} for name in ("a", "b")
     )
-    found = sessions_in(lines(first, second, first), name="t.jsonl").documents
+    found = read_sessions(lines(first, second, first), name="t.jsonl").documents
     assert [(d["session_id"], len(d["messages"])) for d in found] == [("a", 2), ("b", 1)]
 
 
@@ -160,7 +160,7 @@ def test_several_sessions_in_one_file_stay_apart():
     ids=["one", "list", "summary alone"],
 )
 def test_our_own_documents_stay_as_they_are(whole):
-    (document,) = sessions_in(json.dumps(whole).encode(), name="s.json").documents
+    (document,) = read_sessions(json.dumps(whole).encode(), name="s.json").documents
     assert document == (whole[0] if isinstance(whole, list) else whole)
 
 
@@ -170,7 +170,7 @@ def test_a_list_of_messages_is_one_session():
 
 
 def test_half_a_last_line_is_left_out_and_told():
-    found = sessions_in(lines(*said("a", "b")) + b'{"role": "us', name="t.jsonl")
+    found = read_sessions(lines(*said("a", "b")) + b'{"role": "us', name="t.jsonl")
     assert len(found.documents[0]["messages"]) == 2
     assert found.problems == ("line 3 is not JSON",)
 
@@ -178,7 +178,7 @@ def test_half_a_last_line_is_left_out_and_told():
 @pytest.mark.parametrize("data", [b"", b"hello\n", b"{}", b"[1, 2]", b"\xff", b'{"role": "user"}'])
 def test_a_file_without_a_session_is_refused(data):
     with pytest.raises(SessionInvalid):
-        sessions_in(data, name="t.jsonl")
+        read_sessions(data, name="t.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -195,30 +195,30 @@ def test_a_file_without_a_session_is_refused(data):
 )  # fmt: skip
 def test_a_bad_line_keeps_no_other_from_being_read(bad, problem):
     first, last = lines(*said("a")), lines(*said("b"))
-    found = sessions_in(first + bad + b"\n" + last, name="t.jsonl")
+    found = read_sessions(first + bad + b"\n" + last, name="t.jsonl")
     contents = [each["content"] for each in found.documents[0]["messages"]]
     assert (contents[0], contents[-1]) == ("a", "b")
     assert found.problems == (problem,)
 
 
 def test_halves_of_characters_are_read_as_unknown_ones():
-    found = sessions_in(lines(*said("a")) + b'{"role": "user", "content": "x\\ud83d"}', name="t")
+    found = read_sessions(lines(*said("a")) + b'{"role": "user", "content": "x\\ud83d"}', name="t")
     assert found.documents[0]["messages"][1]["content"] == "x\ufffd"
 
 
 def test_a_transcript_that_names_no_session_stays_the_same_as_it_goes_on():
-    (first,) = sessions_in(lines(*said("a", "b")), name="my chat.jsonl").documents
-    (later,) = sessions_in(lines(*said("a", "b", "c")), name="my chat.jsonl").documents
+    (first,) = read_sessions(lines(*said("a", "b")), name="my chat.jsonl").documents
+    (later,) = read_sessions(lines(*said("a", "b", "c")), name="my chat.jsonl").documents
     assert first["session_id"] == later["session_id"]
     assert first["session_id"].startswith("my-chat-")
-    (other,) = sessions_in(lines(*said("x", "b")), name="my chat.jsonl").documents
-    (elsewhere,) = sessions_in(lines(*said("a", "b")), name="other.jsonl").documents
+    (other,) = read_sessions(lines(*said("x", "b")), name="my chat.jsonl").documents
+    (elsewhere,) = read_sessions(lines(*said("a", "b")), name="other.jsonl").documents
     assert len({each["session_id"] for each in (first, other, elsewhere)}) == 3
 
 
 def test_sessions_without_ids_in_one_file_stay_apart_though_they_begin_alike():
     whole = [{"messages": said("hi", "a")}, {"messages": said("hi", "b")}]
-    found = sessions_in(json.dumps(whole).encode(), name="日本.json").documents
+    found = read_sessions(json.dumps(whole).encode(), name="日本.json").documents
     assert len({each["session_id"] for each in found}) == 2
 
 
@@ -233,7 +233,7 @@ def test_sessions_without_ids_in_one_file_stay_apart_though_they_begin_alike():
     ids=["side conversation", "left at once", "snapshot", "codex"],
 )
 def test_a_transcript_in_which_nothing_was_said_holds_no_session(line):
-    assert sessions_in(lines(line), name="t.jsonl").documents == ()
+    assert read_sessions(lines(line), name="t.jsonl").documents == ()
 
 
 def in_rollout(text):
@@ -243,20 +243,20 @@ def in_rollout(text):
 
 def test_a_fork_of_codex_is_its_own_session():
     metas = [{"type": "session_meta", "payload": {"id": each}} for each in ("child", "parent")]
-    (found,) = sessions_in(lines(*metas, in_rollout("Fix it")), name="r.jsonl").documents
+    (found,) = read_sessions(lines(*metas, in_rollout("Fix it")), name="r.jsonl").documents
     assert found["session_id"] == "child"
 
 
 def test_what_a_subagent_of_codex_did_is_left_out():
     meta = {"id": "s", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "p"}}}}
     data = lines({"type": "session_meta", "payload": meta}, in_rollout("Fix it"))
-    assert sessions_in(data, name="r.jsonl").documents == ()
+    assert read_sessions(data, name="r.jsonl").documents == ()
 
 
 def test_an_old_rollout_of_codex_names_its_session():
     header = {"id": "5973b6c0", "timestamp": "2025-05-07T17:24:21Z", "instructions": None}
     message = {"type": "message", **said("Fix it")[0]}
-    (found,) = sessions_in(lines(header, message), name="r.jsonl").documents
+    (found,) = read_sessions(lines(header, message), name="r.jsonl").documents
     assert found["session_id"] == "5973b6c0"
 
 
@@ -266,7 +266,7 @@ def test_a_title_of_the_users_counts_most_and_the_latest_of_a_kind():
         {"type": "ai-title", "aiTitle": "Its", "sessionId": "s"},
         {"type": "custom-title", "customTitle": "Mine now", "sessionId": "s"},
     ]
-    (found,) = sessions_in(lines(*titles, {"sessionId": "s", **said("a")[0]}), name="t").documents
+    (found,) = read_sessions(lines(*titles, {"sessionId": "s", **said("a")[0]}), name="t").documents
     assert found["metadata"]["title"] == "Mine now"
 
 
@@ -281,7 +281,7 @@ def test_parts_of_an_answer_are_one_message_also_around_what_is_said_meanwhile()
         line("u1", "assistant", "I see.", id="m"),
         line("u3", "assistant", "Done.", id="m"),
     ]
-    (found,) = sessions_in(lines(*written), name="t.jsonl").documents
+    (found,) = read_sessions(lines(*written), name="t.jsonl").documents
     assert [(each["id"], each["content"]) for each in found["messages"]] == [
         ("m", "I see.\n\nDone."),
         ("u2", "Quick!"),
@@ -289,7 +289,7 @@ def test_parts_of_an_answer_are_one_message_also_around_what_is_said_meanwhile()
 
 
 def test_an_id_that_all_lines_share_is_no_messages_id():
-    (found,) = sessions_in(
+    (found,) = read_sessions(
         lines(*({**each, "id": "chat"} for each in said("a", "b", "c"))), name="t.jsonl"
     ).documents
     assert [each["content"] for each in found["messages"]] == ["a", "b", "c"]
@@ -309,7 +309,7 @@ def test_a_chat_of_gemini_is_its_words():
         },
     ]
     chat = {"sessionId": "a1-b2", "projectHash": "f0", "messages": said_by_both}
-    (document,) = sessions_in(json.dumps(chat).encode(), name="session-a1.json").documents
+    (document,) = read_sessions(json.dumps(chat).encode(), name="session-a1.json").documents
     assert document["metadata"]["model"] == "gemini-2.5-pro"
     session = read_session(document)
     assert session.session_id == "a1-b2"
@@ -325,7 +325,7 @@ def test_a_checkpoint_of_gemini_is_its_words():
         {"role": "model", "parts": [{"functionCall": {"name": "grep"}}, {"text": "A lock."}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "grep", "response": {}}}]},
     ]
-    (document,) = sessions_in(json.dumps(history).encode(), name="checkpoint.json").documents
+    (document,) = read_sessions(json.dumps(history).encode(), name="checkpoint.json").documents
     assert [m["content"] for m in document["messages"]] == ["Why so slow?", "A lock."]
 
 
@@ -336,7 +336,7 @@ def test_a_transcript_of_cursor_is_its_words():
 
     asked = "<attached_files>\na.py\n</attached_files>\n<user_query>\nWhy so slow?\n</user_query>"
     data = line("user", asked) + b"\n" + line("assistant", "It waits for a lock.")
-    (document,) = sessions_in(data, name="chat.jsonl").documents
+    (document,) = read_sessions(data, name="chat.jsonl").documents
     assert [(m["role"], m["content"]) for m in document["messages"]] == [
         ("user", "Why so slow?"),
         ("assistant", "It waits for a lock."),

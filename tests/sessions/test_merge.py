@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memory_sidecar.sessions.together import resumed, together
+from memory_sidecar.sessions.merge import merge_documents, merge_items
 from tests.sessions.conftest import said
 
 FULL = said("why does it fail", "the token expired", "go on", "done", "go on", "all is green")
@@ -29,41 +29,41 @@ def contents(messages):
 )
 def test_a_part_adds_nothing_and_takes_nothing(named, part):
     full = named(FULL)
-    assert together(full, full[part]) == full
-    assert together(full[part], full) == full
+    assert merge_items(full, full[part]) == full
+    assert merge_items(full[part], full) == full
 
 
 def test_ids_tell_apart_what_is_said_often():
     full = with_ids(FULL)
-    assert together(full, full[::2]) == together(full[::2], full) == full
+    assert merge_items(full, full[::2]) == merge_items(full[::2], full) == full
 
 
 def test_what_went_on_elsewhere_is_added_where_it_belongs():
-    assert contents(together(FULL, FULL[:2] + said("use a lock"))) == [
+    assert contents(merge_items(FULL, FULL[:2] + said("use a lock"))) == [
         *contents(FULL),
         "use a lock",
     ]
-    assert contents(together(FULL[:2], FULL[1:])) == contents(FULL)
+    assert contents(merge_items(FULL[:2], FULL[1:])) == contents(FULL)
 
 
 def test_what_only_one_telling_has_between_two_that_both_have_goes_by_time():
     first, second, third, fourth = (
         {**each, "created_at": f"2026-03-01T09:0{at}:00Z"} for at, each in enumerate(FULL[:4])
     )
-    assert together([first, third], [first, second, fourth]) == [first, second, third, fourth]
+    assert merge_items([first, third], [first, second, fourth]) == [first, second, third, fourth]
 
 
 def test_the_same_id_is_the_same_message_and_keeps_its_longer_words():
     whole = [{"id": "m", "role": "assistant", "content": "I see.\n\nReading."}]
     half = [{"id": "m", "role": "assistant", "content": "I see."}]
     other = [{"id": "m", "role": "assistant", "content": "Mended by hand."}]
-    assert together(whole, half) == together(half, whole) == whole
-    assert together(whole, other) == other
+    assert merge_items(whole, half) == merge_items(half, whole) == whole
+    assert merge_items(whole, other) == other
 
 
 def test_a_telling_without_ids_is_the_same_as_one_with_them():
-    assert together(FULL, with_ids(FULL)) == with_ids(FULL)
-    assert together(with_ids(FULL), FULL[:3]) == with_ids(FULL)
+    assert merge_items(FULL, with_ids(FULL)) == with_ids(FULL)
+    assert merge_items(with_ids(FULL), FULL[:3]) == with_ids(FULL)
 
 
 def test_the_words_of_no_message_are_lost_whatever_was_left_out():
@@ -71,7 +71,7 @@ def test_the_words_of_no_message_are_lost_whatever_was_left_out():
     for _ in range(300):
         full = said(*(draw.choice(["go on", "yes", str(draw.random())]) for _ in range(8)))
         parts = [[each for each in full if draw.random() < 0.7] for _ in range(2)]
-        both = together(*parts)
+        both = merge_items(*parts)
         for message in full:
             most = max(part.count(message) for part in parts)
             assert both.count(message) >= most
@@ -83,7 +83,7 @@ def test_long_tellings_that_differ_everywhere_take_no_time():
         for side in "ab"
     )
     began = time.perf_counter()
-    assert len(together(known, told)) == 15_000
+    assert len(merge_items(known, told)) == 15_000
     assert time.perf_counter() - began < 20
 
 
@@ -102,7 +102,7 @@ def test_a_cut_telling_keeps_the_beginning_and_all_lists():
         "code_snippets": [{"code": "free()"}],
         "metadata": {"imported_from": "b.jsonl", "model": "m"},
     }
-    assert resumed(told, known) == {
+    assert merge_documents(told, known) == {
         "created_at": "2026-03-01T09:00:00Z",
         "messages": FULL,
         "topics": ["auth", "tokens"],

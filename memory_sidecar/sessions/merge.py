@@ -1,8 +1,8 @@
-"""What two tellings of one session know together: all of either, each message once. Pure.
+"""Merges two versions of one session: all messages of either, each once. Pure.
 
-A transcript that was cut, compacted, rolled back or went on elsewhere tells a part of what is
-known, and something new. The same message has the same id in both, else the same words at the same
-place between the others.
+A transcript that was cut, compacted, rolled back or continued elsewhere holds a part of the known
+messages, and new ones. The same message has the same id in both versions, or else the same words at
+the same place among the others.
 """
 
 from __future__ import annotations
@@ -15,46 +15,48 @@ from typing import Any
 
 from memory_sidecar.core.times import parse_time
 
-_TOLD_ONE_BY_ONE = ("messages", "code_snippets", "topics")
+_MERGED_LISTS = ("messages", "code_snippets", "topics")
 _IDENTIFYING = ("role", "content", "code")
 
 
-def resumed(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """`document`, which tells more of the session `known`, with what that alone has."""
+def merge_documents(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge `document`, a later version of the session, into `known`; its other values win."""
     told = {key: value for key, value in document.items() if value is not None}
     before, now = known.get("metadata"), told.get("metadata")
     if isinstance(before, dict) and isinstance(now, dict):
         first = {name: before[name] for name in ("imported_from",) if name in before}
         told["metadata"] = {**before, **now, **first}
-    for name in _TOLD_ONE_BY_ONE:
+    for name in _MERGED_LISTS:
         if isinstance(known.get(name), list) and isinstance(told.get(name), list):
-            told[name] = together(known[name], told[name])
+            told[name] = merge_items(known[name], told[name])
     began = [each.get("created_at") for each in (known, told)]
     if all(parse_time(each) is not None for each in began):
         told["created_at"] = min(began, key=lambda each: parse_time(each) or 0)
     return {**known, **told}
 
 
-def together(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
-    """The items of both, each once: in the order of either, and in that of time between."""
+def merge_items(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
+    """Merge two lists of items, each once: in the order of both, and by time in between."""
     ids = _ids(known) & _ids(told)
-    same = _same([_key(each, ids) for each in known], [_key(each, ids) for each in told])
+    same = _match_items([_key(each, ids) for each in known], [_key(each, ids) for each in told])
     found: list[Any] = []
     at = told_at = 0
     for place, told_place in [*same, (len(known), len(told))]:
-        found += _in_time(known[at:place], told[told_at:told_place])
-        found += map(_newer, known[place : place + 1], told[told_place : told_place + 1])
+        found += _order_by_time(known[at:place], told[told_at:told_place])
+        found += map(_merge_item, known[place : place + 1], told[told_place : told_place + 1])
         at, told_at = place + 1, told_place + 1
     return found
 
 
-def _same(known: Sequence[str], told: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of places that hold the same item, ascending: items said once, and their neighbours.
+def _match_items(known: Sequence[str], told: Sequence[str]) -> list[tuple[int, int]]:
+    """Pair the places that hold the same item, ascending: unique items, and their neighbours.
 
-    What is said often, such as "go on", is only matched as a neighbour of what matches.
+    Repeated items, such as "go on", only match as neighbours of items that match.
     """
-    once = _once(known)
-    places = _ascending([(once[key], at) for key, at in _once(told).items() if key in once])
+    once = _unique_places(known)
+    places = _longest_ascending(
+        [(once[key], at) for key, at in _unique_places(told).items() if key in once]
+    )
     found: list[tuple[int, int]] = []
     for end, told_end in [*places, (len(known), len(told))]:
         at, told_at = found[-1] if found else (-1, -1)
@@ -73,20 +75,20 @@ def _same(known: Sequence[str], told: Sequence[str]) -> list[tuple[int, int]]:
     return found
 
 
-def _once(keys: Sequence[str]) -> dict[str, int]:
-    """The place of each key that is there once."""
+def _unique_places(keys: Sequence[str]) -> dict[str, int]:
+    """Return the place of each key that occurs once."""
     counts = Counter(keys)
     return {key: at for at, key in enumerate(keys) if counts[key] == 1}
 
 
-def _ascending(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most of `places`, which ascend by the second number, that ascend by the first as well.
+def _longest_ascending(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return a longest part of `places`, which ascend by the second number, that ascends by both.
 
-    By patience sorting: of every length the chain that ends lowest.
+    By patience sorting: for each length it keeps the chain with the lowest end.
     """
     ends: list[int] = []
     last: list[int] = []  # the index of the place with which each of those chains ends
-    before: list[int] = []  # of each place, the index of the one before it in its chain
+    before: list[int] = []  # of each place, the index of its predecessor in its chain
     for index, (at, _) in enumerate(places):
         length = bisect_left(ends, at)
         ends[length : length + 1] = [at]
@@ -106,7 +108,7 @@ def _ids(items: Sequence[Any]) -> set[str]:
 
 
 def _key(item: object, ids: set[str]) -> str:
-    """What tells that two items are the same; `ids` are in both tellings."""
+    """Return a key that the same items share: the id if it is in `ids`, those of both versions."""
     if isinstance(item, Mapping):
         if isinstance(known_as := item.get("id"), str) and known_as in ids:
             return known_as
@@ -114,8 +116,8 @@ def _key(item: object, ids: set[str]) -> str:
     return json.dumps(item)
 
 
-def _newer(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
-    """The item as it is told now; with its former words where those of now are cut off."""
+def _merge_item(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
+    """Merge two versions of an item; the later one wins, but not if its text was cut off."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return now
     was, content = before.get("content"), now.get("content")
@@ -123,8 +125,8 @@ def _newer(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
     return {**before, **now, **({"content": was} if is_cut else {})}
 
 
-def _in_time(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
-    """The items that only one telling has at this place, ordered by time if all have one."""
+def _order_by_time(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
+    """Join the items that only one version has at this place, ordered by time if all have one."""
     items = [*known, *told]
     moments = [
         parse_time(item.get("created_at")) if isinstance(item, Mapping) else None for item in items

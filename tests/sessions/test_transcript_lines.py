@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memory_sidecar.sessions.spoken import message_in
+from memory_sidecar.sessions.transcript_lines import parse_message
 
 
 def by(role, content, **fields):
@@ -54,7 +54,7 @@ def of_codex(role, *texts):
     ids=lambda line: str(line)[:60],
 )  # fmt: skip
 def test_what_nobody_said_is_no_message(line):
-    assert message_in(line) is None
+    assert parse_message(line) is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_nobody_said_is_no_message(line):
     ids=lambda part: str(part)[:40],
 )  # fmt: skip
 def test_what_somebody_said_is_kept_without_the_rest(line, words):
-    message = message_in(line)
+    message = parse_message(line)
     assert message is not None
     assert message["content"] == words
 
@@ -98,7 +98,7 @@ def test_what_somebody_said_is_kept_without_the_rest(line, words):
     ids=["nested", "without an end", "without a beginning", "twice"],
 )
 def test_tags_are_left_out_in_pairs(text, left):
-    message = message_in(by("user", text))
+    message = parse_message(by("user", text))
     assert message is not None
     assert message["content"] == left
 
@@ -106,10 +106,10 @@ def test_tags_are_left_out_in_pairs(text, left):
 @pytest.mark.parametrize("part", ["<skill>x", "<skill ", "<command-name>a</command-name>", "<"])
 def test_a_long_text_of_nothing_but_tags_takes_no_time(part):
     began = time.perf_counter()
-    message_in(by("user", part * 20_000 + "x"))
+    parse_message(by("user", part * 20_000 + "x"))
     assert time.perf_counter() - began < 10
 
 
 def test_a_summary_after_compaction_is_not_the_users():
-    message = message_in(by("user", "This session is being continued", isCompactSummary=True))
+    message = parse_message(by("user", "This session is being continued", isCompactSummary=True))
     assert message == {"id": "u", "role": "system", "content": "This session is being continued"}

@@ -1,8 +1,8 @@
-"""What a line of a transcript says, and who says it; `None` for all that nobody said. Pure.
+"""Reads the message in a line of a transcript, without what programs added to it. Pure.
 
-Claude Code and Codex write much into a conversation that is no part of it: reminders, the output of
-commands, what an editor shows, errors of their servers. Tool calls and their results, thoughts and
-side conversations are left out, too: they are long, and another session's search would drown.
+Claude Code and Codex write much into a conversation that no person or model said: reminders, the
+output of commands, what an editor shows, errors of their servers. Tool calls and their results,
+thoughts and side conversations are left out, too: so long that they would drown a search.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _ROLES = {
     "developer": "system",
 }
 _TIME_KEYS = ("created_at", "timestamp", "time", "date")
-_UNSAID = ("isMeta", "isSidechain", "isApiErrorMessage")  # marks of a line
-SYNTHETIC = "<synthetic>"  # the model of what Claude Code itself puts into an assistant's mouth
+_NO_MESSAGE = ("isMeta", "isSidechain", "isApiErrorMessage")  # keys that mark such a line
+SYNTHETIC = "<synthetic>"  # the model of assistant messages that Claude Code makes up itself
 
-# What programs put into the messages of a user.
+# Tags of text that programs insert into the messages of a user.
 _TAG = re.compile(
     r"<(/?)(system-reminder|command-(?:name|message|args|contents)"
     r"|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
@@ -41,44 +41,47 @@ _NOT_WRITTEN = (
 _OF_EDITOR, _ASKED = "# Context from my IDE setup:", "\n## My request for Codex:"
 
 
-def message_in(line: Mapping[str, Any]) -> dict[str, str] | None:
-    """The message that `line` says, as a session document has it, with an `id` if it has one."""
-    if any(line.get(mark) for mark in _UNSAID):
+def parse_message(line: Mapping[str, Any]) -> dict[str, str] | None:
+    """Read the message of `line` for a session document, with an `id` if it has one.
+
+    `None` for a line that is no part of the conversation.
+    """
+    if any(line.get(mark) for mark in _NO_MESSAGE):
         return None
-    said = _queued(line) or line.get("message")
+    said = _queued_prompt(line) or line.get("message")
     if isinstance(said, Mapping):
-        said = {"role": line.get("role"), **said}  # which Cursor tells beside it
-        identity = text_of(said.get("id")) or text_of(line.get("uuid"))
+        said = {"role": line.get("role"), **said}  # Cursor has the role beside the message
+        identity = as_text(said.get("id")) or as_text(line.get("uuid"))
     else:
-        said = event_of(line)
-        identity = text_of(said.get("id"))
+        said = unwrap_event(line)
+        identity = as_text(said.get("id"))
     role = _role(said)
     is_codex_setup = said is not line and role == Role.SYSTEM
     if not role or is_codex_setup or "subtype" in said or said.get("model") == SYNTHETIC:
         return None
     if line.get("isCompactSummary"):
-        role = Role.SYSTEM.value  # a model's words in a user's line
-    words = _words(said.get("content", said.get("parts")), is_user=role == Role.USER)
+        role = Role.SYSTEM.value  # the model wrote it, though the line is a user's
+    words = _join_texts(said.get("content", said.get("parts")), is_user=role == Role.USER)
     if not words:
         return None
     told = {
         "id": identity,
         "role": role,
         "content": words,
-        "speaker": text_of(said.get("speaker")) or text_of(said.get("name")),
+        "speaker": as_text(said.get("speaker")) or as_text(said.get("name")),
         "created_at": _time(line) or _time(said),
     }
     return {name: value for name, value in told.items() if value}
 
 
-def event_of(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What `line` wraps, as Codex does it; else itself."""
+def unwrap_event(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the payload that Codex wraps in `line`; `line` itself if there is none."""
     payload = line.get("payload")
     return payload if isinstance(payload, Mapping) else line
 
 
-def _queued(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a person wrote while Claude Code was at work."""
+def _queued_prompt(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return, as a message, the prompt that a user queued while Claude Code was at work."""
     queued = line.get("attachment")
     if not isinstance(queued, Mapping) or queued.get("type") != "queued_command":
         return None
@@ -93,34 +96,34 @@ def _role(said: Mapping[str, Any]) -> str:
     return role if role in set(Role) else ""
 
 
-def _words(content: object, *, is_user: bool) -> str:
-    """The words of a message's content: a text, or blocks of which some are texts."""
+def _join_texts(content: object, *, is_user: bool) -> str:
+    """Join the texts in a message's content, which is a text or a list of blocks."""
     blocks: Iterable[object] = content if isinstance(content, list) else (content,)
     words = (
-        text_of(block.get("text")) if isinstance(block, Mapping) else text_of(block)
+        as_text(block.get("text")) if isinstance(block, Mapping) else as_text(block)
         for block in blocks
         if not isinstance(block, Mapping)
         or (block.get("type", "text") in _TEXT_KINDS and not block.get("thought"))
     )
-    written = (_written(each) if is_user else each.strip() for each in words)
+    written = (_strip_program_text(each) if is_user else each.strip() for each in words)
     return "\n\n".join(each for each in written if each)
 
 
-def _written(text: str) -> str:
-    """What of `text` a person wrote: of a command with arguments, the line that called it."""
-    text = _inside("user_query", text) or text.strip()  # of all that Cursor says in it
+def _strip_program_text(text: str) -> str:
+    """Keep what the user wrote of a message: its text, or a command line with arguments."""
+    text = _text_in_tag("user_query", text) or text.strip()  # Cursor's tag around the user's text
     if text.startswith(_NOT_WRITTEN):
         return ""
     if text.startswith(_OF_EDITOR) and _ASKED in text:
         text = text.partition(_ASKED)[2]
-    left = _INTERRUPTED.sub("", _without_tagged(text)).strip()
-    if arguments := _inside("command-args", text):
-        left = f"{_inside('command-name', text)} {arguments}\n{left}".strip()
+    left = _INTERRUPTED.sub("", _cut_tagged(text)).strip()
+    if arguments := _text_in_tag("command-args", text):
+        left = f"{_text_in_tag('command-name', text)} {arguments}\n{left}".strip()
     return left
 
 
-def _without_tagged(text: str) -> str:
-    """`text` without what stands between tags of programs. Takes time that grows with `text`."""
+def _cut_tagged(text: str) -> str:
+    """Cut what stands between tags of programs. Takes time linear in the length of `text`."""
     begins: dict[str, int] = {}
     cuts: list[tuple[int, int]] = []
     for tag in _TAG.finditer(text):
@@ -131,23 +134,23 @@ def _without_tagged(text: str) -> str:
             begin = begins[name]
             begins = {other: at for other, at in begins.items() if at < begin}
             while cuts and cuts[-1][0] > begin:
-                cuts.pop()  # it lies inside
+                cuts.pop()  # an inner pair of tags
             cuts.append((begin, tag.end()))
     kept = zip([0, *(end for _, end in cuts)], [*(at for at, _ in cuts), len(text)], strict=True)
     return "".join(text[begin:end] for begin, end in kept)
 
 
-def _inside(tag: str, text: str) -> str:
+def _text_in_tag(tag: str, text: str) -> str:
     inside, ends, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return inside.strip() if ends else ""
 
 
 def _time(fields: Mapping[str, Any]) -> str:
-    """The moment that a line tells, as ISO 8601, or ""."""
+    """Return the time in a line or message as ISO 8601, or ""."""
     moments = (parse_time(fields.get(key)) for key in _TIME_KEYS)
     return next((iso_utc(at) for at in moments if at is not None and at >= 0), "")
 
 
-def text_of(value: object) -> str:
-    """`value`, if it is a text."""
+def as_text(value: object) -> str:
+    """Return `value` if it is a text, else ""."""
     return value if isinstance(value, str) else ""
