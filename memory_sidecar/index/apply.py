@@ -31,8 +31,9 @@ from memory_sidecar.index.document import (
     Stopped,
     skipped_document,
 )
-from memory_sidecar.index.embed import VectorsAtHand
+from memory_sidecar.index.embed import vectors_at_hand
 from memory_sidecar.index.engine_state import EngineState
+from memory_sidecar.index.models import Models
 
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
@@ -116,23 +117,22 @@ class Applier:
         *,
         builder: Builder,
         store: DerivedStore,
+        models: Models,
         state: Path,
-        at_hand: VectorsAtHand,
-        give_way: Callable[[], None],
         between: Callable[[], object],
     ) -> None:
         """`state` is the source's folder of state.
 
-        `give_way` is called before each step of a long pass, and may take a moment, `between`
-        between two slices of one, and may begin another.
+        Queries to `models` come before each step of a long pass. `between` is called between two
+        slices of one, and may begin another.
         """
         self.under_way: Pass | None = None
         self._source = source
         self._builder = builder
         self._store = store
         self._state = EngineState(state)
-        self._at_hand = at_hand
-        self._give_way = give_way
+        self._at_hand = vectors_at_hand(models, store.SCHEMA.corpora)
+        self._give_way = models.gate.pass_through
         self._between = between
         self._is_stopped = threading.Event()
         self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it

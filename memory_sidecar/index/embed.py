@@ -24,9 +24,6 @@ from memory_sidecar.index.writing import AtHand
 
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 
-VectorsAtHand = Callable[[Collection[str]], AtHand]
-"""What vectors these texts have without running the model."""
-
 STATIC_ROWS = 4096  # whose static vectors are made in one transaction
 
 
@@ -39,8 +36,10 @@ class PendingText:
     text: str
 
 
-def vectors_at_hand(models: Models, corpora: Collection[Corpus]) -> VectorsAtHand:
-    """For the transactions that write rows of `corpora`: the cache's vectors, and static ones."""
+def vectors_at_hand(
+    models: Models, corpora: Collection[Corpus]
+) -> Callable[[Collection[str]], AtHand]:
+    """Return what finds the vectors that texts of `corpora` have without running the model."""
     model = models.files.sha256 if models.problem is None else None
     static = models.static if any(corpus.has_static for corpus in corpora) else None
 

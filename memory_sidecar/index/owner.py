@@ -33,7 +33,7 @@ from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.rule_files import folders_of
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
-from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static, vectors_at_hand
+from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static
 from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
@@ -310,9 +310,8 @@ class Owner(Generic[S]):
             source,
             builder=self._builder(source),
             store=store,
+            models=models,
             state=self.file.paths.flow_state(source.name),
-            at_hand=vectors_at_hand(models, store.SCHEMA.corpora),
-            give_way=models.gate.pass_through,
             between=self.loop.serve,
         )
 
