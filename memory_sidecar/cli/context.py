@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 import click
 
 from memory_sidecar.cli.call import Call
@@ -10,6 +13,7 @@ from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import DECISION, AtomDraft
 from memory_sidecar.context.checks import CHECKS
+from memory_sidecar.context.layout import Project
 from memory_sidecar.context.results import (
     AtomUse,
     ContextFinding,
@@ -24,10 +28,28 @@ from memory_sidecar.core.settings import load_settings
 
 _root_option = click.option("--root", metavar="DIR", help="By default the nearest root upwards.")
 _project = click.argument("project", required=False)
-_every_option = click.option(
-    "--all", "every", is_flag=True, help="Every project, whatever the working directory."
-)
 _rule = click.Choice(list(CHECKS))
+
+
+def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
+    """Add PROJECT, --all and --root; `command` gets the opened root and the projects meant."""
+
+    @_project
+    @click.option(
+        "--all", "every", is_flag=True, help="Every project, whatever the working directory."
+    )
+    @_root_option
+    @with_call
+    @wraps(command)
+    def called(
+        call: Call, /, *, project: str | None, every: bool, root: str | None, **given: object
+    ) -> object:
+        if project is not None and every:
+            raise UsageError("a project and --all exclude each other", hint="leave out one of them")
+        opened = _open(call, root)
+        return command(call, opened, opened.projects(project, cwd=call.cwd, every=every), **given)
+
+    return called
 
 
 @click.group(cls=Group)
@@ -114,20 +136,13 @@ def new(
 
 
 @context.command()
-@_project
-@_every_option
-@_root_option
-@with_call
-def regen(call: Call, *, project: str | None, every: bool, root: str | None) -> Regenerated:
+@_with_projects
+def regen(call: Call, opened: handlers.Context, projects: list[Project]) -> Regenerated:
     """Write index.md of every atom folder, the file lists in CORTEX.md, and OVERVIEW.md.
 
     Takes PROJECT, else the one around the working directory, else all of them. Refs are counted
     from the access logs. Where nothing changed, nothing is written.
     """
-    if project is not None and every:
-        raise UsageError("a project and --all exclude each other", hint="leave out one of them")
-    opened = _open(call, root)
-    projects = opened.projects(project, cwd=call.cwd, every=every)
     done = opened.regenerate(projects, reporter=call.reporter)
     call.reporter.close()
     for problem in done.problems:
@@ -190,17 +205,12 @@ def _print_findings(call: Call, findings: list[ContextFinding]) -> None:
 
 
 @context.command()
-@_project
-@_every_option
 @click.option("--archive", is_flag=True, help="Move finished tasks to tasks-archive.md.")
-@_root_option
-@with_call
+@_with_projects
 def tasks(
-    call: Call, *, project: str | None, every: bool, archive: bool, root: str | None
+    call: Call, opened: handlers.Context, projects: list[Project], *, archive: bool
 ) -> list[Task]:
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
-    opened = _open(call, root)
-    projects = opened.projects(project, cwd=call.cwd, every=every)
     found = opened.tasks(projects, archive=archive, reporter=call.reporter)
     return call.show(call.masked(found), _print_tasks)
 
@@ -244,26 +254,20 @@ def _print_accesses(call: Call, accesses: list[Access]) -> None:
 
 
 @context.command()
-@_project
 @click.option("--hot", is_flag=True, help="Only those with five refs or more.")
 @click.option("--cold", is_flag=True, help="Only those never read in more than two weeks.")
-@_every_option
 @click.option("--rotate", is_flag=True, help="Then start a new access log; no count is lost.")
-@_root_option
-@with_call
+@_with_projects
 def refs(
     call: Call,
+    opened: handlers.Context,
+    projects: list[Project],
     *,
-    project: str | None,
     hot: bool,
     cold: bool,
-    every: bool,
     rotate: bool,
-    root: str | None,
 ) -> list[AtomUse]:
     """Show how often each atom was read, the most used ones first."""
-    opened = _open(call, root)
-    projects = opened.projects(project, cwd=call.cwd, every=every)
     used = call.masked(opened.used(projects, hot=hot, cold=cold))
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):

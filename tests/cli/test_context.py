@@ -328,6 +328,8 @@ def test_a_setting_names_the_root(run, fly, tmp_path):
         (("check", "--only", "everything"), 2),
         (("check", "gone"), 3),
         (("refs", "gone"), 3),
+        (("refs", "fly", "--all"), 2),
+        (("tasks", "fly", "--all"), 2),
         (("tasks", "gone"), 3),
         (("tasks", "--root", "gone"), 3),
     ],
