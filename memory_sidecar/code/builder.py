@@ -96,6 +96,7 @@ class CodeBuilder:
         self._source = replace(source, excludes=source.excludes + _own_globs(source.root, own))
         self.shared = shared_by(source) if shared_by is not None else None
         self._settings = settings
+        self._max_file_bytes = settings.max_file_bytes  # less where the source says so
         self._workers: Workers | None = None
 
     @property
@@ -116,6 +117,7 @@ class CodeBuilder:
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
         narrowed = narrow_settings(self._source.root, self._settings)
+        self._max_file_bytes = narrowed.max_file_bytes
         return walk(
             self._source.root,
             max_file_bytes=narrowed.max_file_bytes,
@@ -135,7 +137,7 @@ class CodeBuilder:
                 self._workers = Workers(
                     self._source,
                     files,
-                    max_file_bytes=self._settings.max_file_bytes,
+                    max_file_bytes=self._max_file_bytes,
                     processes=min(most, len(files) // WORTH_PROCESSES),
                 )
             yield
@@ -150,7 +152,7 @@ class CodeBuilder:
         if self._workers is not None:
             document = self._workers.build(file)
         else:
-            document = build_document(self._source, file, self._settings.max_file_bytes)
+            document = build_document(self._source, file, self._max_file_bytes)
         theirs = self.shared.fingerprints() if self.shared else None
         if self.shared is None or theirs is None:
             return document

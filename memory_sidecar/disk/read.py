@@ -38,14 +38,38 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> TextRead 
     Raises OSError where the disk refuses, FileNotFoundError and NotADirectoryError among these.
     """
     try:
-        data = Tree(root).read(file.path, max_file_bytes)
+        data = Tree(root).read(file.path, size_limit(file.path, max_file_bytes))
     except FileRefused as refusal:
         return ReadSkipped(refusal.reason)
     content_hash = hashlib.sha256(data).hexdigest()
     text, reason = text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
+    if len(data) > max_file_bytes and not reason:  # a notebook
+        text = _without_outputs(text)
+        if len(text.encode()) > max_file_bytes:
+            reason = reasons.larger_than(max_file_bytes)
     return ReadSkipped(reason, content_hash) if reason else TextRead(text, content_hash)
 
 
+def size_limit(name: str, max_file_bytes: int) -> int:
+    """How large a file of this `name` may be, of whose text `max_file_bytes` are indexed.
+
+    What the cells of a notebook put out is most of a large one, and is left out of it.
+    """
+    return max_file_bytes * NOTEBOOK_TIMES if name.endswith(".ipynb") else max_file_bytes
+
+
+def _without_outputs(text: str) -> str:
+    """The `text` of a notebook, the lines of what its cells put out blank."""
+    rows, end = text.split("\n"), ""
+    for number, row in enumerate(rows):
+        if end:
+            rows[number], end = "", "" if row.rstrip(" \r,") == end else end
+        elif row.rstrip().endswith('"outputs": ['):
+            rows[number], end = "", row.partition('"')[0] + "]"
+    return "\n".join(rows)
+
+
+NOTEBOOK_TIMES = 16
 PROBE_BYTES = 8192
 MAX_ODD_SHARE = 0.1  # control bytes of a text, and bytes outside ASCII of one in no Unicode
 MIN_JUDGED_CHARS = 4096  # shorter texts are worth indexing however long their lines are

@@ -24,6 +24,7 @@ from memory_sidecar.core.opening import (
     with_separator,
 )
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
+from memory_sidecar.disk.read import size_limit
 from memory_sidecar.disk.recheck import Recheck, is_as_ruled
 from memory_sidecar.disk.rule_files import check_rules, folders_above
 
@@ -139,8 +140,9 @@ class _Collector:
             return reason
         if reason := skip_by_name(relative.rpartition("/")[2]):
             return reason
-        if status.st_size > self._max_file_bytes:
-            return reasons.larger_than(self._max_file_bytes)
+        limit = size_limit(relative, self._max_file_bytes)
+        if status.st_size > limit:
+            return reasons.larger_than(limit)
         return "" if status.st_size else reasons.EMPTY
 
     def _is_inside(self, real: str) -> bool:

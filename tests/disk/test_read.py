@@ -124,6 +124,15 @@ def test_pictures_in_a_notebook_are_blank_lines(root):
     assert read.text == code + "\n" + code
 
 
+def test_of_a_large_notebook_what_its_cells_put_out_is_blank_lines(root):
+    rows = '     "0  1  2\\n",\n' * 80_000
+    source = '   "source": [\n    "import pandas"\n   ]\n  }\n'
+    data = f'  {{\n\n   "outputs": [\n{rows}   ],\n{source}'.encode()
+    assert len(data) > LIMIT
+    assert text(read_bytes(root, data, path="book.ipynb")) == "  {\n\n" + "\n" * 80_002 + source
+    assert reason(read_bytes(root, b"# x\n" * 300_000, path="book.ipynb")) == "larger than 1 MiB"
+
+
 def test_a_private_key_is_left_out_whatever_its_file_is_called(root):
     key = "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n"
     assert reason(read_bytes(root, key.encode(), path="deploy.txt")) == "may hold secrets"

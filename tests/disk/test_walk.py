@@ -71,9 +71,13 @@ def test_the_size_limit_is_inclusive_and_named(root):
     (root / "fits.py").write_bytes(b"x" * LIMIT)
     (root / "large.py").write_bytes(b"x" * (LIMIT + 1))
     (root / "empty.py").touch()
+    (root / "pictures.ipynb").write_bytes(b"x" * (LIMIT + 1))  # is small without them
+    (root / "huge.ipynb").write_bytes(b"x" * (16 * LIMIT + 1))
     assert reasons(root) == {
         "empty.py": "empty",
         "fits.py": "",
+        "huge.ipynb": "larger than 16 MiB",
+        "pictures.ipynb": "",
         "large.py": "larger than 1 MiB",
     }
     assert walk(root, max_file_bytes=1000).files[1].skip_reason == "larger than 1000 bytes"
