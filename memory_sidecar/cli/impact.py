@@ -33,7 +33,7 @@ def impact(
             "name files, or pass --diff", hint="git diff | memory-sidecar impact --diff"
         )
     if absent := [name for name in files if not call.path(name).is_file()]:
-        raise NotFound(f"there is no file {absent[0]}", hint="for one place, use `callers`")
+        raise NotFound(f"there is no file {absent[0]}", hint="for a name, use `refs` or `callers`")
     changed = [Alteration(*located(call, name)) for name in files]
     text = call.read_input().decode("utf-8", "replace") if diff else ""
     outside = []
