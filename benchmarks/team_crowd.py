@@ -40,7 +40,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.index.report import rows_in
+from memory_sidecar.index.report import row_count
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import read_memory
 from memory_sidecar.memories.handlers import Memories
@@ -251,7 +251,7 @@ def judged(address: str, folder: Path) -> tuple[dict[str, str], int]:
             path.relative_to(root).as_posix(): file_hash(path.read_bytes())
             for path in root.rglob("*.md")
         }
-        count = agent.answer(lambda _, here: rows_in(here, "memories"), Silent())
+        count = agent.answer(lambda _, here: row_count(here, "memories"), Silent())
         return files, count
 
 

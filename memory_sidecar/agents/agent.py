@@ -34,7 +34,7 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
-from memory_sidecar.index.embed import waiting
+from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.requests import Urgency
@@ -144,7 +144,7 @@ class Agent:
         # The own folder lies beside the database: if it is absent, no disk is, it was deleted.
         is_own = source.name == OWN_DIRECTORY
         return MemoryBuilder(
-            source, agent=self.name, believes_empty=is_own, is_unfilled=is_unfilled
+            source, agent=self.name, trusts_empty_root=is_own, is_unfilled=is_unfilled
         )
 
     # Writing
@@ -172,7 +172,7 @@ class Agent:
                 self.data.complete(said)
 
         self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
-        self.data.take_up(
+        self.data.index_written(
             source,
             files,
             reporter,
@@ -205,7 +205,7 @@ class Agent:
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
         source = self.registry.add(root, name=name, force=force)
-        self.data.owner.follow(source)
+        self.data.owner.watch(source)
         self.on_use()
         return source
 
@@ -241,12 +241,12 @@ class Agent:
     ) -> Iterator[tuple[AgentStore, Connection]]:
         self._require_own(reporter)
         self.pull_from_team(reporter)
-        if not self._has_compared_files and not self.data.is_tended:
+        if not self._has_compared_files and not self.data.is_watching:
             self.data.complete(reporter)
             sources = [*self.sources(), *self._removed_sources()]
-            self._has_compared_files = self.data.catch_up(sources, reporter)
+            self._has_compared_files = self.data.rescan(sources, reporter)
         self._embed(embedded, reporter)
-        if self.data.unseen() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
+        if self.data.unscanned() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being rescanned: answering from its last state")
         count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
@@ -260,15 +260,15 @@ class Agent:
         """
 
         def is_done() -> bool:
-            return not waiting(self.data.open(), corpora)
+            return not count_waiting(self.data.open(), corpora)
 
-        if not self.data.is_tended and not is_done():
+        if not self.data.is_watching and not is_done():
             owner = self.data.owner
             with suppress(CannotWrite, ModelError):
                 owner.loop.ask(
                     lambda said: owner.embed(said, until=is_done),
                     reporter,
-                    urgency=Urgency.ASKED,
+                    urgency=Urgency.LONG,
                     patience_s=0.0,
                 )
 
@@ -312,7 +312,7 @@ class Agent:
                     problem, hint="each agent has a database of its own: name another one with --db"
                 )
             reporter.notice(f"{problem}: rebuilding it")
-            self.data.begin_anew(reporter)
+            self.data.start_over(reporter)
             break
         self._is_own = True
 

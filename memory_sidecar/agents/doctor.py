@@ -218,7 +218,7 @@ def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
     text = f"{vectors.pending:,} of {vectors.rows:,} are still missing"
     if problem := data.models.problem:
         return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
-    if data.is_tended or data.owner.loop.other_writer():
+    if data.is_watching or data.owner.loop.other_writer():
         return Check(check, True, f"{text}, {vectors.percent} % done", agent=agent)
     # An agent's next query embeds them, so that is no fault.
     return Check(check, bool(agent), text, _index_hint(agent), agent, "index")
@@ -226,7 +226,7 @@ def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
 
 def _progress(data: Database[Any]) -> dict[str, str]:
     """Map the sources that are being indexed at this moment to their progress in words."""
-    if not data.is_tended:
+    if not data.is_watching:
         is_elsewhere = data.owner.loop.other_writer()
         return {s.name: " by another process" for s in data.sources()} if is_elsewhere else {}
     return {

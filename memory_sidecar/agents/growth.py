@@ -18,7 +18,7 @@ from memory_sidecar.core.process import resident_bytes
 from memory_sidecar.core.results import Reporter, Time, about, build_from
 from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
-from memory_sidecar.index.report import made_by_week
+from memory_sidecar.index.report import count_by_week
 from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.results import Memory, MemoryHead
 from memory_sidecar.memories.use import Use, measure_use
@@ -104,8 +104,8 @@ def growth_of(
         try:
             if each.paths.db.exists():
                 with each.short_connection() as connection:
-                    made.update(made_by_week(connection, "memories", since=begins[0]))
-                    began.update(made_by_week(connection, "sessions", since=begins[0]))
+                    made.update(count_by_week(connection, "memories", since=begins[0]))
+                    began.update(count_by_week(connection, "sessions", since=begins[0]))
                     used.append(measure_use(MemoryRows(each.name, connection, now), shown=SHOWN))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_start(at) for _, at in log)

@@ -28,7 +28,7 @@ from memory_sidecar.index.report import (
     Failure,
     VectorCounts,
     count_vectors,
-    rows_in,
+    row_count,
     seconds_left,
 )
 
@@ -162,8 +162,8 @@ def _agent_status(agent: Agent) -> AgentStatus:
     else:
         try:
             with agent.short_connection() as connection:
-                memories = rows_in(connection, "memories")
-                sessions = rows_in(connection, "sessions")
+                memories = row_count(connection, "memories")
+                sessions = row_count(connection, "sessions")
                 vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
         except SidecarError as error:
             problem = error.message

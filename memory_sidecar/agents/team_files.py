@@ -126,7 +126,7 @@ class TeamFiles:
 def _memories(agent: AgentDatabase) -> MirroredFolder:
     paths = agent.paths
     source = Source(OWN_DIRECTORY, paths.memories)
-    builder = MemoryBuilder(source, agent=agent.name, believes_empty=True)
+    builder = MemoryBuilder(source, agent=agent.name, trusts_empty_root=True)
     return MirroredFolder(
         OWN_DIRECTORY,
         paths.memories,

@@ -15,7 +15,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.process import return_free
 from memory_sidecar.core.results import Silent
-from memory_sidecar.index.tending import Tending
+from memory_sidecar.index.scheduler import Scheduler
 
 WATCHED_FROM_START = 32
 CHECK_IDLE_S = 60.0
@@ -29,9 +29,9 @@ class Watching:
     """Keeps the databases of `services` up to date between `start` and `close`."""
 
     def __init__(self, services: Services, *, begin: threading.Event | None = None) -> None:
-        """The first scans wait for `begin`, but not longer than `Tending` lets them."""
+        """The first scans wait for `begin`, but not longer than `Scheduler` lets them."""
         self._services = services
-        self._tending = Tending(begin=begin)
+        self._scheduler = Scheduler(begin=begin)
         self._is_over = threading.Event()
         self._exchanging = threading.Thread(target=self._exchange, name="team", daemon=True)
 
@@ -39,8 +39,8 @@ class Watching:
         """Start the threads, and return at once."""
         services = self._services
         if idle_s := services.settings.idle_unload_minutes * 60:
-            self._tending.every(min(CHECK_IDLE_S, idle_s), lambda: self._unload(idle_s))
-        self._tending.tend(services.codebase().data)
+            self._scheduler.every(min(CHECK_IDLE_S, idle_s), lambda: self._unload(idle_s))
+        self._scheduler.add(services.codebase().data)
         services.on_agent_use = self.follow
         agents = [services.agent(name) for name in services.agent_names()]
         agents.sort(key=lambda agent: -agent.last_changed)
@@ -49,19 +49,19 @@ class Watching:
                 self.follow(agent)
             except SidecarError as error:  # the others are watched; the agent's next call raises
                 _log.warning("%s is not watched: %s", agent.name, error.message)
-        self._tending.start()
+        self._scheduler.start()
         if services.settings.database:
             self._exchanging.start()
 
     def follow(self, agent: Agent) -> None:
         """Watch `agent` from now on, if it has any source."""
-        if not agent.data.is_tended and agent.sources():
-            self._tending.tend(agent.data)
+        if not agent.data.is_watching and agent.sources():
+            self._scheduler.add(agent.data)
 
     def close(self) -> None:
         """Stop watching; what is committed stays."""
         self._is_over.set()
-        self._tending.close(until_s=time.monotonic() + END_WITHIN_S)
+        self._scheduler.close(until_s=time.monotonic() + END_WITHIN_S)
 
     def _unload(self, idle_s: float) -> None:
         if self._services.unload(unused_for_s=idle_s):

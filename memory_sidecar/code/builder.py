@@ -32,7 +32,7 @@ from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.writing import AtHand
+from memory_sidecar.index.writing import ReadyVectors
 
 _processes = threading.RLock()
 """Held by the one thread that has worker processes; others build without them and do not wait."""
@@ -59,7 +59,7 @@ class SharedSource(Protocol):
         """
 
     def put(
-        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
     ) -> Sequence[Document]:
         """Write to the team if this machine indexes for it; return the documents to write here."""
 
@@ -82,7 +82,7 @@ class SharedSource(Protocol):
 class CodeBuilder:
     """Implements `index.document.Builder`; worker processes build if there are many files."""
 
-    believes_empty = False  # a mount point without its disk is an empty folder
+    trusts_empty_root = False  # a mount point without its disk is an empty folder
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class CodeBuilder:
     def is_isolated(self) -> bool:
         return self._workers is not None
 
-    def rules_elsewhere(self, folders: Collection[str]) -> str:
+    def outer_rules_digest(self, folders: Collection[str]) -> str:
         narrowed = narrow_settings(self._source.root, self._settings)
         return rules_elsewhere(
             os.fspath(self._source.root), folders, self._source.excludes + narrowed.excludes
@@ -127,7 +127,7 @@ class CodeBuilder:
         )
 
     @contextmanager
-    def preparing(self, files: Sequence[SourceFile]) -> Iterator[None]:
+    def preparing_to_build(self, files: Sequence[SourceFile]) -> Iterator[None]:
         outer = self._workers  # of an outer pass in which this one runs, if any
         is_worth = len(files) >= WORTH_PROCESSES and _processes.acquire(blocking=False)
         self._workers = None
@@ -158,12 +158,12 @@ class CodeBuilder:
             return document
         return track_with_team(document, theirs.get(file.path, ""), self.shared.generation)
 
-    def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
+    def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
         theirs = self.shared.fingerprints(anew=True) if self.shared else {}
         return outdated_paths(manifest, theirs) if theirs is not None else ()
 
-    def handed_on(
-        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+    def hand_to_team(
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
     ) -> Sequence[Document]:
         return self.shared.put(documents, gone, at_hand) if self.shared else documents
 

@@ -121,7 +121,7 @@ class Codebase:
         sources = [self._register(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         sources = [self.sharing.begin_sharing(source, reporter) for source in sources]
-        wanted = not self.data.is_tended if embed is None else embed and (roots or True)
+        wanted = not self.data.is_watching if embed is None else embed and (roots or True)
         report = self.data.update(sources, reporter, full=full, embed=wanted)
         return self.sharing.with_team_counts(report, reporter)
 
@@ -147,7 +147,7 @@ class Codebase:
         moved = self.registry.move(source.name, root, force=force)
         self.data.move(moved, reporter=reporter)
         self.clones.remove(source)
-        report = self.data.update([moved], reporter, embed=not self.data.is_tended)
+        report = self.data.update([moved], reporter, embed=not self.data.is_watching)
         return SourceMoved(
             moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total
         )
@@ -265,7 +265,7 @@ class Codebase:
             for name, state in live.items():
                 if state.error and name in asked:
                     reporter.notice(f"{state.error}: answering from what was indexed of {name}")
-            for name in self.data.unseen(sources).intersection(asked):
+            for name in self.data.unscanned(sources).intersection(asked):
                 if scanned[name] is not None:
                     reporter.notice(f"{name} is being rescanned: answering from its last state")
             with self._models.gate.query():
@@ -276,7 +276,7 @@ class Codebase:
 
         If no daemon watches the sources, it scans them itself, however long that takes.
         """
-        if not self.data.is_tended:
+        if not self.data.is_watching:
             self.index([], reporter=reporter, embed=False)
         elif not self.data.wait_fresh(timeout_ms=timeout_ms):
             reporter.notice(

@@ -21,7 +21,7 @@ from memory_sidecar.code.fusion import (
 )
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.index.arms import Scores, explained
+from memory_sidecar.index.arms import Scores, explain_score
 from memory_sidecar.index.codes import Ids, Mask
 
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
@@ -86,7 +86,7 @@ class Ranked:
 
     def explain(self, row: int, candidates: Candidates) -> Explanation:
         """Return the terms of one candidate's score, which add up to it."""
-        return explained(
+        return explain_score(
             _row_of(self.summands, row),
             float(self.scores[row]),
             cosine=candidates.cosine[row],

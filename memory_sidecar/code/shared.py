@@ -31,7 +31,7 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.embed import EmbedPending
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import Look
+from memory_sidecar.index.source import ScanScope
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ class Sharing:
                 f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
                 hint="docs/team.md describes how a team shares an index",
             )
-        self._data.update([source], reporter, embed=not self._data.is_tended)
+        self._data.update([source], reporter, embed=not self._data.is_watching)
         shared = self.source(replace(source, publishes=True))
         assert shared
         try:
@@ -128,7 +128,7 @@ class Sharing:
             source = self._registry.publish(source.name, publishes=True)
         finally:
             self.source(source)  # the team's link takes over how the source is registered now
-        self._data.owner.follow(source)
+        self._data.owner.watch(source)
         return published
 
     def with_team_counts(self, report: IndexReport, reporter: Reporter) -> IndexReport:
@@ -178,7 +178,7 @@ class Sharing:
         except WITHOUT_TEAM as error:
             _notice_local_only(error, local, reporter)
             return question(local)
-        if self._data.is_tended:
+        if self._data.is_watching:
             self._refresh_outdated_soon()
         return answer
 
@@ -197,7 +197,7 @@ class Sharing:
         if theirs is not None:
             paths = outdated_paths(self._data.open().manifest(source.name), theirs)
             if paths:
-                self._data.owner.refresh(source, Silent(), Look(under=paths))
+                self._data.owner.refresh(source, Silent(), ScanScope(under=paths))
 
     def _refresh_outdated_soon(self) -> None:
         for source in self._registry.all():
@@ -205,6 +205,6 @@ class Sharing:
             if shared is not None and shared.has_moved_on:
                 self._data.owner.loop.ask_soon(
                     partial(self.refresh_outdated, source),
-                    urgency=Urgency.ITSELF,
+                    urgency=Urgency.BACKGROUND,
                     key=f"team {source.name}",
                 )

@@ -17,7 +17,7 @@ from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.followed import LiveState
+from memory_sidecar.index.watched import LiveState
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Silent
-from memory_sidecar.disk.watch import Gathering, Settled, Watch
+from memory_sidecar.disk.watch import Debouncer, Settled, Watch
 
 LOOK_S = 600.0
 DEBOUNCE_MS, MAX_WAIT_MS = 2_000, 30_000
@@ -31,7 +31,7 @@ class ContextLive:
 
     def __init__(self, context: Context, *, debounce_ms: int = DEBOUNCE_MS) -> None:
         self._context = context
-        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=MAX_WAIT_MS)
+        self._gathering = Debouncer(debounce_ms=debounce_ms, max_wait_ms=MAX_WAIT_MS)
         self._changed = threading.Condition()
         self._is_closed = False
         self._watch = Watch(context.root.path, on_change=self._hear)

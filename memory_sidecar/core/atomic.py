@@ -1,9 +1,9 @@
-"""Files that are there whole or not at all, after a crash and a loss of power too.
+"""Atomic changes of files: after a crash or a loss of power a file is whole or absent.
 
-A new file is written beside its place and renamed; folders that are missing are made. What a crash
-leaves behind begins with `TEMPORARY_PREFIX`, and `sweep` deletes it. Once a name has changed, no
-later error makes the change fail. Which paths are refused is said in `opening`. Everything raises
-OSError.
+A new file is written under a temporary name in its folder, synced and renamed; missing folders are
+made. What a crash leaves behind begins with `TEMPORARY_PREFIX`, and `sweep` deletes it. An error
+after the rename does not make the change fail. `opening` says which paths are refused. Every
+function raises OSError.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TEMPORARY_PREFIX = ".sidecar-tmp-"
 
 
 def file_hash(content: bytes) -> str:
-    """What `--if-hash` compares: of the whole file, so that no edit by anyone is overwritten."""
+    """Return the hash for `--if-hash`, over the whole file, so that no edit is overwritten."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
-    """Afterwards `path` has this content, with the permissions of a file that was there.
+    """Write `content` to `path`, keeping the permissions of a file that it replaces.
 
     Raises FileRefused where a link, a folder or a device is in its place.
     """
@@ -55,7 +55,7 @@ def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
 
 
 def create_file(tree: Tree, path: StrPath, content: bytes) -> bool:
-    """Like `replace_file`, but does nothing, and returns False, where `path` is taken."""
+    """Write a new file as `replace_file` does; return False, and do nothing, if `path` exists."""
     folder, name = tree.enter_above(path, make=True)
     with folder:
         try:
@@ -68,9 +68,9 @@ def create_file(tree: Tree, path: StrPath, content: bytes) -> bool:
 
 
 def move_file(tree: Tree, path: StrPath, into: Tree, target: StrPath) -> bool:
-    """Rename in one step. Does nothing, and returns False, where `target` is taken.
+    """Rename a file in one step; return False, and do nothing, if `target` exists.
 
-    To another disk it is copied, with its times: there alone a crash can leave both.
+    To another disk the file is copied, with its times; only then can a crash leave both.
     """
     folder, name = tree.enter_above(path)
     with folder:
@@ -94,9 +94,9 @@ def delete_file(tree: Tree, path: StrPath) -> None:
 
 
 def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
-    """Remove the folders above `path` that hold nothing any more, up to `keep`, which stays.
+    """Remove the empty folders above `path`, from the innermost up to, and without, `keep`.
 
-    A folder that cannot be removed stays, and ends it without an error.
+    Stops without an error at the first folder that cannot be removed.
     """
     above = os.path.dirname(os.fspath(path))
     while os.path.abspath(above) != os.path.abspath(keep):
@@ -110,11 +110,10 @@ def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
 
 
 def sweep(tree: Tree, folder: StrPath, *, before_ms: int, pattern: str = "**/") -> None:
-    """Delete what crashed writers left in and below `folder` before `before_ms`, epoch ms.
+    """Delete the temporary files in and below `folder` that are older than `before_ms` (epoch ms).
 
-    With an empty `pattern`, in `folder` alone.
-
-    Raises nothing: a file that cannot be deleted stays for the next time.
+    With an empty `pattern`, only those in `folder` itself. Raises nothing: a file that cannot be
+    deleted stays until the next sweep.
     """
     for left in Path(folder).glob(f"{pattern}{TEMPORARY_PREFIX}*"):
         with suppress(OSError):
@@ -125,7 +124,10 @@ def sweep(tree: Tree, folder: StrPath, *, before_ms: int, pattern: str = "**/") 
 
 @contextmanager
 def _temporary(folder: Folder, write: Callable[[BinaryIO], object]) -> Iterator[str]:
-    """The name of a new file in `folder` with what `write` wrote; to be renamed in the block."""
+    """Yield the name of a new, synced file in `folder`, for the block to rename.
+
+    `write` is given the open file to write its content.
+    """
     name = TEMPORARY_PREFIX + secrets.token_hex(8)
     descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
@@ -162,7 +164,7 @@ def _copy_away(folder: Folder, name: str, new_folder: Folder, new_name: str) -> 
         _rename_to_free(new_folder, temporary, new_folder, new_name)
     try:
         os.unlink(folder.at(name), dir_fd=folder.fd)
-    except OSError:  # its disk cannot be written: then nothing is moved
+    except OSError:  # the old disk is read-only: undo the copy, so that nothing is moved
         os.unlink(new_folder.at(new_name), dir_fd=new_folder.fd)
         raise
 
@@ -173,10 +175,10 @@ def _rename_to_free(folder: Folder, name: str, new_folder: Folder, new_name: str
         number = rename(folder.fd, os.fsencode(name), new_folder.fd, os.fsencode(new_name))
         if number == 0:
             return
-        if number not in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):  # a disk that knows no such
+        if number not in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):  # else not supported here
             shown = (folder.path_of(name), None, new_folder.path_of(new_name))
             raise OSError(number, os.strerror(number), *shown)
-    # Else our own writers are kept apart by their locks. Windows itself refuses to replace.
+    # Check and rename instead: locks keep our own writers apart, and Windows refuses to replace.
     if os.name != "nt" and new_folder.status(new_name) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_name)
     os.rename(
@@ -186,7 +188,7 @@ def _rename_to_free(folder: Folder, name: str, new_folder: Folder, new_name: str
 
 @cache
 def _exclusive_rename() -> Callable[[int | None, bytes, int | None, bytes], int] | None:
-    """renameat2(2) of Linux or renameatx_np(2) of macOS: gives 0 or the error's number."""
+    """Return renameat2(2) of Linux or renameatx_np(2) of macOS, which returns 0 or an errno."""
     name, no_replace = {"linux": ("renameat2", 1), "darwin": ("renameatx_np", 4)}.get(
         sys.platform, ("", 0)
     )

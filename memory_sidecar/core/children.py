@@ -1,8 +1,8 @@
-"""Starts other programs: in one environment, from no repository, none that a repository brings.
+"""Runs other programs, so that no repository decides which program runs or where.
 
-Such a program gets the variables in `PASSED_ON` and those that the user names in the setting
-`child_environment`, as the caller has them, whether a daemon runs it or the caller's own process.
-It is looked for in the absolute folders of PATH alone, and works in the user's home folder.
+A program is looked up in the absolute folders of PATH only, and runs in the user's home folder. It
+gets the variables in `PASSED_ON` and those that the user names in the setting `child_environment`,
+with the values of the caller's environment, also when a daemon runs it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PASSED_ON = frozenset(
     SYSTEMROOT COMSPEC PATHEXT USERPROFILE APPDATA LOCALAPPDATA PROGRAMFILES PROGRAMDATA
     """.split()
 )
-"""Names, in capitals, whatever the case of the variable."""
+"""Names of variables in capitals; a variable in any case counts."""
 STEP_S = 2.0  # between two calls of `meanwhile`
 PASSED_ON_PREFIXES = ("LC_", "XDG_", "MEMORY_SIDECAR_")
 
 
 def child_environment(caller: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str]:
-    """What of the environment of `caller` a program is given; `named` are those to add."""
+    """Return the environment for a program: of `caller`, what is passed on and the `named` ones."""
     passed = {
         name: value
         for name, value in caller.items()
@@ -45,10 +45,10 @@ def child_environment(caller: Mapping[str, str], named: Collection[str] = ()) ->
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """The absolute path of the program `name`; `None` where PATH has none."""
+    """Return the absolute path of the program `name`, or None where PATH has none."""
     name = os.path.expanduser(name)  # noqa: PTH111  which never fails
     if Path(name).name != name and not Path(name).is_absolute():
-        return None  # it would mean another one in every folder
+        return None  # a relative path would name another program in every folder
     found = shutil.which(name, path=child_environment(environ)["PATH"])
     return found if found and Path(found).is_absolute() else None
 
@@ -61,10 +61,10 @@ def run_child(
     timeout_s: float,
     meanwhile: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run what `find_program` found on the standard input `text`; `environ` is all that it gets.
+    """Run a program that `find_program` found, with `text` as its standard input.
 
-    `meanwhile` is called now and then; what it raises ends the program. Raises OSError and
-    subprocess.TimeoutExpired.
+    `environ` is its whole environment. `meanwhile` is called every STEP_S; if it raises, the
+    program is killed. Raises OSError and subprocess.TimeoutExpired.
     """
     folder = Path(home(environ))
     until_s = time.monotonic() + timeout_s
@@ -97,5 +97,5 @@ def run_child(
 
 
 def _feed(pipe: IO[bytes], text: bytes) -> None:
-    with suppress(BrokenPipeError), pipe:  # a program need not read all, or any of it
+    with suppress(BrokenPipeError), pipe:  # the program need not read its input
         pipe.write(text)

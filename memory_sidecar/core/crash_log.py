@@ -1,10 +1,10 @@
-"""Remembers what was under way when the process died, so that nothing can kill it for ever.
+"""Remembers which work was running when the process died, so that none can kill it for ever.
 
-A grammar or library that crashes on a file, or on a question, takes the whole process with it, and
-the next one would be given the same first. Whatever may crash is noted in a slot of a small file (a
-write to the page cache, which a crash does not lose) and cleared afterwards. What stands there at
-the next start was under way; after three times in a row it is barred. Only a help: where the disk
-refuses, nothing is counted.
+A grammar or library that crashes on a file, or on a question, ends the whole process, and the next
+process would begin with the same file. So risky work is noted in a slot of a small file (a write to
+the page cache, which survives a crash of the process) and cleared afterwards. A key that is still
+there at the next start is a suspect; after three crashes in a row it is barred. Best effort: where
+the disk refuses, nothing is counted.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 
 
 class CrashLog:
-    """The log called `name` in `folder`, between `__init__` and `close`; one process uses it.
+    """The log called `name` in `folder`, open until `close`. One process uses it. Thread-safe.
 
-    Thread-safe. A key is any text that tells one thing from another.
+    A key is any text that identifies a piece of work, such as a path with its size and times.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -41,7 +41,7 @@ class CrashLog:
         self._used: set[int] = set()
         self._counts: dict[str, int] = {}
         self._slots: int | None = None
-        self.suspects = 0  # how many were under way when the last process died
+        self.suspects = 0  # how many keys were under way when the last process died
         try:
             self._slots = self._tree.open(name, os.O_RDWR | os.O_CREAT)
             self._count_suspects(self._slots)
@@ -49,12 +49,12 @@ class CrashLog:
             _log.warning("crashes are not counted in %s: %s", folder / name, error)
 
     def is_barred(self, key: str) -> bool:
-        """Whether `key` was under way at the last three crashes."""
+        """Whether `key` was under way at three crashes in a row."""
         return self._counts.get(_digest(key), 0) >= MAX_CRASHES
 
     @contextmanager
     def under_way(self, key: str) -> Iterator[None]:
-        """Around what may crash."""
+        """Note `key` during the block, which may crash the process."""
         digest = _digest(key)
         with self._lock:
             slot = next(number for number in range(len(self._used) + 1) if number not in self._used)
@@ -70,14 +70,14 @@ class CrashLog:
                     self._save()
 
     def count_crash(self, key: str) -> None:
-        """Note that `key` ended another process, which did nothing else."""
+        """Count a crash of a worker process that was busy with `key` alone."""
         digest = _digest(key)
         with self._lock:
             self._counts[digest] = self._counts.get(digest, 0) + 1
             self._save()
 
     def close(self) -> None:
-        """After a proper end nothing is suspected any more, except what is barred."""
+        """End properly: no key stays a suspect; barred ones stay barred."""
         with self._lock:
             slots, self._slots = self._slots, None
             if slots is not None:
@@ -86,7 +86,7 @@ class CrashLog:
                 os.close(slots)
 
     def _count_suspects(self, slots: int) -> None:
-        """What was under way now has one crash more; what was not has none in a row."""
+        """Add a crash to each key that was under way, and reset the others that are not barred."""
         before = self._read_counts()
         content = os.read(slots, _MAX_BYTES)
         digests = (content[at : at + _DIGEST_BYTES] for at in range(0, len(content), _DIGEST_BYTES))
@@ -96,12 +96,12 @@ class CrashLog:
         self.suspects = len(suspects)
         if self._counts != before:
             self._save()
-        os.ftruncate(slots, 0)  # once they are counted for good
+        os.ftruncate(slots, 0)  # only once their counts are saved
 
     def _read_counts(self) -> dict[str, int]:
         try:
             counts = json.loads(self._tree.read(self._counts_file, _MAX_BYTES))
-        except (OSError, ValueError, RecursionError):  # not there, cut off or damaged: begin anew
+        except (OSError, ValueError, RecursionError):  # missing, truncated or damaged
             return {}
         pairs = counts.items() if isinstance(counts, dict) else ()
         return {key: count for key, count in pairs if type(count) is int}

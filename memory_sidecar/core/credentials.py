@@ -1,7 +1,6 @@
-"""Finds what looks like a key, a token or a password, so that it is neither stored nor shown. Pure.
+"""Masks keys, tokens and passwords in texts and whole results, or refuses to store them. Pure.
 
-`credential_candidates` knows what looks like one; here texts and whole answers are searched, masked
-and refused.
+`credential_candidates` decides what looks like a credential.
 """
 
 from __future__ import annotations
@@ -20,7 +19,10 @@ _MASK = "«masked: "
 
 
 def find_credentials(text: str, *, name: str = "") -> list[Credential]:
-    """Every one in `text`, the value of a property called `name`, in order and without overlaps."""
+    """Return the credentials in `text`, in order and without overlaps.
+
+    `name` is the property that holds the text, if any: a `password` makes its value suspicious.
+    """
     lead = f"{name}: " if name else ""
     found = sorted(find_candidates(lead + text), key=lambda each: (each.start, -each.end))
     apart: list[Credential] = []
@@ -32,7 +34,7 @@ def find_credentials(text: str, *, name: str = "") -> list[Credential]:
 
 
 def mask_credentials(text: str, *, name: str = "") -> tuple[str, int]:
-    """`text` with every credential masked, and how many there were. Lines keep their numbers."""
+    """Return `text` with its credentials masked, and their number. Lines keep their numbers."""
     found = find_credentials(text, name=name)
     parts, at = [], 0
     for each in found:
@@ -48,13 +50,16 @@ _KEY_LINE = re.compile(
 
 
 def may_be_cut(text: str) -> bool:
-    """Whether the first or the last line of `text` may be one of a key that goes on beyond it."""
+    """Whether the first or last line of `text` may belong to a key that goes on beyond `text`."""
     lines = text.strip().split("\n")
     return any(_KEY_LINE.fullmatch(line) or "PRIVATE KEY" in line for line in (lines[0], lines[-1]))
 
 
 def mask_across_edges(before: str, text: str, after: str) -> str:
-    """`text` with those credentials masked that begin in `before` or end in `after`."""
+    """Return `text` with the credentials masked that begin in `before` or end in `after`.
+
+    These are the texts next to it. Credentials inside of `text` alone are left as they are.
+    """
     start, end = len(before), len(before) + len(text)
     parts, at = [], start
     for each in find_credentials(before + text + after):
@@ -67,20 +72,21 @@ def mask_across_edges(before: str, text: str, after: str) -> str:
 
 
 def mask_document(document: D) -> tuple[D, int]:
-    """`document` with every text in it masked, and how many credentials there were.
+    """Return `document` with all its texts masked, and the number of credentials.
 
-    It is whatever JSON has, dataclasses, or lists of them; without a credential it stays itself.
+    A document is a JSON value, a dataclass or a list of those; one without a credential is returned
+    as it is.
     """
     return _mask_value(document, "") if _may_hold_some(document) else (document, 0)
 
 
 def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
-    """How many masks `document` holds, those that its author wrote included."""
+    """Count the masks in `document`, including any that its author wrote."""
     return sum(text.count(_MASK) for _, _, text in _texts_of(document))
 
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses
-    """Raises SecretRefused, which names the field and the kind, and does not repeat the secret."""
+    """Raise SecretRefused if `document` holds a credential; it names the field, not the secret."""
     for place, name, text in _texts_of(document) if _may_hold_some(document) else ():
         if found := find_credentials(text, name=name):
             line = text.count("\n", 0, found[0].start) + 1
@@ -92,7 +98,7 @@ def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON ha
 
 
 def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
-    """False where no text in `document` has any: one look at all is ten times as fast as many."""
+    """Whether `document` may hold a credential: one search of all texts is ten times as fast."""
     held = tuple(_texts_of(document))
     texts = [text for _, _, text in held]
     names = [f"{name}: {text[:200]}" for _, name, text in held if names_a_secret(name)]
@@ -100,7 +106,7 @@ def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
 
 
 def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401
-    """Every text in `value`: its place (`messages[2].content`), its property's name, itself."""
+    """Yield each text in `value`: its place (`messages[2].content`), property name and itself."""
     if isinstance(value, str):
         yield place, name, value
     elif isinstance(value, list | tuple):
@@ -118,7 +124,7 @@ def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str
 def _mask_value(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
     if isinstance(value, str):
         shown, count = mask_credentials(value, name=name)
-        return shown if count else value, count  # an enumeration's member stays one
+        return shown if count else value, count  # unmasked, the member of an enumeration stays one
     if isinstance(value, list | tuple):
         items = [_mask_value(each, name) for each in value]
         return type(value)(each for each, _ in items), sum(count for _, count in items)

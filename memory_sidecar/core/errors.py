@@ -5,32 +5,32 @@
     │   ├── PathRefused            2  a path that leaves its root, or is no folder
     │   ├── SecretRefused          2  a text that seems to hold a key, a token or a password
     │   └── SessionInvalid         2  a session's JSON breaks a rule; names the field
-    ├── NotFound                   3  what was named is not there
+    ├── NotFound                   3  a memory, a source … that the caller named does not exist
     │   └── NoIndex                3  nothing has been indexed yet
     │       └── TeamOlder          3  what a team has is of an older version
     ├── Conflict                   4  the file changed since it was read
     ├── SummarizerFailed           1  the configured command made no summary
-    ├── MemvidFailed               1  the memvid command did not do what it was asked
-    ├── CloneFailed                1  git did not bring what an address names
+    ├── MemvidFailed               1  the memvid command failed
+    ├── CloneFailed                1  git could not clone or update a source
     ├── PageBroken                 1  a memory's frontmatter cannot be edited as it is
     ├── DaemonUnreachable          5  no daemon, and none could be started
     ├── DatabaseError              1
     │   ├── DatabaseUnreachable    1  the team's server does not answer
-    │   └── DatabaseRefused        1  it does, and refuses: password, right, extension
+    │   └── DatabaseRefused        1  the server refuses: password, privilege, extension
     ├── ModelError                 1
     │   ├── ModelMissing           1  no embedding model on this machine
-    │   └── ModelCorrupt           1  its files are not the ones that were published
+    │   └── ModelCorrupt           1  the model's files differ from the published ones
     └── StoreError                 1
         ├── StoreForeign           1  the file is not one of our databases
-        ├── StoreCorrupt           1  it is one of ours, and damaged
-        ├── StoreNewer             1  a newer version of memory-sidecar wrote it
-        └── CannotWrite            1  which is no reason not to read
+        ├── StoreCorrupt           1  one of our databases is damaged
+        ├── StoreNewer             1  a newer version of memory-sidecar wrote the database
+        └── CannotWrite            1  reading may still work
             ├── StoreReadOnly      1  the data directory cannot be written
             ├── StoreBusy          1  another process holds the writer's lock
             ├── DiskFull           1  no room left
             └── OutOfFiles         1  this process has as many files open as it may have
 
-A message says what is wrong, a hint what would be right; both are one line.
+The message says what is wrong, the hint what to do next; both are one line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from typing import Any, ClassVar
 
 
 class SidecarError(Exception):
-    """Base of all errors that end a command. `code` is stable, `hint` a next step."""
+    """Base of all errors that end a command. `code` is stable, `hint` a next step or empty."""
 
     code: ClassVar[str] = "failed"
     exit_status: ClassVar[int] = 1
@@ -58,11 +58,11 @@ class SidecarError(Exception):
 
     @property
     def with_hint(self) -> str:
-        """The same, and what would be right."""
+        """The message and, if there is one, the hint."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
     def as_json(self) -> dict[str, dict[str, Any]]:
-        """The shape that the contract gives for an error in JSON mode."""
+        """Return the JSON of this error, in the shape that the contract defines."""
         return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
 
 
@@ -97,7 +97,7 @@ class TeamOlder(NoIndex):
 
 
 class Conflict(SidecarError):
-    """`current` is what is there instead of what was expected, as JSON properties."""
+    """The file changed since it was read. `current`: JSON properties of what is there now."""
 
     code = "conflict"
     exit_status = 4
@@ -167,7 +167,7 @@ class StoreForeign(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """`path` is the database that is damaged."""
+    """The database at `path` is one of ours and damaged."""
 
     code = "store_corrupt"
 
@@ -185,7 +185,7 @@ class StoreNewer(StoreError):
 
 
 class CannotWrite(StoreError):
-    """What has one of the codes below."""
+    """The database cannot be written now; the subclasses say why."""
 
 
 class StoreReadOnly(CannotWrite):
@@ -211,9 +211,9 @@ class OutOfFiles(CannotWrite):
 
 
 def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> SidecarError:
-    """What is said of an `error`: one of these, a limit of the system, or else a fault of ours.
+    """Return `error` as a SidecarError: itself, a limit of the system, or an internal error.
 
-    `at` says where, and `hint` is for a fault.
+    `hint` is the hint of an internal error, and `at` is appended to its label: where it happened.
     """
     if isinstance(error, SidecarError):
         return error
@@ -228,11 +228,11 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """`error` and what led to it, each once: Python lets an error be a cause of itself."""
-    told: list[BaseException] = []
+    """Yield `error` and its causes, each once: Python lets an error be a cause of itself."""
+    seen: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and not any(cause is each for each in told):
-        told.append(cause)
+    while cause is not None and not any(cause is each for each in seen):
+        seen.append(cause)
         yield cause
         cause = cause.__cause__ or cause.__context__
 
@@ -242,5 +242,5 @@ def is_out_of_files(error: BaseException) -> bool:
 
 
 def one_line(text: str) -> str:
-    """`text` without line breaks and control characters, so that an error is one line."""
+    """Replace line breaks and control characters in `text` by single spaces."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,4 +1,7 @@
-"""How this very installation is added to and taken away, by what its installer left beside it."""
+"""The commands that add to this installation or remove it: those of pipx, uv or pip.
+
+The installer is recognised by the file that it left in the environment.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ PROGRAM = "memory-sidecar"
 
 
 def install_command(what: str) -> str:
-    """The command line that brings the packages `what`, options included, into this environment."""
+    """Return the command that installs `what`, packages and options, into this environment."""
     if _is_of_pipx():
         return f"pipx runpip {PROGRAM} install {what}"
     if _is_of_uv():  # such an environment has no pip
@@ -18,7 +21,7 @@ def install_command(what: str) -> str:
 
 
 def uninstall_command() -> str:
-    """The command line that takes the program away."""
+    """Return the command that uninstalls this program."""
     by = "pipx" if _is_of_pipx() else "uv tool" if _is_of_uv() else "pip"
     return f"{by} uninstall {PROGRAM}"
 

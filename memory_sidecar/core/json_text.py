@@ -1,4 +1,4 @@
-"""JSON from elsewhere, read so that whatever it says can be stored, written and printed again."""
+"""Reads JSON from outside, refusing what could not be stored, written and printed again."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BrokenJson(ValueError):
-    """Says in one line what is wrong, and where."""
+    """The text is not usable JSON; the message is one line that says why and where."""
 
 
 def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN401  JSON
-    """The value that `text` says; halves of characters become U+FFFD.
+    """Return the value of the JSON `text`; lone surrogates in strings become U+FFFD.
 
-    Raises BrokenJson also for what Python would read and other programs could not: numbers that
-    are not finite or have thousands of digits, and nesting without an end. Read `strictly`, for a
-    property that is there twice as well, of which only the last value would be kept.
+    Raises BrokenJson also for JSON that Python reads but other programs cannot: numbers that are
+    not finite or have thousands of digits, and very deep nesting. With `strictly`, also for a
+    property that occurs twice, of which `json` would silently keep the last value.
     """
-    once = _reject_duplicates if strictly else None
+    pairs_hook = _reject_duplicates if strictly else None
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         value = json.loads(
             decoded,
             parse_constant=_reject_constant,
             parse_float=_parse_finite,
-            object_pairs_hook=once,
+            object_pairs_hook=pairs_hook,
         )
         if _HALF.search(decoded):
             whole = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False))
@@ -50,11 +50,11 @@ def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    told = dict(pairs)
-    if len(told) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise BrokenJson(f"{twice[:40]!r} is there twice")
-    return told
+    return unique
 
 
 def _reject_constant(name: str) -> None:

@@ -1,7 +1,7 @@
-"""Tells a file's language by its name, and where that is not enough by its first lines.
+"""Detects the language of a file by its name and, where that does not suffice, by its text.
 
-The names made here are the ones that are stored, filtered by and shown. What is not known is
-"text", never an error.
+The names of languages here are those that are stored, shown and used in filters. An unknown
+language is "text", never an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memory_sidecar.core.errors import UsageError
 
 TEXT = "text"
 
-# Every language that is told apart, with the file extensions it goes by.
+# Every language that is recognised, with its file extensions.
 EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "bash": ("sh", "bash", "zsh", "ksh"),
@@ -104,9 +104,10 @@ _CPP_HEADER = re.compile(
 
 
 def detect_language(path: str, text: str = "") -> str:
-    """One of LANGUAGES for the file at `path`, which begins with, or holds, `text`.
+    """Return one of LANGUAGES for the file at `path`; `text` is its content, or the beginning.
 
-    That decides for a file without an extension (its `#!` line) and between C and C++ for `.h`.
+    The text decides for a file without an extension (by its `#!` line), and for `.h` between C and
+    C++.
     """
     name = path.rsplit("/", 1)[-1].lower()
     if known := _BY_FILE_NAME.get(name):
@@ -122,7 +123,10 @@ def detect_language(path: str, text: str = "") -> str:
 
 
 def known_language(name: str) -> str:
-    """What a user calls a language (`C#`, `py`, `.ts`, `Shell`), as stored. Raises UsageError."""
+    """Return the stored name of a language that a user calls `C#`, `py`, `.ts` or `Shell`.
+
+    Raises UsageError for an unknown one.
+    """
     asked = name.strip().lower()
     if asked in LANGUAGES:
         return asked

@@ -1,4 +1,4 @@
-"""Locks between processes that change the same files. The system takes them back from the dead."""
+"""Locks between processes that change the same files; the system releases those of dead ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _POLL_S = 0.002
 
 @contextmanager
 def hold_lock(tree: Tree, file: Path, *, timeout_s: float, what: str) -> Iterator[None]:
-    """Hold the lock `file` of our own `tree`, which is made if missing.
+    """Hold the lock `file`, which lies in our own `tree` and is made if missing, for the block.
 
-    Raises StoreBusy where another process holds it for longer, told as `what` being changed.
+    Raises StoreBusy if another process holds it for `timeout_s`: "`what` being changed by …".
     """
     with named_errors(file):
         os.close(tree.open(file, os.O_RDWR | os.O_CREAT))
@@ -38,15 +38,15 @@ def hold_lock(tree: Tree, file: Path, *, timeout_s: float, what: str) -> Iterato
 
 
 class WriterLock:
-    """Which process may change a database: the one that holds this lock, and says so in its file.
+    """The lock that a process holds while it writes to a database, with a note of who holds it.
 
-    Never waits: the caller decides how often, and how long, to try.
+    `acquire` never waits: the caller decides how often, and how long, to try.
     """
 
     def __init__(self, path: Path, *, data_dir: Path, tree: Tree | None = None) -> None:
-        """`data_dir` is told to those who find the lock held by this process.
+        """`data_dir` goes into the note for other processes.
 
-        It is reached through no link in `tree`, by default its folder.
+        No link below `tree`, by default the folder of `path`, is followed on the way to the file.
         """
         self._path = path
         self._tree = tree or Tree(path.parent, is_own=True)
@@ -54,25 +54,28 @@ class WriterLock:
         self._file = FileLock(path, thread_local=False)
 
     def acquire(self) -> bool:
-        """Whether this process holds the lock now. Raises StoreReadOnly, DiskFull, StoreError."""
+        """Try to take the lock; return whether this process holds it now.
+
+        Raises StoreReadOnly, DiskFull, StoreError.
+        """
         with named_errors(self._path):
             self._tree.make(self._path.parent)
             try:
                 self._file.acquire(timeout=0)
             except Timeout:
                 return False
-        with suppress(OSError):  # it holds without a note, too
+        with suppress(OSError):  # the lock holds without its note, too
             self._write_note(self._note)
         return True
 
     def release(self) -> None:
-        if self._file.lock_counter == 1:  # else this process holds it for something else, too
+        if self._file.lock_counter == 1:  # else other code of this process still holds it
             with suppress(OSError):
                 self._write_note("")
         self._file.release()
 
     def holder(self) -> str:
-        """Which process holds the lock, as people read it."""
+        """Return a description of the process that holds the lock, for messages."""
         with suppress(OSError), self._path.open("rb") as file:
             note = file.read(MAX_NOTE_BYTES).decode("utf-8", "replace")
             if note:

@@ -1,10 +1,11 @@
-"""The values that travel between the packages, all frozen.
+"""The frozen dataclasses that packages pass to each other.
 
     file on disk ── SourceFile ──▶ Document ──▶ Chunk … ──▶ store
-    query text ──── Query ──▶ Hit …
+    query text ──── CodeQuery ──▶ a hit, with an Explanation
 
-A *document* is one file at one hash, a *chunk* an indexed span of it. Lines are 1-based and
-inclusive, paths are relative to their source with `/`, times are epoch milliseconds.
+A *source* is a registered folder, a *document* one of its files at one hash, a *chunk* an indexed
+span of a document. Line numbers begin at 1, and a span includes its last line. Paths are relative
+to their source, with `/`. Times are epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.results import about, rounded
 
-CHARACTERS_PER_TOKEN = 4  # about, of code and of prose
+CHARACTERS_PER_TOKEN = 4  # roughly, in code and in prose
 
 
 class FileStatus(StrEnum):
-    """What became of a file; every file of a source has exactly one."""
+    """What became of a file at its last scan; every file of a source has exactly one status."""
 
     INDEXED = "indexed"
-    SKIPPED = "skipped"  # on purpose, with a reason: binary, too large, minified …
-    FAILED = "failed"  # could not be read or chunked, with a reason; tried again later
+    SKIPPED = "skipped"  # left out on purpose, for a reason: binary, too large, minified …
+    FAILED = "failed"  # could not be read or chunked, for a reason; the next scan retries it
 
 
 Stamp = tuple[int, int, int]
-"""Of a file: its size in bytes, mtime in ns, ctime in ns."""
+"""Size in bytes, mtime in ns and ctime in ns of a file: while these stay, it is not read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A registered folder."""
 
-    name: str  # unique without regard to case; names a folder of the state
-    root: Annotated[Path, about("absolute")]  # and without links
+    name: str  # unique regardless of case; also the name of its state folder
+    root: Annotated[Path, about("absolute")]  # with links resolved
     excludes: Annotated[tuple[str, ...], about("globs as in a .gitignore")] = ()
     address: Annotated[str, about("of git, that `root` is a clone of")] = ""
     branch: Annotated[str, about("or tag, of that clone; its default branch otherwise")] = ""
@@ -49,10 +50,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that a walk found. Its content has not been read.
+    """A file that a scan found by its name and status. Its content has not been read.
 
-    `path` is what is shown and stored; a name that is not UTF-8 has its bytes escaped as
-    `\\xNN` there, and `skip_reason` set. `skip_reason` is "" for a file worth reading.
+    `path` is shown and stored. Where a name is not UTF-8, the offending bytes are escaped in it as
+    `\\xNN`, and the file is skipped. `skip_reason` is "" for a file that is to be read.
     """
 
     path: str
@@ -60,28 +61,28 @@ class SourceFile:
     mtime_ns: int
     ctime_ns: int  # catches a file replaced by one with the same size and mtime
     skip_reason: str = ""
-    is_asked_for: bool = False  # even though it may hold secrets
+    is_asked_for: bool = False  # by an exclude such as `!.env`: index it though it may hold secrets
 
     @classmethod
     def of(
         cls, path: str, status: os.stat_result, *, skip_reason: str = "", is_asked_for: bool = False
     ) -> SourceFile:
-        """The file at `path` of which `lstat` says `status`."""
+        """Return the file at `path`, whose `lstat` returned `status`."""
         times = (status.st_mtime_ns, status.st_ctime_ns)
         return cls(path, status.st_size, *times, skip_reason, is_asked_for)
 
     @property
     def stamp(self) -> Stamp:
-        """While it stays, the content is taken to be what it was."""
+        """Size and times: a scan takes the content for unchanged while they are."""
         return (self.size, self.mtime_ns, self.ctime_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a walk saw. Paths are relative to the source with `/`; its root is "".
+    """What one scan of a source, or of some of its paths, found on disk; its root is the path "".
 
-    `folders` are those that no rule ignores, the ones to watch. Nothing at or below a path in
-    `unreadable` may be taken for deleted.
+    `folders` are the folders that no ignore rule leaves out, which are to be watched. A file at or
+    below a path in `unreadable` must not be taken for deleted.
     """
 
     files: tuple[SourceFile, ...]  # sorted by path
@@ -89,7 +90,7 @@ class Scan:
     unreadable: tuple[str, ...]  # sorted
 
     def verifies_absence(self, path: str) -> bool:
-        """Whether `path` not being in `files` means that it is gone from the source."""
+        """Whether a `path` that is not in `files` is gone, not hidden by an unreadable folder."""
         return not any(
             folder in ("", path) or path.startswith(f"{folder}/") for folder in self.unreadable
         )
@@ -97,65 +98,65 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A span of whole lines, with what a reader would need to know where it stands.
+    """An indexed span of whole lines of a document, with the definition or heading it lies in.
 
-    The chunks of a document are in order, do not overlap, and together hold every line that
-    is not blank.
+    The chunks of a document are in order, do not overlap, and together hold every line that is not
+    blank.
     """
 
     start_line: int
     end_line: int
-    code: str  # the lines as they stand, without the last line break
+    code: str  # the lines, verbatim, without the last line break
     symbols: tuple[str, ...] = ()  # names defined in these lines, in order, e.g. ("Cart", "add")
-    scope: str = ""  # what encloses the first line: "Cart.add", or a heading path "Setup > Linux"
-    signature: str = ""  # head of the innermost definition it lies in or begins, one line
+    scope: str = ""  # what encloses the first line: "Cart.add", or the headings "Setup > Linux"
+    signature: str = ""  # in one line, of the innermost definition that it lies in or begins
 
     @property
     def location(self) -> str:
-        """`start-end`, so that `filename:location` opens in an editor."""
+        """The lines as `start-end`, so that `filename:location` opens in an editor."""
         return f"{self.start_line}-{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Findable:
-    """How a row of a corpus is found: by words, and by vectors of a text."""
+    """What the search indexes hold of one row of a corpus: words for FTS5, a text for vectors."""
 
-    words: tuple[str, ...]  # of each of the corpus's columns, as FTS5 is given them
-    text: str  # what the models see of it
+    words: tuple[str, ...]  # one string for each column of the corpus, made by `index_words`
+    text: str  # what the embedding models embed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One file at one hash, indexed or skipped: the unit of every transaction.
+    """One file at one hash, indexed or skipped; a transaction writes all rows of it or none.
 
-    What kind of rows it becomes is told by its subclasses, beside the store that has them.
+    The subclass of each kind of database (code, memories, sessions) adds the rows.
     """
 
     source: str
     file: SourceFile
-    fingerprint: str  # hex, over content and chunker version
+    fingerprint: str  # hex, over the content and the version of its builder
     language: str
     status: FileStatus
     reason: str = ""
-    found: tuple[Findable, ...] = ()  # each of its rows, in order
+    found: tuple[Findable, ...] = ()  # how to find each of its rows, in order
 
     @property
     def embedded_texts(self) -> list[str]:
-        """What the models see of each of its rows, in order."""
+        """The text to embed for each row, in order."""
         return [row.text for row in self.found]
 
 
 class AtomKind(StrEnum):
-    """The value is the word for it in a command; the rest is all that tells the kinds apart."""
+    """A kind of atom, the unit of a dense-context root; its value is its word in commands."""
 
     EXPERIMENT = "experiment", "EXP", "experiments", "links", "what was tried"
     KNOWLEDGE = "knowledge", "K", "knowledge", "evidence", "what is known"
     PATTERN = "pattern", "PAT", "patterns", "source-experiments", "what recurs"
 
-    prefix: str  # of its ids
-    folder: str
-    basis: str  # the key that names what it rests on or leads to: the last column of its index
-    tells: str  # what its folder holds
+    prefix: str  # of the ids, as in EXP-001
+    folder: str  # of the atoms' files
+    basis: str  # frontmatter key of the atoms it rests on or leads to; last column of the index
+    tells: str  # what the folder holds, as the index says it
 
     def __new__(cls, word: str, prefix: str, folder: str, basis: str, tells: str) -> AtomKind:
         kind = str.__new__(cls, word)
@@ -165,12 +166,12 @@ class AtomKind(StrEnum):
 
     @property
     def needs_basis(self) -> bool:
-        """An experiment stands for itself; the others say what shows them."""
+        """Whether an atom of this kind must name its basis: all but an experiment."""
         return self is not AtomKind.EXPERIMENT
 
 
 class Asked(StrEnum):
-    """What a question is about."""
+    """What a question is asked of."""
 
     CODE = "code"
     MEMORIES = "memories"
@@ -178,7 +179,7 @@ class Asked(StrEnum):
 
 
 class SearchMode(StrEnum):
-    """Which arms rank."""
+    """Which arms rank the hits: keyword, vector, or both."""
 
     HYBRID = "hybrid"
     KEYWORD = "keyword"
@@ -187,24 +188,24 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeFilter:
-    """What a hit must satisfy; both arms apply it. Empty means no restriction."""
+    """Which chunks may be hits, for both arms: any of each field's values; empty allows all."""
 
     sources: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()  # any of
-    path_globs: tuple[str, ...] = ()  # any of; `**` crosses folders
+    languages: tuple[str, ...] = ()
+    path_globs: tuple[str, ...] = ()  # `**` matches across folders
 
 
 @dataclass(frozen=True, slots=True)
 class CodeQuery:
-    """A code search as asked for."""
+    """A search for code, as the caller asked for it."""
 
     text: str
     top_k: int = 10
     mode: SearchMode = SearchMode.HYBRID
     filter: CodeFilter = field(default_factory=CodeFilter)
-    max_tokens: int | None = None  # budget over the code of all hits, about 4 characters each
-    min_score: float = 0.0  # no hit below it
-    explain: bool = False  # what each score is made of, and how fresh what it was found in is
+    max_tokens: int | None = None  # for the code of all hits together, at 4 characters a token
+    min_score: float = 0.0  # hits below it are left out
+    explain: bool = False  # add to each hit an Explanation and the freshness of its source
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class Explanation:
     ) = UNSET
 
     def reranked(self, change: float) -> Explanation:
-        """The same after a cross-encoder moved the score."""
+        """Return a copy for a score to which a cross-encoder added `change`."""
         step = {"reranked": rounded(change)}
         return replace(self, boosts=self.boosts | step, terms=self.terms | step)
 

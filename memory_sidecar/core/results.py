@@ -1,21 +1,21 @@
-"""One shape for each result: a frozen dataclass, from the handler that makes it to its reader.
+"""Results of commands and tools: one frozen dataclass each, from the handler to the JSON.
 
     @dataclass(frozen=True, slots=True)
     class Skill:
-        \"\"\"A skill for coding agents.\"\"\"  # what the schema says of it
+        \"\"\"A skill for coding agents.\"\"\"  # its description in the schema
 
         name: str
-        path: Annotated[str, about("absolute")]  # what it says of a property
-        score: Score  # such as several results have: below
-        explain: Explanation | UnsetType = UNSET  # left out unless asked for
+        path: Annotated[str, about("absolute")]  # `about`: the description of the property
+        score: Score  # a type that several results share: below
+        explain: Explanation | UnsetType = UNSET  # left out of the JSON while UNSET
 
-Its fields are the properties of the JSON, in order, so a handler fills them as they are printed:
-scores `rounded`, moments by `iso_utc`; a path gets its `/` when printed. A command returns it, by
-`Call.show`, which prints it, and its annotation is what `./task schemas` makes the committed schema
-of; a tool of MCP has it in its answer. A new property is a line there, its value in the handler,
-and the schema.
+The fields are the properties of the JSON, in order, and hold the values to print: scores `rounded`,
+times by `iso_utc`; paths get their `/` when they are printed. A command returns its result through
+`Call.show`, which prints it; `./task schemas` makes the committed schema of the annotation of the
+command. An MCP tool returns it in its answer. To add a property, add the field, its value in the
+handler, and run `./task schemas`.
 
-What a handler tells beside its result, the caller hears from a `Reporter`.
+Notices and progress are no part of a result: a handler gives them to its caller's `Reporter`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _preparing = threading.Lock()
 
 
 def about(text: str) -> Meta:
-    """What the schema says of a property of that type."""
+    """Describe a property in its JSON Schema: `Annotated[str, about("absolute")]`."""
     return Meta(description=text)
 
 
@@ -50,7 +50,7 @@ Score = Annotated[float, about("0 to 1, falls with rank")]
 IsWeak = Annotated[bool, about("a weak match, as questions have that nothing here answers")]
 
 WEAK_ALONE = "only weak matches: what you ask for may not be here"
-"""What is told where even the best hit is weak; in JSON each hit says so."""
+"""The notice where even the best hit is weak; in JSON, every hit says whether it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +103,17 @@ class Problem:
 
 
 class Reporter(Protocol):
-    """Notices and progress. Neither is part of a result."""
+    """Takes the notices and the progress of a running command, for its caller."""
 
     def notice(self, text: str) -> None:
-        """One line that the caller should see: what is missing, and what to do."""
+        """Show the caller one line: what is missing, and what to do."""
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """`done` of `total` in `stage`, from any thread; of 0 where that is not known."""
+        """Show that `done` of `total` (0: unknown) is done in `stage`. Any thread may call this."""
 
 
 class Silent:
-    """Drops everything."""
+    """A reporter that drops everything."""
 
     def notice(self, text: str) -> None: ...
 
@@ -128,23 +128,23 @@ class Judged(Protocol):
 
 
 def warn_if_weak(hits: Sequence[Judged], reporter: Reporter) -> None:
-    """Say to the reader of `hits`, best first, that not even the first is a good one."""
+    """Give `reporter` the notice WEAK_ALONE if even the first of `hits`, best first, is weak."""
     if hits and hits[0].is_weak:
         reporter.notice(WEAK_ALONE)
 
 
 def to_builtins(result: object) -> Any:  # noqa: ANN401  whatever JSON has
-    """`result` as mappings, lists and values, without the properties that are unset."""
+    """Return `result` as dicts, lists and plain values, without the properties that are UNSET."""
     return msgspec.to_builtins(result, enc_hook=_encode_path)
 
 
 def convert(
     value: object, shape: type[T], *, dec_hook: Callable[[type, Any], object] | None = None
 ) -> T:
-    """As `msgspec.convert`, whose errors it raises.
+    """Convert `value` as `msgspec.convert` does, and raise its errors; safe in several threads.
 
-    What msgspec (0.22.0) knows of a dataclass is made at its first use, and a thread that comes
-    while another makes it reads a part of it: that ends the process.
+    msgspec (0.22.0) gathers the fields of a dataclass at its first use. A thread that uses the
+    class meanwhile reads half of them, which crashes the process; the lock prevents that.
     """
     if shape not in _prepared:
         with _preparing:
@@ -154,24 +154,30 @@ def convert(
 
 
 def build_from(shape: type[T], facts: object, **more: Any) -> T:  # noqa: ANN401  of any field
-    """As much of `facts` as the dataclass `shape` has fields of the same names for, and `more`."""
+    """Build the dataclass `shape` from the attributes of `facts` named like its fields, and `more`.
+
+    A field that neither has keeps its default.
+    """
     names = [each.name for each in fields(shape) if each.name not in more]  # type: ignore[arg-type]
     shared = {name: getattr(facts, name) for name in names if hasattr(facts, name)}
     return shape(**shared, **more)
 
 
 def rounded(value: float) -> float:
-    """A score, a likeness or a part of one, as results have them: to six decimals."""
+    """Round a score, a cosine or a part of one to six decimals, as all results have them."""
     return round(float(value), 6)
 
 
 def pluralize(number: int, one: str, many: str = "") -> str:
-    """`1 file`, `2,000 files`; `many` where an s does not do."""
+    """Return `number` with its noun: `1 file`, `2,000 files`; `many` is an irregular plural."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are values
-    """The schema of results of that type, complete in itself, with `top` before it."""
+    """Return the self-contained JSON Schema of results of the type `shape`, after the keys `top`.
+
+    `shape` may be a union: then the schema is an `anyOf`.
+    """
     alternatives = list(get_args(shape)) if _is_union(shape) else [shape]
     bodies, definitions = _components(alternatives)
     body: Schema = {"anyOf": list(bodies)} if len(bodies) > 1 else bodies[0]
@@ -179,16 +185,16 @@ def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are valu
 
 
 def object_schema_of(shape: type) -> Schema:
-    """The same of a dataclass, with `"type": "object"` at its top as MCP demands."""
+    """Return the JSON Schema of a dataclass with `"type": "object"` at its top, as MCP demands."""
     _, definitions = _components([shape])
     top: Schema = definitions.pop(shape.__name__)
     return top | ({"$defs": definitions} if definitions else {})
 
 
 def _components(shapes: list[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
-    """Schemas of `shapes`, and by name those of the objects that they hold.
+    """Return the schemas of `shapes`, and by name those of the objects that they refer to.
 
-    A property with a default is always there, whatever it is by default.
+    A property with a default is listed as required, since it is printed all the same.
     """
     bodies, definitions = msgspec.json.schema_components(
         shapes, schema_hook=_schema_of_path, ref_template=_REF

@@ -238,7 +238,7 @@ class Settled:
     everything: bool
 
 
-class Gathering:
+class Debouncer:
     """Changes that have not settled yet. Pure: the caller says how late it is, in seconds."""
 
     def __init__(self, *, debounce_ms: int, max_wait_ms: int, saved_ms: int | None = None) -> None:

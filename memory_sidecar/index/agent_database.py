@@ -1,6 +1,6 @@
-"""One agent's database as the domains see it that share it: its memories and its sessions.
+"""The interface of an agent's database for the two rooms that share it, memories and sessions.
 
-Neither knows the other, nor who puts both into one database: `agents.agent` does, and passes it in.
+Neither room knows the other. `agents.agent.Agent` implements it and is passed to both.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ Ask = Callable[[DerivedStore, Connection], T]
 
 
 class AgentDatabase(Protocol):
-    """The database of the agent `name`, kept in line with the files of its sources."""
+    """The database of the agent `name`, derived from the files of its sources."""
 
     name: str
     paths: AgentPaths
     clock: Clock
-    reranks: bool  # the hits of a question that leaves it open
-    on_read: Callable[[Path, str], None]  # called with the file that was read, and by which tool
+    reranks: bool  # whether questions rerank their hits where they do not say
+    on_read: Callable[[Path, str], None]  # called with each file that was read, and the tool's name
 
     @property
     def data(self) -> Database[Any]: ...
 
     @property
     def shared(self) -> AgentDatabase | None:
-        """What this agent may read besides its own; `None` for the shared one itself."""
+        """The shared agent's database, which every agent may read; `None` in that one itself."""
 
     @property
     def exists(self) -> bool:
-        """Whether there is anything of this agent, in files or in its database."""
+        """Whether the agent has any files or a database."""
 
     def sources(self) -> list[Source]:
-        """What its database is derived from. Raises PathRefused for a folder that is a link."""
+        """Return the sources of the database. Raises PathRefused for a folder that is a link."""
 
     def source(self, directory: str) -> Source:
-        """The source of that name. Raises NotFound."""
+        """Return the source called `directory`. Raises NotFound."""
 
     def index_written(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index `files` of `directory`, just written, moved or removed; upload them to a team."""
@@ -60,15 +60,15 @@ class AgentDatabase(Protocol):
         """Write and index the files that the team's other machines stored, if there is a team."""
 
     def answer(self, ask: Ask[T], reporter: Reporter, *embedded: Corpus) -> T:
-        """What `ask` finds in a `snapshot`; in another one where that turns out to be damaged."""
+        """Return what `ask` finds in a `snapshot`; a damaged database is replaced first."""
 
     def snapshot(
         self, reporter: Reporter, *embedded: Corpus
     ) -> AbstractContextManager[tuple[DerivedStore, Connection]]:
-        """The store, made again if it was lost, and one commit of it with what the files hold.
+        """Open the store, rebuilt if it was lost, and one up-to-date commit of it to read.
 
-        To be called in `recovering`, as `answer` does.
-        A process that does not watch gives rows of `embedded` the vectors they wait for first.
+        A process that does not watch first embeds the pending rows of the corpora `embedded`. Call
+        it within `Database.recovering`, as `answer` does.
         """
 
     def no_memories_error(self) -> NoIndex:

@@ -1,9 +1,9 @@
-"""Differences → rows: builds each changed file, and writes what became of it.
+"""Builds the changed files of one source and writes their rows.
 
     differences ──▶ CocoIndex, a component for each file:
         build its document ──▶ one transaction: rows, words, static vectors, vectors already known
 
-The vectors that are not known yet follow behind (`embed`).
+The missing vectors are made afterwards (`embed`).
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from memory_sidecar.index.document import (
     Stopped,
     skipped_document,
 )
-from memory_sidecar.index.embed import vectors_at_hand
+from memory_sidecar.index.embed import vector_lookup
 from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.models import Models
 
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
 
-FEW_FILES = 20  # a save, or what a caller waits for: those give way to no query
-BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # some of them wait for other processes
-ENGINE_DESCRIPTORS = 16  # without them CocoIndex panics, and is of no use until the process ends
-SLICE_FILES = 512  # of a pass: between two slices, what a caller waits for is done
+FEW_FILES = 20  # a pass over so few, such as a save, does not pause for queries
+BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
+ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
+SLICE_FILES = 512  # between two slices of a pass, the requests of callers are served
 
 Progress = Callable[[int, int], None]
-"""Called now and then with files done and files to do, in the thread that applies. What it raises
-ends the pass."""
+"""Called every BEAT_S with files done and files in total, in the thread that applies. What it
+raises ends the pass."""
 
 
 class Pass:
-    """What became of some differences. Counted from several threads."""
+    """The running totals of one `Applier.apply`. Counted from several threads."""
 
     def __init__(
         self,
@@ -60,12 +60,15 @@ class Pass:
         around: Pass | None,
         began_at: int,
     ) -> None:
-        """`around` is the pass that this one comes between the slices of; `began_at` epoch ms."""
+        """`around`: the outer pass, if this one runs between two of its slices.
+
+        `total` counts files, `began_at` is epoch ms.
+        """
         self.total = total
         self.began_at = began_at
-        self.is_overtaken = False  # a later one, of everything, came to its end in between
+        self.is_overtaken = False  # an inner pass over the whole source has ended since
         self.failures: list[tuple[SourceFile, str]] = []
-        self.unwritten: dict[str, ManifestEntry] = {}  # built, and in the end passed over
+        self.unwritten: dict[str, ManifestEntry] = {}  # built, but not written: fingerprint known
         self.processed = 0
         self.chunks_indexed = 0
         self.chunks_deleted = 0
@@ -76,9 +79,9 @@ class Pass:
         self._lock = threading.Lock()
 
     def overtake(self, *, is_full: bool) -> None:
-        """Have this pass, and those around it, skip what a later pass over everything has done.
+        """Mark this pass and its outer ones as done by an inner pass over the whole source.
 
-        A full pass, which reads every file whatever its times say, is only overtaken by another.
+        A full pass, which reads unchanged files too, is overtaken only by another full one.
         """
         self.is_overtaken |= is_full or not self._is_full
         if self._around is not None:
@@ -106,7 +109,7 @@ class Pass:
 
 
 class Applier:
-    """Writes the rows of `source`, by an engine that is opened when there is something to do.
+    """Writes the rows of `source` through an engine, which is opened at the first difference.
 
     One thread uses it, which holds the database's writer lock until `close`.
     """
@@ -121,29 +124,28 @@ class Applier:
         state: Path,
         between: Callable[[], object],
     ) -> None:
-        """`state` is the source's folder of state.
+        """`state` is the state folder of the source.
 
-        Queries to `models` come before each step of a long pass. `between` is called between two
-        slices of one, and may begin another.
+        Each step of a long pass first waits for queries to `models`. `between` is called between
+        two slices, to serve requests, which may begin an inner pass.
         """
         self.under_way: Pass | None = None
         self._source = source
         self._builder = builder
         self._store = store
         self._state = EngineState(state)
-        self._at_hand = vectors_at_hand(models, store.SCHEMA.corpora)
+        self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
         self._between = between
         self._is_stopped = threading.Event()
-        self._is_ending = threading.Event()  # the engine that runs: nothing more is built for it
+        self._is_ending = threading.Event()  # tells the running engine to build nothing more
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
 
     def apply(self, found: Differences, progress: Progress, *, is_full: bool) -> Pass:
-        """Bring the rows in line with `found`; returns what became of it when it is committed.
+        """Bring the rows in line with `found`; return the totals when all of it is committed.
 
-        `is_full` where all of it is to be read whatever its times say. Raises Stopped after `stop`,
-        and StateBroken.
+        `is_full`: the pass reads unchanged files, too. Raises Stopped after `stop`, StateBroken.
         """
         around = self.under_way
         done = self.under_way = Pass(
@@ -154,7 +156,7 @@ class Applier:
                 with named_errors(self._state.folder):
                     self._run(found, done)
         except BaseException:
-            with suppress(Exception):  # it fails again for the same reason
+            with suppress(Exception):  # closing may fail for the same reason
                 self.close()
             raise
         finally:
@@ -167,34 +169,34 @@ class Applier:
         self._is_ending.set()
 
     def close(self) -> None:
-        """Let go of CocoIndex's state; finishes what is under way."""
+        """Finish what the engine does, and close CocoIndex's state."""
         engine, self._engine = self._engine, None
         crashes, self._crashes = self._crashes, None
         try:
             if engine is not None:
                 engine.close()
-                self._state.end()
+                self._state.note_usable()
         finally:
-            if crashes is not None:  # not before: what is under way is noted until it is done
+            if crashes is not None:  # last: it notes what the engine still builds
                 crashes.close()
 
     def _run(self, found: Differences, done: Pass) -> None:
-        # A file left out by its name is never built: a row says why, and CocoIndex, which costs
-        # most of a millisecond a file, need not know it.
+        # A skipped file is never built: its row in `files` has the reason, and CocoIndex, which
+        # takes most of a millisecond for a file, need not know it.
         left_out = [file for file in found.changed if file.skip_reason]
         to_build = [file for file in found.changed if not file.skip_reason]
-        with self._builder.preparing(to_build):
+        with self._builder.preparing_to_build(to_build):
             try:
-                # First: another file may have taken over the name of a session or a memory.
+                # First: a new file may have the id of a session or a memory that is gone.
                 self._forget(found.gone, left_out)
                 for part in _slices(to_build):
                     self._opened_engine().apply(part, beat=self._beat)
-                    self._state.end()
+                    self._state.note_usable()
                     self._between()
                     if done.is_overtaken:
                         return
             except BaseException:
-                self._is_ending.set()  # before what builds is taken away
+                self._is_ending.set()  # before `preparing_to_build` closes the build processes
                 raise
         self._beat()
         if done.failures:
@@ -203,10 +205,10 @@ class Applier:
             self._store.touch(self._source.name, done.unwritten)
 
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
-        """Delete the rows of files that are gone or left out, except one that says why it is."""
+        """Delete the rows of files that are gone or left out; note the reason for the latter."""
         if not (gone or left_out):
             return
-        # Ourselves, too: CocoIndex deletes no row that its state does not know of.
+        # CocoIndex deletes only rows of files that it knows, so we delete all of them as well.
         no_target = [*gone, *(file.path for file in left_out)]
         self._opened_engine().apply(Differences([], no_target), beat=self._beat)
         unread = [self._skipped(file, file.skip_reason) for file in left_out]
@@ -219,11 +221,11 @@ class Applier:
     def _opened_engine(self) -> Engine:
         if self._engine is None:
             require_descriptors(ENGINE_DESCRIPTORS)
-            # CocoIndex takes 150 ms to import, which a pass that finds no change does without.
+            # Importing CocoIndex takes 150 ms, which a pass without changes saves.
             from memory_sidecar.index.engine import Engine
 
             self._is_ending = threading.Event()
-            self._state.begin()
+            self._state.note_opening()
             engine = Engine(
                 self._state.engine,
                 name=self._source.name,
@@ -233,7 +235,7 @@ class Applier:
                 is_stopped=self._is_ending,
             )
             engine.start()
-            self._state.begun()
+            self._state.note_made()
             self._engine = engine
             self._crashes = CrashLog(self._state.folder, "in_flight")
         return self._engine
@@ -244,16 +246,18 @@ class Applier:
         return self.under_way
 
     def _beat(self) -> None:
+        """Report progress; raise Stopped after `stop`."""
         if self._is_stopped.is_set():
             raise Stopped("its source was removed or moved, or its database is being closed")
         self._pass.report()
 
     def _make_way(self) -> None:
+        """Wait for running queries, unless the pass has few files."""
         if self._pass.total > FEW_FILES:
             self._give_way()
 
     def _build(self, file: SourceFile) -> Document:
-        """The target state of one file. Called from several threads."""
+        """Build the document of one file, for CocoIndex. Called from several threads."""
         self._make_way()
         document = self._document(file)
         self._pass.count_built(file, document)
@@ -286,14 +290,14 @@ class Applier:
         return skipped_document(self._source, file, reason, version=self._builder.version)
 
     def _write(self, changes: Sequence[Change]) -> None:
-        """CocoIndex's sink: one transaction."""
+        """Write the changes that CocoIndex sends, in one transaction."""
         self._make_way()
         documents = [document for _, document in changes if document is not None]
-        # One question to the cache, and one to the table, for all texts of a transaction.
+        # Looks up all texts of the transaction at once, in the cache and the static table.
         at_hand = self._at_hand([text for d in documents for text in d.embedded_texts])
         gone = [path for path, document in changes if document is None]
         elsewhere = sum(len(each.embedded_texts) for each in documents)
-        documents = [*self._builder.handed_on(documents, gone, at_hand)]
+        documents = [*self._builder.hand_to_team(documents, gone, at_hand)]
         elsewhere -= sum(len(each.embedded_texts) for each in documents)
         indexed, deleted = self._store.write(
             self._one_by_one(documents),
@@ -304,7 +308,7 @@ class Applier:
         self._pass.count_written(documents, indexed=indexed + elsewhere, deleted=deleted)
 
     def _one_by_one(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents, with room for a query between two: writing hundreds takes a second."""
+        """Yield the documents, letting queries go first between two: hundreds take a second."""
         for document in documents:
             self._make_way()
             yield document

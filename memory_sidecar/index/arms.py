@@ -25,7 +25,7 @@ Scores = npt.NDArray[np.float64]
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
 """How well each text answers a question."""
 
-BESIDE = ThreadPoolExecutor(4, thread_name_prefix="question")
+SEARCH_THREADS = ThreadPoolExecutor(4, thread_name_prefix="question")
 """For what a search does beside its keyword arm, nearly all outside of Python's lock.
 
 Few threads, shared by all searches: what is submitted may wait for what was submitted before.
@@ -46,7 +46,7 @@ class Arm:
     @classmethod
     def of(cls, ids: Ids, scores: Floats, allowed: Ids | None) -> Arm:
         if allowed is not None:
-            kept = among(ids, allowed)
+            kept = is_allowed(ids, allowed)
             ids, scores = ids[kept], scores[kept]
         if np.any(np.diff(ids) < 0):
             order = np.argsort(ids)
@@ -83,7 +83,7 @@ class VectorArm:
         return self._view.cosines_of(self._query, wanted).astype(np.float64)
 
 
-def among(ids: Ids, allowed: Ids | None) -> Mask:
+def is_allowed(ids: Ids, allowed: Ids | None) -> Mask:
     """Mask of those `ids` that are allowed. `allowed` is sorted, or `None` for all."""
     if allowed is None:
         return np.ones(len(ids), np.bool_)
@@ -92,7 +92,7 @@ def among(ids: Ids, allowed: Ids | None) -> Mask:
     return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
 
 
-def reranked(
+def rerank_order(
     question: str,
     texts: Sequence[str],
     scores: Sequence[float],
@@ -110,7 +110,7 @@ def reranked(
     return sorted(range(len(keys)), key=lambda at: -keys[at])
 
 
-def explained(
+def explain_score(
     summands: Mapping[str, float],
     score: float,
     *,

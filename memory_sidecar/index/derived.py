@@ -37,7 +37,7 @@ from memory_sidecar.index.schema import (
     write_identity,
 )
 from memory_sidecar.index.vectors import VectorIndex
-from memory_sidecar.index.writing import NONE_AT_HAND, AtHand, Write
+from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors, Write
 
 FILES_VERSION = "files_version"  # in the identity: how many transactions have changed files
 MAX_IDLE_READERS = 4  # connections kept for the next questions
@@ -167,7 +167,7 @@ class DerivedStore(ABC):
 
     @contextmanager
     def writing(
-        self, *, queued_at: int | None = None, at_hand: AtHand = NONE_AT_HAND
+        self, *, queued_at: int | None = None, at_hand: ReadyVectors = NO_READY_VECTORS
     ) -> Iterator[Write]:
         """One transaction, as `Write` says."""
         with self._write_lock:
@@ -293,7 +293,7 @@ class DerivedStore(ABC):
         documents: Iterable[Document],
         *,
         gone: Iterable[tuple[str, str]] = (),
-        at_hand: AtHand = NONE_AT_HAND,
+        at_hand: ReadyVectors = NO_READY_VECTORS,
         queued_at: int | None = None,
     ) -> tuple[int, int]:
         """Delete what is `gone`, source and path, and replace `documents`, in one transaction.

@@ -1,4 +1,4 @@
-"""How files become documents, which of them, and what every kind of document has in common."""
+"""The interface of a builder, which makes documents of files, and the errors of building."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ from memory_sidecar.core.opening import FileRefused
 if TYPE_CHECKING:
     from memory_sidecar.core.model import Scan
     from memory_sidecar.index.derived import DerivedStore, ManifestEntry
-    from memory_sidecar.index.writing import AtHand
+    from memory_sidecar.index.writing import ReadyVectors
 
 
 class Builder(Protocol):
-    """How the files of one source become documents. Its defaults build each file by itself."""
+    """Makes documents of the files of one source; one class for each kind of database.
 
-    believes_empty: bool  # else a root without any file is taken for a disk that is not mounted
+    The defaults suit a builder that builds each file in this process.
+    """
+
+    trusts_empty_root: bool  # else a root without any file is taken for a disk that is not mounted
 
     @property
     def version(self) -> str:
-        """Changes with whatever decides a document's rows; then every file is built again."""
+        """Version of all that decides a document's rows; when it changes, all files are rebuilt."""
 
     @property
     def is_isolated(self) -> bool:
-        """Whether a crash while building would end another process than this one."""
+        """Whether files are built in other processes, so that a crash does not end this one."""
         return False
 
-    def rules_elsewhere(self, folders: Collection[str]) -> str:
-        """A digest of the ignore rules that lie outside of the source's own rule files.
+    def outer_rules_digest(self, folders: Collection[str]) -> str:
+        """Return a digest of the ignore rules outside of the rule files of the source itself.
 
-        `folders` are those of the source, some of which may be repositories. "" where a scan must
-        trust nothing of an earlier one.
+        `folders` are those of the source, some of which may be repositories. "" means that a scan
+        must not rely on an earlier one.
         """
         del folders
         return ""
@@ -43,43 +46,43 @@ class Builder(Protocol):
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
-        """What is on disk, or the part of it at and below the paths `under`.
+        """List the files on disk, all or those at and below the paths `under`.
 
-        `known`, the stamps of an earlier scan with the same `rules_elsewhere`, may be trusted if
-        that saves time.
+        `known` are the stamps of an earlier scan with the same `outer_rules_digest`: what was not
+        ignored then may be taken for not ignored now.
         """
 
-    def preparing(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:
-        """Around the building of all of `files`."""
+    def preparing_to_build(self, files: Sequence[SourceFile]) -> AbstractContextManager[None]:
+        """Open what is needed to build `files`, such as processes, for the block."""
         del files
         return nullcontext()
 
-    def outdated(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
-        """Paths in `manifest` that are to be built again even if their files did not change."""
+    def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
+        """Return the paths in `manifest` to build again although their files did not change."""
         del manifest
         return ()
 
-    def handed_on(
-        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+    def hand_to_team(
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
     ) -> Sequence[Document]:
-        """Give `documents`, and the paths that are `gone`, to a team before they are written.
+        """Give `documents` and the paths that are `gone` to the team, if there is one.
 
-        Returns what is to be written here.
+        Returns the documents that are to be written to the local database.
         """
         del gone, at_hand
         return documents
 
     def finish(self, store: DerivedStore) -> None:
-        """Called at the end of a pass over the whole source, for rows that come of no file."""
+        """Write rows that come of no file, such as commits, after a pass over the whole source."""
         del store
 
     def build(self, file: SourceFile) -> Document:
-        """Called from several threads. Raises BuildError where the disk refuses."""
+        """Build the document of `file`; called from several threads. Raises BuildError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Files of one source to be built, the first of them first, and paths to be forgotten."""
+    """What a scan found to do: files to build, in that order, and paths whose rows to delete."""
 
     changed: Sequence[SourceFile]
     gone: Sequence[str]
@@ -89,15 +92,15 @@ class Differences:
 
 
 class BuildError(Exception):
-    """A file could not be built. What was written for it before stays; the text is one line."""
+    """A file could not be built; its earlier rows stay. The message is one line."""
 
 
 class BuildCrashed(BuildError):
-    """Building this file ended the process that did it."""
+    """Building the file crashed the process that did it."""
 
 
 class FileVanished(BuildError):
-    """The file was deleted since it was listed. The next scan finds it gone."""
+    """The file was deleted after the scan; the next scan finds it gone."""
 
 
 class Stopped(BuildError):
@@ -105,14 +108,14 @@ class Stopped(BuildError):
 
 
 class SourceGone(Stopped):
-    """What was to be indexed is no source any more."""
+    """The source was removed or moved before the pass over it."""
 
 
 @contextmanager
 def build_errors() -> Iterator[None]:
-    """Turn what the disk says while a file is read into BuildError and FileVanished.
+    """Turn an OSError of the block, which reads a file, into BuildError or FileVanished.
 
-    A FileRefused, which will not change by itself, passes.
+    FileRefused, which a retry does not change, passes through.
     """
     try:
         yield
@@ -125,7 +128,7 @@ def build_errors() -> Iterator[None]:
 
 
 def skipped_document(source: Source, file: SourceFile, reason: str, *, version: str) -> Document:
-    """The document of a file that is left out on purpose."""
+    """Return the document of a file that is skipped for `reason`."""
     return Document(
         source=source.name,
         file=file,
@@ -137,9 +140,9 @@ def skipped_document(source: Source, file: SourceFile, reason: str, *, version: 
 
 
 def fingerprint(version: str, *content: str) -> str:
-    """Covers what decides a document's rows; `version` is that of the code which makes them.
+    """Return a hash over all that decides a document's rows; `version` is the builder's.
 
-    The model is not in it: vectors follow on their own (`embed.adopt_model`), so that
-    another model embeds again and builds nothing again.
+    The model is left out: `embed.adopt_model` queues the rows for another model, so that they are
+    embedded again, but not built again.
     """
     return hashlib.sha256("\0".join((version, *content)).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Vectors come after the rows: which rows wait for one, and giving them theirs slice by slice.
+"""Embeds the rows that wait for a vector, slice by slice.
 
-The queue is a table, so an interrupted run goes on where it stopped. A text is embedded outside
-of any transaction: a slow model must not hold the write lock.
+The queue of each corpus is a table, so an interrupted run resumes where it stopped. Texts are
+embedded outside of any transaction: a slow model must not hold the write lock.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import count_pending
 from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.vectors import Vector
-from memory_sidecar.index.writing import AtHand
+from memory_sidecar.index.writing import ReadyVectors
 
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 
-STATIC_ROWS = 4096  # whose static vectors are made in one transaction
+STATIC_ROWS = 4096  # static vectors that are stored in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +36,24 @@ class PendingText:
     text: str
 
 
-def vectors_at_hand(
+def vector_lookup(
     models: Models, corpora: Collection[Corpus]
-) -> Callable[[Collection[str]], AtHand]:
-    """Return what finds the vectors that texts of `corpora` have without running the model."""
+) -> Callable[[Collection[str]], ReadyVectors]:
+    """Make a function that finds the cached and the static vectors of texts of `corpora`."""
     model = models.files.sha256 if models.problem is None else None
     static = models.static if any(corpus.has_static for corpus in corpora) else None
 
-    def look_up(texts: Collection[str]) -> AtHand:
+    def look_up(texts: Collection[str]) -> ReadyVectors:
         different = list(dict.fromkeys(texts))
         known: Mapping[str, Vector] = {}
         if model is not None:
             keys = {vector_key(model, text): text for text in different}
             found = models.cache.get_many(list(keys))
             known = {keys[key]: vector for key, vector in found.items()}
-        if static is None or not different:  # not to load its table for nothing
-            return AtHand(known, {})
+        if static is None or not different:  # without a text, do not load the static table
+            return ReadyVectors(known, {})
         vectors = static.embed(different, between=models.gate.pass_through)
-        return AtHand(known, dict(zip(different, vectors, strict=True)))
+        return ReadyVectors(known, dict(zip(different, vectors, strict=True)))
 
     return look_up
 
@@ -65,16 +65,16 @@ def embed_pending(
     *,
     stop: threading.Event,
 ) -> Iterator[tuple[int, int]]:
-    """Embed what waits of `parts`, or all; yields rows done and to do after each slice.
+    """Embed the pending rows of `parts`, or all; yield rows done and in total after each slice.
 
-    A part is a source and a folder in it, "" for all of it. Each slice is one transaction. Raises
-    ModelError without a model. Setting `stop` ends it within one text, and what was begun gets no
-    vector.
+    A part is a source and a folder in it, "" for all of the source. Each slice is one transaction.
+    Raises ModelError without a model. Setting `stop` ends it within one text, without the vectors
+    of the slice under way.
     """
     if models.problem is None:
         adopt_model(store, models.files.sha256)
     chosen = _pending_of(store, parts) if parts is not None else None
-    total = waiting(store) if chosen is None else len(chosen)
+    total = count_waiting(store) if chosen is None else len(chosen)
     done = taken = 0
     while not stop.is_set() and (chosen is None or taken < total):
         if chosen is None:
@@ -85,18 +85,20 @@ def embed_pending(
             rows = _with_texts(store, chosen[taken : taken + SLICE_TEXTS])
         taken += SLICE_TEXTS
         if rows:
-            vectors = embedded(models, [row.text for row in rows], stop)
+            vectors = embed_unless_stopped(models, [row.text for row in rows], stop)
             if vectors is None:
                 return
             put_vectors(store, list(zip(rows, vectors, strict=True)))
             done += len(rows)
         if chosen is None and done >= total:  # of what was there at first: more may have come
-            total = done + waiting(store)
+            total = done + count_waiting(store)
         yield done, max(done, total)
 
 
-def embedded(models: Models, texts: Sequence[str], stop: threading.Event) -> Vectors | None:
-    """The vectors of `texts`; `None` where `stop` is set meanwhile. Raises ModelError."""
+def embed_unless_stopped(
+    models: Models, texts: Sequence[str], stop: threading.Event
+) -> Vectors | None:
+    """Return the vectors of `texts`, or None if `stop` is set meanwhile. Raises ModelError."""
     try:
         return models.embed(texts, stop=stop)
     except EmbeddingStopped:
@@ -104,7 +106,7 @@ def embedded(models: Models, texts: Sequence[str], stop: threading.Event) -> Vec
 
 
 class EmbedPending(Protocol):
-    """`embed_pending`, or what does more."""
+    """The type of `embed_pending`, and of functions that embed elsewhere, too."""
 
     def __call__(
         self,
@@ -116,16 +118,16 @@ class EmbedPending(Protocol):
     ) -> Iterator[tuple[int, int]]: ...
 
 
-def waiting(store: DerivedStore, corpora: Collection[Corpus] | None = None) -> int:
-    """How many rows of `corpora`, or of all, have no vector yet."""
+def count_waiting(store: DerivedStore, corpora: Collection[Corpus] | None = None) -> int:
+    """Count the rows of `corpora`, by default all, that wait for a vector."""
     with store.reading() as connection:
         return count_pending(connection, store.SCHEMA.corpora if corpora is None else corpora)
 
 
 def adopt_model(store: DerivedStore, model: str) -> None:
-    """Make `model` (its file's hash) the one whose vectors are kept here.
+    """Note that the vectors here are those of `model`, the hash of its file.
 
-    Where another one's vectors were here, they go, and every row waits for a new one.
+    If they were of another model, delete them all and queue every row.
     """
     with store.reading() as connection:
         if read_identity(connection, "model") == model:
@@ -141,9 +143,9 @@ def adopt_model(store: DerivedStore, model: str) -> None:
 
 
 def adopt_static(store: DerivedStore, models: Models) -> None:
-    """Give every row a static vector by the installed table, unless the rows have those already.
+    """Give every row a static vector of the installed table, unless they have those already.
 
-    Without a table the vectors that are there stay: no question is compared with them.
+    Without a table old static vectors stay: no question is compared with them.
     """
     tables = {corpus: table for corpus in store.SCHEMA.corpora if (table := corpus.static_table)}
     static = models.static if tables else None
@@ -152,13 +154,13 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
     with store.reading() as connection:
         if read_identity(connection, "static") == static.version:
             return
-        waiting = {corpus: _texts_of_all(connection, corpus) for corpus in tables}
+        count_waiting = {corpus: _texts_of_all(connection, corpus) for corpus in tables}
     with store.writing() as write:
         for table in tables.values():
             write.clear_vectors(table)
     for corpus, table in tables.items():
-        for at in range(0, len(waiting[corpus]), STATIC_ROWS):
-            part = waiting[corpus][at : at + STATIC_ROWS]
+        for at in range(0, len(count_waiting[corpus]), STATIC_ROWS):
+            part = count_waiting[corpus][at : at + STATIC_ROWS]
             vectors = static.embed([text for _, text in part])
             with store.writing() as write:
                 for (row_id, _), vector in zip(part, vectors, strict=True):
@@ -173,9 +175,9 @@ def _texts_of_all(connection: Connection, corpus: Corpus) -> list[tuple[int, str
 
 
 def next_pending(store: DerivedStore, limit: int) -> list[PendingText]:
-    """The next rows to embed: by corpus, the latest pass first, then as they were written.
+    """Return the next `limit` rows to embed, by corpus: newest pass first, then as written.
 
-    What can wait (see `Write.index_row`) comes after all passes.
+    Rows that can wait (see `Write.index_row`) come after all passes.
     """
     found: list[PendingText] = []
     with store.reading() as connection:
@@ -195,7 +197,7 @@ def next_pending(store: DerivedStore, limit: int) -> list[PendingText]:
 
 
 def put_vectors(store: DerivedStore, vectors: Sequence[tuple[PendingText, Vector]]) -> None:
-    """Give rows their vectors. Those replaced since they were read are passed over."""
+    """Store the vectors of rows, except of those that were replaced since they were read."""
     with store.writing() as write:
         for row, vector in vectors:
             if write.connection.execute(
@@ -205,7 +207,7 @@ def put_vectors(store: DerivedStore, vectors: Sequence[tuple[PendingText, Vector
 
 
 def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list[PendingText]:
-    """The rows of `parts` to embed, without their text."""
+    """Return the pending rows of `parts`, without their text."""
     found: list[PendingText] = []
     with store.reading() as connection:
         for corpus in store.SCHEMA.corpora:
@@ -223,7 +225,7 @@ def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list
 
 
 def _with_texts(store: DerivedStore, rows: Iterable[PendingText]) -> list[PendingText]:
-    """The rows that still wait for a vector, with the texts to embed."""
+    """Return those of `rows` that still wait for a vector, with their text."""
     found = []
     with store.reading() as connection:
         for row in rows:

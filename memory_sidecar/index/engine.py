@@ -1,12 +1,12 @@
-"""CocoIndex, wrapped once: keeps one target state for every file of one root.
+"""The wrapper of CocoIndex: builds changed files and hands their documents to a writer.
 
-A batch of changed files goes in, every file that needs it is built, and what was built reaches
-the database in as few transactions as the writer's pace allows. CocoIndex remembers what each
-file's target state was, sends again what was in flight when the process died, and passes over
-what has the fingerprint it already wrote. Of a document it knows the fingerprint alone.
+Given a batch of changed files, the engine builds each and has it written, in as few transactions
+as the writer's pace allows. CocoIndex remembers the fingerprint of each file's document, sends
+again what was in flight when the process died, and skips a document whose fingerprint is written
+already.
 
-The feed is live from the start: a one-shot run is a feed with a single batch, a watched source
-one that never ends. CocoIndex's own full scan is not used: comparing a manifest is O(changes).
+CocoIndex runs in live mode: a feed hands it batches until the engine is closed. Its own full scan
+is not used, since comparing a manifest costs O(changes).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ import cocoindex as coco  # isort: skip
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.process import INDEXING, lower_thread_priority
 from memory_sidecar.index.document import BuildError, Differences
-from memory_sidecar.index.engine_state import StateBroken, check_state, knows_nothing
+from memory_sidecar.index.engine_state import StateBroken, check_state, is_unmade
 from memory_sidecar.index.requests import BEAT_S
 
-FEW_FILES = 4  # are built and written in the engine's own thread: to hand them over takes as long
-MAX_INFLIGHT_FILES = 256  # built or waiting for the writer: the most of one transaction
+FEW_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
+MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
@@ -43,19 +43,19 @@ Argument = TypeVar("Argument")
 
 
 Change = tuple[str, Document | None]
-"""One change for the database: a path, and the document that is to be there for it, if any."""
+"""One change for the database: a path, and its new document, or None to delete its rows."""
 
 Build = Callable[[SourceFile], Document]
-"""Reads and builds one file; called from several threads. Where it raises, what was written for the
-file before stays."""
+"""Reads and builds one file; called from several threads. If it raises, the earlier rows of the
+file stay."""
 
 WriteAll = Callable[[Sequence[Change]], None]
-"""One transaction. Called from one thread at a time; called again with the same after a crash."""
+"""Writes changes in one transaction. Called by one thread at a time, and after a crash again."""
 
 
 @dataclass(slots=True, eq=False)
 class _Root:
-    """What the CocoIndex functions below need to know about the root they run for."""
+    """The engine as the CocoIndex functions below see it: passed to them as a context value."""
 
     build: Build
     write: WriteAll
@@ -69,15 +69,16 @@ class _Root:
     async def run(
         self, pool: ThreadPoolExecutor, work: Callable[[Argument], T], argument: Argument
     ) -> T:
-        """`work` in a thread of `pool`, or where there are few files, at once."""
+        """Run `work` in a thread of `pool`, or right here if the batch has few files."""
         if self.has_few:
             return work(argument)
         return await asyncio.get_running_loop().run_in_executor(pool, work, argument)
 
     async def write_all(self, provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
-        """The sink. While one call writes, CocoIndex gathers the next: transactions grow with load.
+        """Write changes, as the sink of CocoIndex, which gathers the next ones meanwhile.
 
-        CocoIndex calls one function from one thread at a time, so each root has a sink of its own.
+        So transactions grow with load. CocoIndex calls a function from one thread at a time:
+        therefore each engine has a sink of its own.
         """
         del provider
         await self.run(self.writer, self.write, list(changes))
@@ -90,10 +91,10 @@ _SINK: coco.ContextKey[_Sink] = coco.ContextKey("memory_sidecar/sink")
 
 
 class Engine:
-    """One root's engine, running in a thread of its own from `start` to `close`.
+    """The engine of one source, with a thread of its own from `start` to `close`.
 
-    `state` is CocoIndex's folder; one engine at a time may use it, and the caller sees to that.
-    Once `is_stopped` is set, `apply` returns soon, with files left as they were.
+    `state` is CocoIndex's folder; the caller makes sure that one engine at a time uses it. Once
+    `is_stopped` is set, `apply` returns soon, and the remaining files keep their rows.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Engine:
         self._thread = threading.Thread(target=self._run_loop, name=f"flow {name}")
 
     def start(self) -> None:
-        """Open the state and get ready for batches. Raises StateBroken and OSError."""
+        """Open the state and start the thread. Raises StateBroken and OSError."""
         try:
             check_state(self._state)
         except BaseException:
@@ -130,16 +131,16 @@ class Engine:
             raise
 
     def apply(self, batch: Differences, *, beat: Callable[[], None]) -> None:
-        """Bring the database in line with `batch`; returns when it is committed.
+        """Bring the database in line with `batch`; returns when all of it is committed.
 
-        Calls `beat` now and then from this thread, and gives up with what that raises. Raises what
-        the writer raised, and OSError and StateBroken for the state; after any of it this engine
-        is only good for closing. Files that `build` failed on are left as they were.
+        Calls `beat` every BEAT_S from this thread, and gives up with what that raises. Raises what
+        the writer raised, and OSError and StateBroken for the state; after that the engine can only
+        be closed. Files that `build` failed on keep their rows.
         """
         self._call(self._apply(batch), beat=beat)
 
     def close(self) -> None:
-        """Finish what is under way and let go of the state."""
+        """Finish what is under way, then close the state and the thread."""
         try:
             self._call(self._finish())
         finally:
@@ -184,7 +185,7 @@ class Engine:
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
         provider.provide(_SINK, coco.TargetActionSink.from_async_fn(self._root.write_all))
-        is_fresh = knows_nothing(self._state)
+        is_fresh = is_unmade(self._state)
         self._environment = coco.Environment(
             coco.Settings(db_path=self._state, lmdb_map_size=_LMDB_BYTES),
             context_provider=provider,
@@ -239,7 +240,7 @@ class Engine:
 
 
 async def _end_others() -> None:
-    """End what a failure left under way, as nothing else will."""
+    """Cancel the tasks that a failure left running in this event loop."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -247,14 +248,14 @@ async def _end_others() -> None:
 
 
 def _named(error: RuntimeError) -> Exception:
-    """What CocoIndex's own error says of its state."""
+    """Return the OSError or StateBroken that a CocoIndex error stands for, else `error` itself."""
     if number := _OS_ERROR.search(str(error)):
         return OSError(int(number[1]), str(error))
     return StateBroken(str(error)) if str(error).startswith(_BROKEN) else error
 
 
 class _Feed:
-    """A `LiveMapFeed`: hands batches to CocoIndex until the queue says `None`."""
+    """A `LiveMapFeed` that hands batches from the queue to CocoIndex until it gets `None`."""
 
     def __init__(self, root: _Root) -> None:
         self._root = root
@@ -267,7 +268,7 @@ class _Feed:
             sending = asyncio.ensure_future(_send(subscriber, batch, self._root.is_stopped))
             await asyncio.wait((sending, self._root.failed), return_when=asyncio.FIRST_COMPLETED)
             if not sending.done():
-                # CocoIndex never answers for what was under way when the disk of its state failed.
+                # Once the disk of its state has failed, CocoIndex never completes these calls.
                 sending.cancel()
                 return
             if not done.done():
@@ -279,8 +280,8 @@ async def _send(
     batch: Differences,
     is_stopped: threading.Event,
 ) -> None:
-    # One after the other: CocoIndex keeps a thread busy for each call that is awaited, and works on
-    # what was sent at once all the same.
+    # One after the other: each awaited call keeps a thread of CocoIndex busy, and it works on all
+    # that was sent at once anyway.
     sent = [await subscriber.delete(path) for path in batch.gone]
     for file in batch.changed:
         if is_stopped.is_set():
@@ -304,9 +305,9 @@ async def _process_file(file: SourceFile) -> None:
 
 
 def _remove_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
-    """The sink of files that are gone, one for all roots: CocoIndex tells no root with these.
+    """Write deletions, as the one sink of all engines, since CocoIndex names no engine for these.
 
-    It is no coroutine: one whose loop has ended would never return, and all roots would wait.
+    Not a coroutine: one whose event loop has ended would never return, and block all engines.
     """
     root = provider.get(_ROOT)
     root.writer.submit(root.write, list(changes)).result()
@@ -321,7 +322,7 @@ class _Desired(NamedTuple):
 
 
 class _FileTarget(coco.TargetHandler[_Desired, str, None]):
-    """Decides what to write for a file by its fingerprint and those written before, alone."""
+    """Decides by fingerprints whether the document of a file has to be written."""
 
     def reconcile(
         self,

@@ -1,11 +1,11 @@
-"""The state folder of one source: CocoIndex's own state, and whether it may be opened.
+"""The state folder of one source: CocoIndex's own state, and whether it is safe to open.
 
-LMDB maps that state into memory, and believes it. A file that is shorter than its header says ends
-the process at the first page that is missing (SIGBUS), and so may other damage, each time anew. So
-the length is compared before, and three ends of the process that came before the state was of any
-use count as damage. Everything in the folder is derived.
+CocoIndex keeps its state in LMDB, which maps the file into memory unchecked. In a file that is
+shorter than its header says, the first missing page kills the process (SIGBUS), and other damage
+may, too, at every start. So the length is checked first, and if the process ends three times
+between opening the state and the first batch, the state counts as damaged. All of it is derived.
 
-The layout of a page is that of LMDB 0.9 (`MDB_meta` in mdb.c) on 64 bits.
+The page layout is that of LMDB 0.9 (`MDB_meta` in mdb.c) on 64 bits.
 """
 
 from __future__ import annotations
@@ -27,53 +27,53 @@ _HEADER_BYTES = 1 << 17  # holds both meta pages, whatever the page size
 
 
 class StateBroken(Exception):
-    """CocoIndex's state cannot be read: it is damaged, or of another format."""
+    """CocoIndex's state is damaged, or of another format."""
 
 
 class EngineState:
-    """The folder `folder`. One thread uses it, which holds the database's writer lock."""
+    """The state folder of a source. Used by one thread, which holds the writer lock."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.engine = folder / "cocoindex"
-        self._opened = folder / "opened"  # how often it was begun to be used, and not ended
-        self._beginning = folder / "beginning"  # there while CocoIndex's state is being made
+        self._opened = folder / "opened"  # how often it was opened since it was last usable
+        self._beginning = folder / "beginning"  # exists while CocoIndex's state is being made
         self._id = folder / "state_id"
 
     @property
     def paired_with(self) -> str:
-        """The id that it shares with the rows which it belongs to, "" for none."""
+        """The id that the state shares with the rows of its source, "" for none."""
         return self._id.read_bytes().decode("ascii", "replace") if self._id.is_file() else ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether CocoIndex knows no file: its state was not made yet, or was taken away."""
-        return knows_nothing(self.engine) or self._beginning.exists()
+        """Whether CocoIndex knows no file, as its state was not made yet, or was deleted."""
+        return is_unmade(self.engine) or self._beginning.exists()
 
     def pair(self, state_id: str) -> None:
-        """Note that this state belongs to the rows with `state_id`, which is committed already."""
+        """Note that this state belongs to the rows with `state_id`, which must be committed."""
         with named_errors(self.folder):
             self._id.write_text(state_id, encoding="ascii")
 
     def clear(self) -> None:
-        """Begin with a state that knows no file. Raises as `remove_state`, and DiskFull."""
+        """Replace the folder by an empty one. Raises as `remove_state` does, and DiskFull."""
         with named_errors(self.folder):
             remove_state(self.folder)
             _tree_of(self.folder).make(self.folder)
 
     def set_aside(self) -> Path:
-        """Keep what cannot be read for a person who wants to know why; returns where."""
+        """Move a damaged state aside, for a person to inspect, and return the new path."""
         aside = self.folder.with_name(f"{self.folder.name}.broken")
         with named_errors(self.folder):
             remove_state(aside)
             self.folder.replace(aside)
         return aside
 
-    def begin(self) -> None:
-        """CocoIndex's state is opened now. Raises StateBroken where that went wrong too often.
+    def note_opening(self) -> None:
+        """Note that CocoIndex opens its state now. Raises StateBroken after too many bad ends.
 
-        One whose making was interrupted is made anew: the first run of an app deletes whatever it
-        did not mount itself, and would do so to the files that come with it.
+        Deletes a state whose making was interrupted: the first run of an app deletes every file
+        that it did not mount itself, and would do so to the first batch.
         """
         count = 0
         with suppress(OSError, ValueError):
@@ -85,19 +85,19 @@ class EngineState:
             remove_state(self.engine)
             self._beginning.touch()
 
-    def begun(self) -> None:
-        """CocoIndex's state is made: from now on it is of use, however the process ends."""
+    def note_made(self) -> None:
+        """Note that CocoIndex's state is complete, however the process ends from now on."""
         self._beginning.unlink(missing_ok=True)
 
-    def end(self) -> None:
-        """CocoIndex's state was of use, or is closed."""
+    def note_usable(self) -> None:
+        """Note that CocoIndex has worked with its state, or has closed it: reset the count."""
         self._opened.unlink(missing_ok=True)
 
 
 def remove_state(folder: Path) -> None:
-    """Remove a source's folder of state, as far as that goes; never through a link.
+    """Remove the state folder of a source, as far as the disk allows, without following links.
 
-    Raises PathRefused where the folder that it should lie in is a link.
+    Raises PathRefused where a folder above it is a link.
     """
     try:
         above, name = _tree_of(folder).enter_above(folder)
@@ -108,20 +108,20 @@ def remove_state(folder: Path) -> None:
             f"{error.filename} is a {error.reason}", hint="make it a folder, or remove it"
         ) from error
     with above:
-        shutil.rmtree(above.at(name), ignore_errors=True, dir_fd=above.fd)  # but no link
+        shutil.rmtree(above.at(name), ignore_errors=True, dir_fd=above.fd)  # follows no link
 
 
 def _tree_of(folder: Path) -> Tree:
     return Tree(folder.parents[2], is_own=True)
 
 
-def knows_nothing(folder: Path) -> bool:
-    """Whether CocoIndex's state in `folder` is still to be made."""
+def is_unmade(folder: Path) -> bool:
+    """Whether CocoIndex has no state in `folder` yet."""
     return not (folder / _DATA).exists()
 
 
 def check_state(folder: Path) -> None:
-    """Raises StateBroken. A state that is not there is none that is broken."""
+    """Raise StateBroken if the state in `folder` is damaged; a missing one is not."""
     for file in folder.glob(_DATA):
         with file.open("rb") as opened:
             header = opened.read(_HEADER_BYTES)
@@ -135,7 +135,7 @@ def check_state(folder: Path) -> None:
 
 
 def _last_page(header: bytes) -> tuple[int, int]:
-    """Bytes of a page, and the number of the last one that the newest meta page knows."""
+    """Return the bytes of a page, and the number of the last page by the newest meta page."""
     magic, _, page_bytes, last, transaction = _META.unpack_from(header)
     if magic != _MAGIC or page_bytes < 256 or page_bytes & (page_bytes - 1):
         raise ValueError("not LMDB's")

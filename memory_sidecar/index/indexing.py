@@ -1,4 +1,4 @@
-"""One `index`: every source in turn, then their vectors, and what its caller is told of it."""
+"""One index run: a pass over every source in turn, then their vectors, and the report."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import count_pending_of, count_rows, list_files
-from memory_sidecar.index.source import Look, Refreshed
+from memory_sidecar.index.source import PassResult, ScanScope
 
 Embed = bool | Sequence[Path]
-"""Whether what is new is embedded before an index run returns, or of which folders it is."""
+"""Whether an index run embeds new rows before it returns, or the folders whose rows it embeds."""
 
 
 def index_sources(
@@ -30,16 +30,16 @@ def index_sources(
     full: bool,
     embed: Embed,
 ) -> IndexReport:
-    """Bring `sources` in line with their files, as `Database.update`; in the owner's thread."""
+    """Index `sources` as `Database.update` says, within a request in the owner's thread."""
     started = time.monotonic()
     store, problem = owner.file.open(), owner.models.problem
     if problem is None:
         adopt_model(store, owner.models.files.sha256)
-    passes: list[Refreshed] = []
+    passes: list[PassResult] = []
     absent: dict[str, SidecarError] = {}
     for source in sources:
         try:
-            passes.append(owner.refresh(source, reporter, Look(full=full)))
+            passes.append(owner.refresh(source, reporter, ScanScope(full=full)))
         except (NotFound, PathRefused) as error:
             absent[source.name] = error
     if absent and not passes:
@@ -64,7 +64,7 @@ def index_sources(
 
 
 def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
-    """The `folders` that lie in `source`, relative to it; "" for all of it, where none does."""
+    """Return the `folders` that lie in `source`, relative to it; [""], all of it, for none."""
     real = [Path(os.path.realpath(folder)) for folder in folders]
     inside = [each.relative_to(source.root) for each in real if each.is_relative_to(source.root)]
     return ["" if each == Path() else each.as_posix() for each in inside] or [""]
@@ -73,13 +73,13 @@ def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
 def _report_of(
     store: DerivedStore,
     sources: Sequence[Source],
-    passes: Sequence[Refreshed],
+    passes: Sequence[PassResult],
     *,
     absent: Collection[str],
     embedded: int,
     seconds: float,
 ) -> IndexReport:
-    """The report of `passes` over `sources`, those that are `absent` left out."""
+    """Return the report of an index run; `absent` are the names of sources without a pass."""
     names = {source.name for source in sources}
     with store.reading() as connection:
         skipped = list_files(connection, FileStatus.SKIPPED)
@@ -103,7 +103,7 @@ def _report_of(
 
 
 def require_files(source: Source) -> None:
-    """Raises NotFound: what cannot be made again must not be thrown away."""
+    """Raise NotFound if the root of `source` is missing or empty: its rows could not be rebuilt."""
     with named_errors(source.root):
         if not source.root.is_dir() or not any(source.root.iterdir()):
             raise NotFound(

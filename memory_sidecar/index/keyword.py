@@ -22,7 +22,7 @@ import numpy as np
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats, Ids
-from memory_sidecar.index.report import rows_in
+from memory_sidecar.index.report import row_count
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import (
     MAX_QUERY_WORDS,
@@ -75,16 +75,16 @@ class Keywords:
         return replace(self, terms=terms)
 
 
-Holding = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
+CountRows = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 """How many rows there are, and how many hold each of some stems."""
 
 
 def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
     """The keywords of a query to `corpus`."""
-    return weighed_keywords(text, partial(rows_holding, connection, corpus))
+    return weigh_keywords(text, partial(document_frequencies, connection, corpus))
 
 
-def weighed_keywords(text: str, holding_of: Holding) -> Keywords:
+def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
     """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
 
     Stopwords and words that half of all rows hold are left out unless nothing else is there.
@@ -119,7 +119,7 @@ def indexed_tokens(words: str) -> list[str]:
     return _tokens("porter", ["unicode61"], words)
 
 
-def unstemmed(text: str) -> list[str]:
+def unstemmed_tokens(text: str) -> list[str]:
     """The words of `text` as FTS5 has them before it stems them: folded, without accents."""
     return _tokens("unicode61", [], text)
 
@@ -173,7 +173,7 @@ def _tokens(name: str, arguments: list[str], text: str) -> list[str]:
     return list(tokens)
 
 
-def rows_holding(
+def document_frequencies(
     connection: Connection, corpus: Corpus, stems: Iterable[str]
 ) -> tuple[int, dict[str, int]]:
     """How many rows there are, and how many hold each of `stems`."""
@@ -181,7 +181,7 @@ def rows_holding(
         f"SELECT term, doc FROM {corpus.vocabulary} WHERE term IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(stems)),),
     ).fetchall()
-    return rows_in(connection, corpus.rows), dict(rows)
+    return row_count(connection, corpus.rows), dict(rows)
 
 
 MAX_ROWS_READ = 40_000  # of all lists together, the shortest first: 6 ms
@@ -202,7 +202,7 @@ def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) ->
     unread: list[str] = []
     read = 0
     weights = dict(keywords.idf)
-    words = sorted(_words(keywords), key=lambda word: keywords.rows.get(word[0], 0))
+    words = sorted(_query_words(keywords), key=lambda word: keywords.rows.get(word[0], 0))
     for term, stem in words:
         if lists and read + keywords.rows.get(term, 0) > MAX_ROWS_READ:
             unread.append(stem)
@@ -214,7 +214,7 @@ def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) ->
     return Postings(lists, tuple(unread), weights)
 
 
-def held_words(
+def rows_with_stems(
     connection: Connection, corpus: Corpus, ids: Collection[int], stems: Collection[str]
 ) -> dict[str, Ids]:
     """Which of the rows `ids` hold each of `stems`, by reading their texts.
@@ -233,7 +233,7 @@ def held_words(
     return {stem: np.array(rows, np.int64) for stem, rows in held.items()}
 
 
-def _words(keywords: Keywords) -> Iterator[tuple[str, str]]:
+def _query_words(keywords: Keywords) -> Iterator[tuple[str, str]]:
     """The words of a query with their stems, as they are asked for and as they are counted.
 
     An identifier counts by its parts; what has no spaces counts by its pairs of characters.
@@ -257,5 +257,5 @@ def _rows_with(connection: Connection, corpus: Corpus, term: str) -> Ids:
 
 def _idf(connection: Connection, corpus: Corpus, holding: int) -> float:
     """As `keywords_of` weighs a word."""
-    rows = rows_in(connection, corpus.rows)
+    rows = row_count(connection, corpus.rows)
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))

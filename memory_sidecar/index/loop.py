@@ -1,8 +1,9 @@
-"""One thread at a time, under the writer's lock: what callers ask for first, then what is due.
+"""Runs the work of one database in one thread at a time, under the writer's lock.
 
-The thread is there while there is something to do: in a daemon one of its own, else that of the
-caller, who then does what other callers ask as well. No wait here is without an end: patience with
-another process that holds the lock is limited, and closing ends everything.
+Requests of callers come first, background work follows. The thread exists while there is work: in a
+daemon it is started for it, elsewhere it is the thread of a caller, which then runs the requests of
+other callers, too. Every wait here ends: patience with another process that holds the lock is
+limited, and closing ends everything.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.requests import BEAT_S, Relay, Request, Requests, Urgency
 
 LOCK_POLL_S = 0.05
-LOCK_RETRY_S = 1.0  # where no caller waits
+LOCK_RETRY_S = 1.0  # between attempts while no caller waits
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 
 T = TypeVar("T")
 
 
 class BackOff:
-    """How long to pause after one failure after the other."""
+    """Exponential back-off between retries, from RETRY_FIRST_S to RETRY_LONGEST_S."""
 
     def __init__(self) -> None:
         self._pause_s = 0.0
@@ -42,7 +43,7 @@ class BackOff:
 
 
 class Loop:
-    """Serves requests, and does by itself what is due. Thread-safe."""
+    """The loop of one owner: serves requests, then does what is due. Thread-safe."""
 
     def __init__(
         self,
@@ -55,11 +56,12 @@ class Loop:
         around: Callable[[Callable[[Reporter], Any], Reporter], Any],
         now_s: Callable[[], float],
     ) -> None:
-        """`due_s` is when there is something to do, as `now_s` counts; `note` hears of failures.
+        """Times are seconds on the clock `now_s`; `due_s` returns when background work is due.
 
-        `around` is given every piece of work, with the reporter to tell, and does it.
+        `do_due` does one piece of it, `note` is called with its failures. Every piece of work runs
+        as `around(work, reporter)`, which calls `work` and may recover from its errors.
         """
-        self.problem = ""  # why nothing can be done at the moment
+        self.problem = ""  # why no work can be done at the moment; "" for none
         self.is_closing = threading.Event()
         self._lock = lock
         self._name = name
@@ -69,16 +71,16 @@ class Loop:
         self._around = around
         self._now_s = now_s
         self._queue = Requests()
-        self._urgency = Urgency.NOTHING  # of what runs
-        self._progress: tuple[str, int, int] | None = None  # the same
-        self._state = threading.Condition()  # of who runs
+        self._urgency = Urgency.IDLE  # of the work that runs now
+        self._progress: tuple[str, int, int] | None = None  # of the work that runs now
+        self._state = threading.Condition()  # guards `_runner`
         self._runner: threading.Thread | None = None
         self._wake: Callable[[], None] | None = None  # None: callers run the loop themselves
-        self._tell: Callable[[], None] = lambda: None
+        self._forward: Callable[[], None] = lambda: None  # to the caller whose thread runs this
         self._back_off = BackOff()
-        self._not_before_s = 0.0  # for what no caller waits for
+        self._not_before_s = 0.0  # when background work may go on, after a failure
 
-    # Asking
+    # Called by those who want work done
 
     def ask(
         self,
@@ -88,66 +90,69 @@ class Loop:
         urgency: Urgency,
         patience_s: float,
         wait_s: float = math.inf,
-        is_needless: Callable[[], bool] = lambda: False,
+        is_redundant: Callable[[], bool] = lambda: False,
     ) -> T | None:
-        """Have `work` done in its turn and return what it returns; raises what it raises.
+        """Run `work` in its turn, wait for it and return its result, or raise what it raised.
 
         While another process holds the lock, waits up to `patience_s` before it raises StoreBusy,
-        and returns None as soon as the work `is_needless`. Raises TimeoutError after `wait_s`, and
-        what `reporter` raises; the work goes on then, unless this thread was doing it. Raises
-        Stopped when the loop is closed.
+        and returns None as soon as `is_redundant()`, as when that process did the work. Raises
+        TimeoutError after `wait_s`, and what `reporter` raises; the work goes on then, unless this
+        thread was running it. Raises Stopped when the loop is closed.
         """
         if self._runner is threading.current_thread():
             result: T = self._around(work, reporter)
             return result
         relay = Relay()
         patience_until_s = self._now_s() + patience_s
-        request = Request(lambda: self._around(work, relay), urgency, patience_until_s, is_needless)
+        request = Request(
+            lambda: self._around(work, relay), urgency, patience_until_s, is_redundant
+        )
         try:
-            self._put(request, lambda: relay.tell(reporter))
-            has_said, until_s = False, self._now_s() + wait_s
+            self._put(request, lambda: relay.forward(reporter))
+            has_noticed, until_s = False, self._now_s() + wait_s
             while not wait([request.done], timeout=BEAT_S).done and self._now_s() < until_s:
-                relay.tell(reporter)
-                if (before := self._progress) and not request.done.running():
-                    reporter.progress(*before)
-                if self.problem and not has_said:
-                    has_said = True
+                relay.forward(reporter)
+                if (ahead := self._progress) and not request.done.running():
+                    reporter.progress(*ahead)
+                if self.problem and not has_noticed:
+                    has_noticed = True
                     reporter.notice(f"waiting: {self.problem}")
         except BaseException:
             request.done.cancel()
             raise
-        relay.tell(reporter)
+        relay.forward(reporter)
         if not request.done.done():
             raise TimeoutError(f"not done after {wait_s:.0f} s")
         answer: T | None = request.done.result()
         return answer
 
     def ask_soon(self, work: Callable[[], Any], *, urgency: Urgency, key: str) -> Future[Any]:
-        """As `ask`, for a caller that need not wait. Fails while another process has the lock.
+        """Queue `work` and return its future; it fails while another process holds the lock.
 
-        One of several that wait under the same `key` is enough.
+        Where a request with the same `key` waits already, returns the future of that one.
         """
         request = Request(
             lambda: self._around(lambda _: work(), Silent()), urgency, self._now_s(), key=key
         )
         return self._put(request, lambda: None)
 
-    def tell(self, stage: str, done: int, total: int) -> None:
-        """Tell how far it is what runs: callers who wait behind it, and that one whose thread runs.
+    def share_progress(self, stage: str, done: int, total: int) -> None:
+        """Show the progress of the running work to the callers who wait for it to end.
 
-        What its own caller hears comes by its reporter.
+        The caller of the work itself hears of it from its own reporter.
         """
         self._progress = (stage, done, total)
-        self._tell()
+        self._forward()
 
     # Running
 
     @property
-    def is_tended(self) -> bool:
+    def runs_in_background(self) -> bool:
+        """Whether the loop runs in threads of its own, and does what is due."""
         return self._wake is not None
 
-    def tend(self, wake: Callable[[], None]) -> None:
-        """Run in threads from now on, and call `wake` where `due_s` may have become another."""
+    def run_in_background(self, wake: Callable[[], None]) -> None:
+        """Run in threads of its own from now on, and call `wake` when `due_s` may have changed."""
         self._wake = wake
 
     @property
@@ -155,7 +160,7 @@ class Loop:
         return self._runner is not None
 
     def other_writer(self) -> str:
-        """The other process that may change the database at this moment, "" for none."""
+        """Name the other process that holds the writer's lock now, "" for none."""
         if self.is_running:
             return ""
         if not self._lock.acquire():
@@ -165,47 +170,54 @@ class Loop:
 
     @property
     def due_s(self) -> float:
-        """When to `begin` next; infinite while it runs, since it sees to that itself."""
+        """When to call `begin` next; infinite while a thread runs, as that sees to what is due."""
         if self._runner is not None or self.is_closing.is_set():
             return math.inf
         return max(self._due_s(), self._not_before_s)
 
     def begin(self) -> None:
-        """Do in a thread what is due."""
+        """Start a thread that does what is due, unless one runs."""
         with self._state:
             if not self.is_closing.is_set():
                 self._begin()
 
     def stop(self) -> None:
-        """End soon. Who waits is told."""
+        """Have the loop end soon; requests that wait fail with Stopped."""
         self.is_closing.set()
 
     def close(self, *, until_s: float) -> bool:
-        """`stop`, and wait until `until_s`; whether it has ended. It can be used again then."""
+        """Stop, wait for the end until `until_s`, and return whether it came.
+
+        If so, the loop can be used again.
+        """
         self.stop()
         left_s = min(max(until_s - self._now_s(), 0.0), threading.TIMEOUT_MAX)
-        with self._state:  # a caller's thread lives on: it has ended when it no longer runs this
+        with self._state:  # not `join`: a caller's thread lives on after it has run the loop
             myself = threading.current_thread()
             if not self._state.wait_for(lambda: self._runner in (None, myself), left_s):
                 return False
-        self._queue.end_all(_closed())
+        self._queue.fail_all(_closed())
         self._wake = None
         self.is_closing.clear()
         return True
 
     def serve(self) -> bool:
-        """Do what is asked for and more urgent than what runs here; whether there was any.
+        """Run the queued requests that are more urgent than the running work.
 
-        For what takes long, between two slices of it.
+        Returns whether there were any. Long work calls this between two of its slices.
         """
         has_served = False
         while not self.is_closing.is_set() and (request := self._queue.take(before=self._urgency)):
-            with self._doing(request.urgency):
+            with self._working_at(request.urgency):
                 request.run()
             has_served = True
         return has_served
 
-    def _put(self, request: Request, tell: Callable[[], None]) -> Future[Any]:
+    def _put(self, request: Request, forward: Callable[[], None]) -> Future[Any]:
+        """Queue `request` and see that a thread runs the loop: this one, outside of a daemon.
+
+        Meanwhile `forward` is called to pass on to the caller what its request has reported.
+        """
         with self._state:
             if self.is_closing.is_set():
                 raise _closed()
@@ -216,29 +228,30 @@ class Loop:
             elif self._wake is not None:
                 self._begin()
         if is_mine:
-            self._tell = tell
+            self._forward = forward
             try:
                 self._run()
             finally:
-                self._tell = lambda: None
+                self._forward = lambda: None
         return request.done
 
     def _begin(self) -> None:
         if self._runner is None:
             runner = threading.Thread(target=self._run, name=self._name, daemon=True)
-            runner.start()  # the system may give none
+            runner.start()  # may fail, at the system's limit of threads
             self._runner = runner
 
     def _run(self) -> None:
+        """Run in this thread until no work is left."""
         try:
-            while not self._is_over():
+            while not self._has_ended():
                 try:
-                    self._take_turns()
+                    self._work_locked()
                 except Exception as error:
                     self._fail(error)
-                    self._queue.end_all(error)
+                    self._queue.fail_all(error)
         except BaseException as error:
-            self._queue.end_all(error)
+            self._queue.fail_all(error)
             with self._state:
                 self._end()
             raise
@@ -246,10 +259,11 @@ class Loop:
         if wake is not None:
             wake()
 
-    def _is_over(self) -> bool:
+    def _has_ended(self) -> bool:
+        """Whether no work is left; if so, no thread runs the loop from now on."""
         with self._state:
             if self.is_closing.is_set():
-                self._queue.end_all(_closed())
+                self._queue.fail_all(_closed())
             elif self._queue or self._is_due():
                 return False
             self._end()
@@ -263,43 +277,45 @@ class Loop:
         now_s = self._now_s()
         return self._wake is not None and max(self._due_s(), self._not_before_s) <= now_s
 
-    def _take_turns(self) -> None:
+    def _work_locked(self) -> None:
+        """Do all work there is under the writer's lock; wait for it as long as callers wait."""
         while not self._lock.acquire():
             self.problem = f"{self._lock.holder()} holds the writer's lock of {self._name}"
             if self.is_closing.is_set():
                 return
             hint = "wait for it to finish, or see `memory-sidecar status`"
-            self._queue.end_impatient(self._now_s(), StoreBusy(self.problem, hint=hint))
+            self._queue.fail_impatient(self._now_s(), StoreBusy(self.problem, hint=hint))
             if not self._queue:
                 self._not_before_s = self._now_s() + LOCK_RETRY_S
                 return
-            self._tell()
+            self._forward()
             self.is_closing.wait(LOCK_POLL_S)
         self.problem = ""
         try:
-            while not self.is_closing.is_set() and self._turn():
+            while not self.is_closing.is_set() and self._work_once():
                 pass
         finally:
             self._lock.release()
 
-    def _turn(self) -> bool:
-        """Do the most urgent thing; False when nothing is to be done now."""
+    def _work_once(self) -> bool:
+        """Serve the requests, else do one piece of background work; False where there is none."""
         if self.serve():
             return True
         if not self._is_due():
             return False
         try:
-            with self._doing(Urgency.ITSELF):
+            with self._working_at(Urgency.BACKGROUND):
                 self._around(lambda _: self._do_due(), Silent())
             self._back_off.reset()
         except Stopped:
             pass
-        except Exception as error:  # the loop must outlive whatever one turn meets
+        except Exception as error:  # the loop must outlive a failure of one piece of work
             self._fail(error)
         return True
 
     @contextmanager
-    def _doing(self, urgency: Urgency) -> Iterator[None]:
+    def _working_at(self, urgency: Urgency) -> Iterator[None]:
+        """Mark the block as work of this urgency; it may lie within less urgent work."""
         around = self._urgency, self._progress
         self._urgency, self._progress = urgency, None
         try:

@@ -1,4 +1,4 @@
-"""The models and the vector cache, each made when it is first needed."""
+"""The embedding models, the reranker and the vector cache, each loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Models:
-    """What embeds, for every database of one data directory."""
+    """The models and the cache that all databases of one data directory share. Thread-safe."""
 
     def __init__(self, settings: Settings, *, cache: Path) -> None:
         self._settings = settings
@@ -31,7 +31,7 @@ class Models:
         self._lock = threading.Lock()  # a second embedder would be a second model in memory
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
-        self.gate = QueryGate()  # closed around a query: nothing is indexed meanwhile
+        self.gate = QueryGate()  # closed around a query: indexing pauses meanwhile
         self._has_sought_reranker = False
         self._static: StaticEmbedder | None = None
         self._static_problem: ModelError | None = None
@@ -46,18 +46,18 @@ class Models:
 
     @property
     def files(self) -> ModelFiles:
-        """Raises ModelMissing, ModelCorrupt."""
+        """The files of the embedding model. Raises ModelMissing, ModelCorrupt."""
         return find_model(self._settings)
 
     def fetch(self) -> None:
-        """Download the model, if it is nowhere on this machine. Raises ModelMissing."""
+        """Download the model, if it is not on this machine yet. Raises ModelMissing."""
         fetch_model(self._settings)
 
     @property
     def embedder(self) -> Embedder:
-        """Raises ModelMissing, ModelCorrupt."""
+        """The embedding model. Raises ModelMissing, ModelCorrupt."""
         with self._lock:
-            files = self.files  # every time, so that all who ask are told what is there now
+            files = self.files  # looked up at every use: they may be replaced or deleted
             if self._embedder is None or self._embedder.files != files:
                 self._embedder = Embedder(
                     files, threads=self._settings.embed_threads, gate=self.gate
@@ -66,12 +66,12 @@ class Models:
 
     @property
     def embed(self) -> partial[Vectors]:
-        """What makes vectors of texts: see `embed_texts`. Raises ModelMissing, ModelCorrupt."""
+        """`embed_texts`, bound to model and cache. Raises ModelMissing, ModelCorrupt."""
         return partial(embed_texts, embedder=self.embedder, cache=self.cache)
 
     @property
     def reranker(self) -> Reranker | None:
-        """The cross-encoder; `None` where there is none. Raises ModelCorrupt."""
+        """The cross-encoder; `None` where it is not installed. Raises ModelCorrupt."""
         with self._lock:
             if not self._has_sought_reranker:
                 files = find_reranker()
@@ -81,7 +81,7 @@ class Models:
 
     @property
     def static(self) -> StaticEmbedder | None:
-        """What makes static vectors; `None` where its table is not to be had, or is damaged."""
+        """The static embedder; `None` where its table is missing or damaged."""
         with self._lock:
             if not self._has_sought_static:
                 try:
@@ -95,12 +95,12 @@ class Models:
 
     @property
     def static_problem(self) -> ModelError | None:
-        """Why there is no `static`; `None` when there is."""
+        """Why `static` is None; `None` where it is not."""
         return self._static_problem if self.static is None else None
 
     @property
     def problem(self) -> ModelError | None:
-        """Why there is no model to embed with; `None` when there is one."""
+        """Why there is no embedding model; `None` where there is one."""
         try:
             _ = self.files
         except ModelError as error:
@@ -109,12 +109,12 @@ class Models:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the model takes memory now."""
+        """Whether the embedding model is in memory."""
         with self._lock:
             return self._embedder is not None and self._embedder.is_loaded
 
     def unload(self, *, unused_for_s: float) -> bool:
-        """Give the model's memory back if it was not used for so long; whether there was any."""
+        """Free all models if none was used for `unused_for_s`; return whether any was freed."""
         with self._lock:
             known = (self._embedder, self._reranker, self._static)
             loaded = [m for m in known if m is not None and m.is_loaded]
@@ -129,20 +129,20 @@ class Models:
             self._cache.close()
 
 
-def judge_with(models: Models, reporter: Reporter) -> Judge | None:
-    """What reads the best hits again; `None` where there is no such model.
+def make_judge(models: Models, reporter: Reporter) -> Judge | None:
+    """Return a function that scores texts by the cross-encoder; `None` where that is missing.
 
-    It is loaded when there is something to judge. One that does not load judges all alike, and
-    `reporter` is told.
+    The model is loaded at the first call. If it does not load, all texts score 0 and `reporter`
+    gets a notice.
     """
 
-    def say(error: ModelError) -> None:
+    def notice(error: ModelError) -> None:
         reporter.notice(f"not reranked: {error.with_hint}")
 
     try:
         reranker = models.reranker
     except ModelError as error:
-        say(error)
+        notice(error)
         return None
     if reranker is None:
         return None
@@ -151,7 +151,7 @@ def judge_with(models: Models, reporter: Reporter) -> Judge | None:
         try:
             return reranker.judge(question, texts)
         except ModelError as error:
-            say(error)
+            notice(error)
             return [0.0] * len(texts)
 
     return judge

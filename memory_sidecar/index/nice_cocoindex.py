@@ -1,6 +1,6 @@
-"""Import before cocoindex: the threads that it starts on import go behind queries.
+"""Import before cocoindex, so that the threads that it starts on import run behind queries.
 
-They do half of the work of a first index, and take their niceness from the thread that imports.
+They do half of the work of a first index, and inherit the niceness of the thread that imports.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from memory_sidecar.core.process import INDEXING, lower_thread_priority
 
 def _load() -> None:
     lower_thread_priority(INDEXING)
-    with suppress(Exception):  # the next import says why
+    with suppress(Exception):  # the next import raises it again
         importlib.import_module("cocoindex")
 
 

@@ -1,19 +1,19 @@
-"""The owner of a database: all that changes it. From the watch to the vector, top-down.
+"""The owner of a database: the only code that writes to it.
 
-    the watch hears of a file ──▶ `Followed`: a deadline ──┐
-    a caller asks for something ──▶ its queue ─────────────┤
-                                                           ▼
+    a file changes on disk ──▶ `WatchedSource`: a deadline ──┐
+    a caller makes a request ──▶ the queue of the loop ──────┤
+                                                             ▼
         `Loop`: one thread at a time, which holds the writer's lock
             scan     disk → differences              } `SourceFlow.refresh`, in slices of files
             apply    differences → rows and words    }
             embed    rows → vectors, in slices of texts
 
-What a caller waits for comes before what the owner does by itself; between two slices of one it
-does the other. In a daemon `Tending` has the loop begin when a deadline has come. Readers never
-come here: they open a snapshot.
+Requests come before background work, which serves them between two of its slices. In a daemon the
+`Scheduler` starts the loop when a deadline has passed. Readers never come here: they open a
+snapshot.
 
-What fails for a while (a full disk, a busy file, a lock in other hands) is tried again after a
-pause that grows, and `status` says so; a caller who waits is given the error instead.
+Background work that fails (a full disk, a busy file, a lock held by another process) is retried
+with a growing back-off, and `status` shows the failure. A caller who waits gets the error instead.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.rule_files import folders_of
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static
-from memory_sidecar.index.followed import Followed, LiveState
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import S, StoreFile
 from memory_sidecar.index.report import DATABASE, VECTORS, Activity, Failure
-from memory_sidecar.index.source import Look, Refreshed, SourceFlow
+from memory_sidecar.index.source import PassResult, ScanScope, SourceFlow
+from memory_sidecar.index.watched import LiveState, WatchedSource
 
-WHOLE = Look()
+WHOLE = ScanScope()
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
 
 class Owner(Generic[S]):
-    """Changes the database in `file`."""
+    """Writes the database in `file`; each `Database` makes at most one."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Owner(Generic[S]):
         embed: EmbedPending,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sources` are those of which it may hold rows, as they are at the moment."""
+        """`sources` returns what is registered at the moment, `builder` makes that of a source."""
         self.activity = Activity()
         self.loop = Loop(
             file.lock,
@@ -68,7 +68,7 @@ class Owner(Generic[S]):
             due_s=self._due_s,
             do_due=self._do_due,
             note=self.note,
-            around=self._recovering,
+            around=self._run_recovering,
             now_s=now_s,
         )
         self.file = file
@@ -78,65 +78,66 @@ class Owner(Generic[S]):
         self._embed_pending = embed
         self._now_s = now_s
         self._state = threading.Lock()  # of the next two
-        self._followed: dict[str, Followed] = {}
-        self._under_way: dict[str, SourceFlow] = {}
-        self._seen: set[str] = set()  # sources that were scanned as a whole
+        self._watched: dict[str, WatchedSource] = {}
+        self._under_way: dict[str, SourceFlow] = {}  # passes that run now, by source
+        self._seen: set[str] = set()  # sources that this process has scanned as a whole
         self._has_pending = True  # rows may wait for vectors
         self._wake: Callable[[], None] = lambda: None
 
-    # For any thread
+    # Called from any thread
 
-    def tend(self, wake: Callable[[], None]) -> None:
-        """Work in threads from now on; `wake` is called when a deadline may have come nearer."""
+    def run_in_background(self, wake: Callable[[], None]) -> None:
+        """Work in threads of its own from now on; call `wake` when something may be due earlier."""
         self._wake = wake
-        self.loop.tend(wake)
+        self.loop.run_in_background(wake)
 
-    def follow(self, source: Source) -> None:
-        """Watch `source` from now on; nothing changes if it is watched already, as it is now."""
+    def watch(self, source: Source) -> None:
+        """Watch the files of `source`, unless the same definition of it is watched already."""
         with self._state:
-            before = self._followed.get(source.name)
+            before = self._watched.get(source.name)
             is_new = before is None or before.source != source
-            if not self.loop.is_tended or self.loop.is_closing.is_set() or not is_new:
+            if not self.loop.runs_in_background or self.loop.is_closing.is_set() or not is_new:
                 return
-            self._followed[source.name] = Followed(source, now_s=self._now_s, on_due=self._wake)
+            self._watched[source.name] = WatchedSource(source, now_s=self._now_s, on_due=self._wake)
         if before is not None:
             before.close()
         self._wake()
 
-    def unfollow(self, name: str) -> None:
-        """Watch the source called `name` no longer, and end a pass over it."""
+    def unwatch(self, name: str) -> None:
+        """Stop watching the source called `name`, and stop the pass over it, if one runs."""
         with self._state:
-            followed, flow = self._followed.pop(name, None), self._under_way.get(name)
+            watched, flow = self._watched.pop(name, None), self._under_way.get(name)
         if flow is not None:
             flow.stop()
-        if followed is not None:
-            followed.close()
-        self.activity.went_well(name)
+        if watched is not None:
+            watched.close()
+        self.activity.clear_failure(name)
 
-    def followed(self) -> list[Followed]:
+    def watched_sources(self) -> list[WatchedSource]:
         with self._state:
-            return list(self._followed.values())
+            return list(self._watched.values())
 
     def states(self) -> dict[str, LiveState]:
         """The state of every watched source, by its name."""
         return {
-            each.source.name: each.state(self.activity.files(each.source.name))
-            for each in self.followed()
+            each.source.name: each.state(self.activity.files_under_way(each.source.name))
+            for each in self.watched_sources()
         }
 
     def embed_soon(self) -> None:
-        """Give the rows that wait for vectors theirs, without being waited for."""
+        """Have the rows that wait for vectors embedded in the background."""
         self._has_pending = True
         self._wake()
 
     def note(self, error: Exception, what: str = DATABASE) -> None:
-        """Have `status` tell of `error`, until that goes well, and the log once."""
-        told = f"{what}: " if what not in (DATABASE, VECTORS) else ""
-        message = f"{told}{error}" if str(error) else f"{told}{type(error).__name__}"
-        self._say(what, message, error=None if isinstance(error, SidecarError) else error)
+        """Show `error` in `status` until `what` (a source, DATABASE) succeeds; log it once."""
+        lead = f"{what}: " if what not in (DATABASE, VECTORS) else ""
+        message = f"{lead}{error}" if str(error) else f"{lead}{type(error).__name__}"
+        fault = None if isinstance(error, SidecarError) else error
+        self._record_failure(what, message, error=fault)
 
     def stop(self) -> None:
-        """End soon; what is committed stays."""
+        """Tell the loop and the running passes to end; what is committed stays."""
         self.loop.stop()
         with self._state:
             flows = list(self._under_way.values())
@@ -144,30 +145,30 @@ class Owner(Generic[S]):
             flow.stop()
 
     def close(self, *, until_s: float = math.inf) -> bool:
-        """`stop`, and wait for the end until `until_s`; whether it came. It can be used again."""
+        """Stop, wait for the end until `until_s`, and return whether it came."""
         self.stop()
         has_ended = self.loop.close(until_s=until_s)
-        for each in self.followed():
-            self.unfollow(each.source.name)
+        for each in self.watched_sources():
+            self.unwatch(each.source.name)
         if has_ended:
             self._seen.clear()
         return has_ended
 
-    # What work may call, in the thread that runs the loop
+    # Called by requests, in the thread that runs the loop
 
-    def refresh(self, source: Source, reporter: Reporter, look: Look = WHOLE) -> Refreshed:
-        """Scan `source` and apply what changed, as `SourceFlow.refresh`.
+    def refresh(self, source: Source, reporter: Reporter, scope: ScanScope = WHOLE) -> PassResult:
+        """Scan `source` within `scope` and apply what changed, as `SourceFlow.refresh` does.
 
-        A part is enough only after the whole has been seen by this process.
+        A `scope` of some paths is widened to the whole source until this process has scanned that.
         """
         is_seen = source.name in self._seen or source.name in self._under_way
-        part = look.under if is_seen else None
-        look = replace(look, under=part, changed=look.changed or look.under)
-        followed = self._followed.get(source.name)
-        if part is not None or followed is None or followed.source != source:
-            return self._pass_over(source, look, reporter)
-        followed.begin(self._known_folders(source), everything=True)
-        return self._told(followed, look, reporter)
+        part = scope.under if is_seen else None
+        scope = replace(scope, under=part, changed=scope.changed or scope.under)
+        watched = self._watched.get(source.name)
+        if part is not None or watched is None or watched.source != source:
+            return self._pass_over(source, scope, reporter)
+        watched.begin(self._known_folders(source), everything=True)
+        return self._watched_pass(watched, scope, reporter)
 
     def embed(
         self,
@@ -176,9 +177,9 @@ class Owner(Generic[S]):
         parts: Collection[tuple[str, str]] | None = None,
         until: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Give the rows of `parts`, or all, their vectors; returns how many got one.
+        """Embed the pending rows of `parts` (see `embed_pending`), or all; return how many it did.
 
-        See `embed_pending`; ends after the slice at which `until` holds. Raises ModelError.
+        Ends after a slice at which `until()` is true. Raises ModelError, and Stopped when closed.
         """
         done = before = 0
         stop = self.loop.is_closing
@@ -186,76 +187,78 @@ class Owner(Generic[S]):
             self.activity.vectors.add(done - before)
             before = done
             reporter.progress("vectors", done, total)
-            self.loop.tell("vectors", done, total)
+            self.loop.share_progress("vectors", done, total)
             self.loop.serve()
             if until():
                 return done
             if done < total:
-                with suppress(Stopped):  # what was saved waits for no more than a slice
-                    self._look_at_due()
+                with suppress(Stopped):  # a saved file waits for one slice of texts at most
+                    self._refresh_due_source()
         if self.loop.is_closing.is_set():
             raise Stopped("the database is being closed")
         return done
 
     def start_over(self) -> None:
-        """Begin a new database, and look at all files again."""
+        """Set the database aside, begin an empty one and rescan every watched source."""
         self.file.start_over()
         self._seen.clear()
         self._has_pending = True
         with self._state:
             flows = list(self._under_way.values())
-        for flow in flows:  # they write to the one that was set aside
+        for flow in flows:  # they write to the database that was set aside
             flow.stop()
-        for each in self.followed():
+        for each in self.watched_sources():
             each.rescan_soon()
 
-    # What is due
+    # Background work
 
     def _due_s(self) -> float:
-        due_s = min((each.due_s for each in self.followed()), default=math.inf)
+        due_s = min((each.due_s for each in self.watched_sources()), default=math.inf)
         return 0.0 if self._has_pending and due_s < math.inf else due_s
 
     def _do_due(self) -> None:
-        """Look at the source that is due first, or else embed."""
-        if not self._look_at_due():
+        """Refresh the source that is due first; if none is, embed."""
+        if not self._refresh_due_source():
             self._embed_all()
-        self.activity.went_well(DATABASE)
+        self.activity.clear_failure(DATABASE)
 
-    def _look_at_due(self) -> bool:
-        """Look at the source that is due first; whether there is one."""
-        followed = min(self.followed(), key=lambda each: each.due_s, default=None)
-        if followed is None or followed.due_s > self._now_s():
+    def _refresh_due_source(self) -> bool:
+        """Refresh the source that is due first; return whether there was one."""
+        watched = min(self.watched_sources(), key=lambda each: each.due_s, default=None)
+        if watched is None or watched.due_s > self._now_s():
             return False
-        is_first = followed.refreshed_at is None
-        settled = followed.begin(self._known_folders(followed.source), everything=is_first)
-        look = Look(under=None if settled.everything else settled.paths)
+        is_first = watched.refreshed_at is None
+        settled = watched.begin(self._known_folders(watched.source), everything=is_first)
+        scope = ScanScope(under=None if settled.everything else settled.paths)
         try:
-            self._told(followed, look, Silent())
+            self._watched_pass(watched, scope, Silent())
         except (Stopped, StoreCorrupt):
             raise
-        except Exception as error:  # it has its own deadline for the next try
-            self.note(error, followed.source.name)
+        except Exception as error:  # `watched` has set its deadline for the retry
+            self.note(error, watched.source.name)
         return True
 
     def _embed_all(self) -> None:
         try:
             self.embed(Silent())
         except ModelError as error:
-            self._say(VECTORS, error.message)
+            self._record_failure(VECTORS, error.message)
         else:
-            self.activity.went_well(VECTORS)
+            self.activity.clear_failure(VECTORS)
         self._has_pending = False
 
-    # How
+    # Private steps
 
-    def _pass_over(self, source: Source, look: Look, reporter: Reporter) -> Refreshed:
+    def _pass_over(self, source: Source, scope: ScanScope, reporter: Reporter) -> PassResult:
+        """Run a pass over `source`, in the running one if this request came between its slices."""
+
         def progress(done: int, total: int) -> None:
             reporter.progress("files", done, total)
-            self.loop.tell("files", done, total)
+            self.loop.share_progress("files", done, total)
 
         around = self._under_way.get(source.name)
-        if around is not None:  # this comes between two slices of it
-            return around.refresh(look, progress, reporter.notice)
+        if around is not None:
+            return around.refresh(scope, progress, reporter.notice)
         self._require_registered(source)
         flow = self._make_flow(source)
         with self._state:
@@ -263,45 +266,48 @@ class Owner(Generic[S]):
         if self.loop.is_closing.is_set():
             flow.stop()
         try:
-            with self.activity.indexing(source.name) as report:
+            with self.activity.track_pass(source.name) as report:
 
                 def both(done: int, total: int) -> None:
                     report(done, total)
                     progress(done, total)
 
-                refreshed = flow.refresh(look, both, reporter.notice)
+                refreshed = flow.refresh(scope, both, reporter.notice)
         finally:
             with self._state:
                 del self._under_way[source.name]
             flow.close()
-        if look.under is None:
+        if scope.under is None:
             self._seen.add(source.name)
         if refreshed.chunks_indexed:
             self._has_pending = True
         return refreshed
 
     def _require_registered(self, source: Source) -> None:
-        """Raises SourceGone for one removed, or moved, since the pass over it was asked for.
+        """Raise SourceGone if `source` was removed or moved: no later pass would delete its rows.
 
-        No later pass would see to its rows. A folder that is gone is left to the pass, which tells.
+        A folder that is missing is left to the pass, which reports it.
         """
         is_known = any((s.name, s.root) == (source.name, source.root) for s in self._sources())
         if not is_known and source.root.is_dir():
-            followed = self._followed.get(source.name)
-            if followed is not None and followed.source.root == source.root:
-                self.unfollow(source.name)
+            watched = self._watched.get(source.name)
+            if watched is not None and watched.source.root == source.root:
+                self.unwatch(source.name)
             raise SourceGone(f"{source.name} is no longer a source")
 
-    def _told(self, followed: Followed, look: Look, reporter: Reporter) -> Refreshed:
-        """Pass over a source, and have `followed` and `status` know what came of it."""
-        source = followed.source
-        refreshed = followed.told(
-            lambda: self._pass_over(source, look, reporter), look.under, clock=self.file.clock
+    def _watched_pass(
+        self, watched: WatchedSource, scope: ScanScope, reporter: Reporter
+    ) -> PassResult:
+        """Run a pass over a watched source, whose deadlines and failures follow its outcome."""
+        source = watched.source
+        refreshed = watched.record(
+            lambda: self._pass_over(source, scope, reporter), scope.under, clock=self.file.clock
         )
-        self.activity.went_well(source.name)
+        self.activity.clear_failure(source.name)
         return refreshed
 
     def _make_flow(self, source: Source) -> SourceFlow:
+        """Return a new flow for `source`, once the store fits the installed models."""
         store, models = self.file.open(), self.models
         adopt_static(store, models)
         if models.problem is None:
@@ -316,11 +322,11 @@ class Owner(Generic[S]):
         )
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
-        """The folders that hold files of `source`, as its last scan left them; "" is its root."""
+        """Return a function that lists the folders with files ("": the root), by the last scan."""
         return lambda: {"", *folders_of(self.file.open().paths(source.name))}
 
-    def _recovering(self, work: Callable[[Reporter], T], reporter: Reporter) -> T:
-        """Do `work`; if the database turns out to be damaged, set it aside and do it again."""
+    def _run_recovering(self, work: Callable[[Reporter], T], reporter: Reporter) -> T:
+        """Run `work`; if the database proves to be damaged, start over and run it once more."""
         try:
             return work(reporter)
         except StoreCorrupt as error:
@@ -332,9 +338,9 @@ class Owner(Generic[S]):
             self.start_over()
             return work(reporter)
 
-    def _say(self, what: str, message: str, *, error: Exception | None = None) -> None:
-        """Remember what goes wrong with `what`, and log it once."""
+    def _record_failure(self, what: str, message: str, *, error: Exception | None = None) -> None:
+        """Keep `message` as the failure of `what` for `status`; log it unless it was the last."""
         last = self.activity.last_failure
         if last is None or not last.message.endswith(message):
             _log.warning("%s: %s", self.file.path.stem, message, exc_info=error)
-        self.activity.failed(what, Failure(iso_utc(self.file.clock()), message))
+        self.activity.record_failure(what, Failure(iso_utc(self.file.clock()), message))

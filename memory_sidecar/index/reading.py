@@ -27,7 +27,7 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.report import VectorCounts, source_names, source_standings
+from memory_sidecar.index.report import VectorCounts, source_completeness, source_names
 from memory_sidecar.index.schema import found_version, is_outdated, read_identity
 from memory_sidecar.index.vectors import EmbedQuery
 
@@ -40,7 +40,7 @@ S = TypeVar("S", bound=DerivedStore)
 T = TypeVar("T")
 
 
-class OpenFiles:
+class OpenStores:
     """Which databases of a process have connections. Thread-safe."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class OpenFiles:
                 del self._stores[store.path]
 
 
-OPEN_FILES = OpenFiles()
+OPEN_STORES = OpenStores()
 
 
 class StoreFile(Generic[S]):
@@ -78,7 +78,7 @@ class StoreFile(Generic[S]):
         self.clock = clock
         self.lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
         self.used_at_s = time.monotonic()  # when it was opened last, for whatever purpose
-        self.beginnings = 0  # how many times it was set aside for a new one
+        self.generation = 0  # how many times it was set aside for a new one
         self._type = store
         self._store: S | None = None
         self._lock = threading.Lock()
@@ -95,7 +95,7 @@ class StoreFile(Generic[S]):
                 self._store = self._opened()
             else:
                 self._store.require_in_place()
-            OPEN_FILES.use(self._store)
+            OPEN_STORES.use(self._store)
             return self._store
 
     def take_outdated(self) -> bool:
@@ -126,7 +126,7 @@ class StoreFile(Generic[S]):
         Raises StoreForeign and StoreNewer for what is not ours to set aside.
         """
         with self._lock, named_errors(self.path):
-            self.beginnings += 1
+            self.generation += 1
             self._close(keeps_log=True)
             with suppress(StoreCorrupt):
                 found_version(self.path, self._type.SCHEMA)
@@ -155,10 +155,10 @@ class StoreFile(Generic[S]):
         store, self._store = self._store, None
         if store is not None:
             store.close(keeps_log=keeps_log)
-            OPEN_FILES.forget(store)
+            OPEN_STORES.forget(store)
 
 
-class Readings(ABC, Generic[S]):
+class ReadableDatabase(ABC, Generic[S]):
     """What readers ask of the database in `file`."""
 
     def __init__(
@@ -191,8 +191,8 @@ class Readings(ABC, Generic[S]):
         """Have the rows of `lost` made again, as `snapshot` says; `known` are sources with rows."""
 
     @abstractmethod
-    def begin_anew(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
-        """Set the database aside for a new one; not if `beginnings` is past `unless_after`."""
+    def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
+        """Set the database aside for a new one; not if `generation` is past `unless_after`."""
 
     def open(self) -> S:
         """The store, as it is. Raises StoreCorrupt where its file was taken away."""
@@ -200,16 +200,16 @@ class Readings(ABC, Generic[S]):
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Do `work`, which reads; if the database is found damaged, begin anew and do it again."""
-        beginnings = self.file.beginnings
+        beginnings = self.file.generation
         try:
             return work()
         except Exception as error:
             # A reader of the database that another thread set aside may meet any error.
-            if self.file.beginnings == beginnings:
+            if self.file.generation == beginnings:
                 if not (isinstance(error, StoreCorrupt) and error.is_of(self.file.path)):
                     raise
                 reporter.notice(f"{error.message}: rebuilding it")
-                self.begin_anew(reporter, unless_after=beginnings)
+                self.start_over(reporter, unless_after=beginnings)
             return work()
 
     def complete(self, reporter: Reporter) -> S:
@@ -303,7 +303,7 @@ class Readings(ABC, Generic[S]):
     def _say_standings(
         self, connection: Connection, wanted: Collection[str], reporter: Reporter
     ) -> None:
-        for name, is_scanned, is_whole in source_standings(connection):
+        for name, is_scanned, is_whole in source_completeness(connection):
             if wanted and name not in wanted:
                 continue
             if not is_scanned:

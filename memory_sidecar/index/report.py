@@ -1,4 +1,4 @@
-"""Counts of what a database holds, and the progress of indexing it, as `status` shows them."""
+"""What `status` shows of a database: counts of its rows, running passes, pace and failures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
-WINDOW_S = 10.0  # a pace is taken over so long
-VECTORS = "vectors of all sources"  # with blanks, as no source is called
+WINDOW_S = 10.0  # of the latest work, which a pace is taken over
+VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"
 
 
@@ -38,10 +38,10 @@ class SourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class VectorCounts:
-    """How far the vectors of some rows are."""
+    """How many of some rows have their vector."""
 
     rows: int
-    pending: int  # of these, without a vector yet
+    pending: int  # those of `rows` that still wait for their vector
 
     @property
     def percent(self) -> int:
@@ -49,7 +49,7 @@ class VectorCounts:
 
 
 def count_sources(connection: Connection) -> list[SourceCounts]:
-    """Every source that has rows, by name."""
+    """Return the counts of every source that has rows, or was begun, by name."""
     rows = connection.execute(
         "SELECT s.name, s.root, s.scanned_at,"
         " count(*) FILTER (WHERE f.status = 'indexed'),"
@@ -61,12 +61,15 @@ def count_sources(connection: Connection) -> list[SourceCounts]:
 
 
 def source_names(connection: Connection) -> list[str]:
-    """Every source that has rows, or was begun."""
+    """Return the name of every source that has rows, or was begun, sorted."""
     return column(connection, "SELECT name FROM sources ORDER BY name")
 
 
-def source_standings(connection: Connection) -> list[tuple[str, bool, bool]]:
-    """The name of each source, whether a scan of it ever ended, and whether it is complete."""
+def source_completeness(connection: Connection) -> list[tuple[str, bool, bool]]:
+    """Return for each source its name, whether a scan has completed, and whether it is current.
+
+    A source is not current while all its rows are being rebuilt.
+    """
     rows = connection.execute(
         "SELECT name, scanned_at IS NOT NULL, chunker <> '' FROM sources ORDER BY name"
     )
@@ -74,24 +77,24 @@ def source_standings(connection: Connection) -> list[tuple[str, bool, bool]]:
 
 
 def scan_times(connection: Connection) -> dict[str, int | None]:
-    """When the last complete scan of every source ended, in epoch ms; `None`: none has yet."""
+    """Return by source when its last complete scan ended, in epoch ms; `None` for none yet."""
     return dict(connection.execute("SELECT name, scanned_at FROM sources"))
 
 
 def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
-    """Rows that can be searched."""
-    return sum(rows_in(connection, corpus.rows) for corpus in corpora)
+    """Count the rows of `corpora`."""
+    return sum(row_count(connection, corpus.rows) for corpus in corpora)
 
 
 def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
-    """Rows that wait for their vector."""
-    return sum(rows_in(connection, corpus.pending) for corpus in corpora)
+    """Count the rows of `corpora` that wait for their vector."""
+    return sum(row_count(connection, corpus.pending) for corpus in corpora)
 
 
 def count_pending_of(
     connection: Connection, corpora: Iterable[Corpus], sources: Collection[str]
 ) -> int:
-    """Rows of `sources` that wait for their vector."""
+    """Count the rows of `sources` that wait for their vector."""
     if set(sources) >= set(source_names(connection)):
         return count_pending(connection, corpora)
     of_sources = f"IN ({', '.join('?' * len(sources))})"
@@ -106,13 +109,13 @@ def count_pending_of(
 
 
 def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCounts:
-    """How far the vectors of `corpora` are."""
+    """Count the rows of `corpora`, and those that wait for their vector."""
     corpora = tuple(corpora)
     return VectorCounts(count_rows(connection, corpora), count_pending(connection, corpora))
 
 
 def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
-    """Files with that status, and their reasons, by source and path."""
+    """Return the files with that status, with their reasons, sorted by source and path."""
     few = "INDEXED BY files_not_indexed WHERE status <> 'indexed' AND"
     rows = connection.execute(
         f"SELECT source, path, reason FROM files {'WHERE' if status is FileStatus.INDEXED else few}"
@@ -125,8 +128,8 @@ def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
 _counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
 
 
-def rows_in(connection: Connection, table: str) -> int:
-    """How many rows `table` has. A connection that only reads counts them once for each commit."""
+def row_count(connection: Connection, table: str) -> int:
+    """Count the rows of `table`; on a read-only connection once for each commit."""
     counts: dict[str, int] = {}
     if connection.readonly("main"):
         version: Any = connection.pragma("data_version")
@@ -140,8 +143,8 @@ def rows_in(connection: Connection, table: str) -> int:
     return counts[table]
 
 
-def made_by_week(connection: Connection, table: str, *, since: int) -> dict[int, int]:
-    """How many rows of `table` were made in each week from `since` on; moments in epoch ms."""
+def count_by_week(connection: Connection, table: str, *, since: int) -> dict[int, int]:
+    """Count the rows of `table` by the week of `created_at`, from `since` on; all in epoch ms."""
     rows = connection.execute(
         f"SELECT {WEEK_SQL}, count(*) FROM {table} WHERE created_at >= ? GROUP BY 1", (since,)
     )
@@ -150,7 +153,7 @@ def made_by_week(connection: Connection, table: str, *, since: int) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class FilesUnderWay:
-    """A pass over a source."""
+    """The progress of a running pass over a source."""
 
     files_done: int
     files_total: int
@@ -171,7 +174,7 @@ class Failure:
 
 
 class Pace:
-    """How much is done in a second, lately. Thread-safe."""
+    """A rate of work per second, over the last WINDOW_S. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -187,16 +190,16 @@ class Pace:
 
     @property
     def per_second(self) -> float:
-        """0 when nothing was done lately."""
+        """The rate now; 0 if no work was done within the window."""
         with self._lock:
             now_s = time.monotonic()
             done = sum(count for _, count in self._recent(now_s))
             return done / max(min(now_s - self._began_s, WINDOW_S), 1.0)
 
     def seconds_for(self, count: int, *, wait_s: float, cancelled: threading.Event) -> float | None:
-        """How long so many will take; `None` where that is not known.
+        """Estimate the seconds for `count` pieces of work; `None` without a rate to go by.
 
-        Waits up to `wait_s` for the first that is done, unless `cancelled`.
+        Waits up to `wait_s`, or until `cancelled`, for the first work to be done.
         """
         until_s = time.monotonic() + wait_s
         while not (per_second := self.per_second) and time.monotonic() < until_s:
@@ -211,37 +214,37 @@ class Pace:
 
 
 class Activity:
-    """Kept by an index, asked by `status`. Thread-safe."""
+    """The running passes, the pace of embedding and the open failures of one owner. Thread-safe."""
 
     def __init__(self) -> None:
         self.vectors = Pace()
         self._failures: dict[str, Failure] = {}
         self._passes: dict[str, _Pass] = {}
 
-    def failed(self, what: str, failure: Failure) -> None:
-        """Keep what went wrong with `what`, a source or VECTORS, until that goes well."""
+    def record_failure(self, what: str, failure: Failure) -> None:
+        """Keep a failure of `what` (a source, VECTORS or DATABASE) until `clear_failure`."""
         self._failures[what] = failure
 
-    def went_well(self, what: str) -> None:
-        """Nothing is wrong with `what` any more, or no caller wants it."""
+    def clear_failure(self, what: str) -> None:
+        """Drop the failure of `what`, which has succeeded or is gone."""
         self._failures.pop(what, None)
 
     @property
     def last_failure(self) -> Failure | None:
-        """The latest of those that are not over."""
+        """The latest failure that was not cleared, if any."""
         return max(list(self._failures.values()), key=lambda each: each.at, default=None)
 
     @contextmanager
-    def indexing(self, source: str) -> Iterator[Callable[[int, int], None]]:
-        """Around a pass over `source`, which reports to what it is given: files done, and to do."""
+    def track_pass(self, source: str) -> Iterator[Callable[[int, int], None]]:
+        """Show a pass over `source` during the block; yields its `report(files done, to do)`."""
         each = self._passes[source] = _Pass()
         try:
             yield each.report
         finally:
             self._passes.pop(source, None)
 
-    def files(self, source: str) -> FilesUnderWay | None:
-        """`None` when no pass over `source` has found anything to do."""
+    def files_under_way(self, source: str) -> FilesUnderWay | None:
+        """Return the progress of the pass over `source`; `None` if none has anything to do."""
         each = self._passes.get(source)
         if each is None or not each.total:
             return None
@@ -260,5 +263,5 @@ class _Pass:
 
 
 def seconds_left(count: int, per_second: float) -> float | None:
-    """`None` where nothing moves."""
+    """Return the seconds for `count` at that rate; `None` at a rate of 0."""
     return round(count / per_second, 1) if per_second else None

@@ -1,4 +1,4 @@
-"""What callers ask of an owner, in the order in which it is done."""
+"""The requests that callers make of an owner, and the queue that orders them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from typing import Any
 
 from memory_sidecar.core.results import Reporter
 
-BEAT_S = 0.1  # between two looks at whether the caller still waits
+BEAT_S = 0.1  # how often a waiting thread calls back: for progress, or to give up
 
 
 class Urgency(IntEnum):
-    """What is done first."""
+    """The order in which work is done: the lowest value first."""
 
     SHORT = 0  # takes milliseconds, and a caller waits
-    BARRIER = 1  # brings earlier saves, and a caller waits, with a deadline
-    ASKED = 2  # may take long, and a caller waits
-    ITSELF = 3  # no caller waits
-    NOTHING = 4  # of a loop that rests: whatever is asked for comes before
+    BARRIER = 1  # indexes earlier saves, for a caller who waits with a deadline
+    LONG = 2  # may take long, and a caller waits
+    BACKGROUND = 3  # no caller waits
+    IDLE = 4  # of a loop without work: every request comes before it
 
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """Something to do for a caller, who waits for `done` or went away."""
+    """Work for a caller, who waits for `done`, or cancels it and goes away."""
 
     work: Callable[[], Any]
     urgency: Urgency
-    patience_until_s: float  # how long to wait for another process that holds the writer's lock
-    is_needless: Callable[[], bool] = lambda: False  # that process may have done it meanwhile
-    key: str = ""  # one of several that wait under the same key is enough
+    patience_until_s: float  # until when to wait for another process to release the writer's lock
+    is_redundant: Callable[[], bool] = lambda: False  # whether that process has done the work
+    key: str = ""  # of several requests with one key, only the first is queued; "" for none
     done: Future[Any] = field(default_factory=Future)
 
     def run(self) -> None:
+        """Do the work and settle `done`, unless the caller has cancelled it."""
         if self.done.set_running_or_notify_cancel():
             try:
                 result = self.work()
@@ -45,8 +46,8 @@ class Request:
             else:
                 self.done.set_result(result)
 
-    def end(self, error: BaseException | None) -> None:
-        """Finish the request undone: with `error`, or without one because it became needless."""
+    def finish_undone(self, error: BaseException | None) -> None:
+        """Settle `done` without doing the work: with `error`, or with None for redundant work."""
         if self.done.set_running_or_notify_cancel():
             if error is None:
                 self.done.set_result(None)
@@ -55,7 +56,7 @@ class Request:
 
 
 class Requests:
-    """The queue. Thread-safe."""
+    """The queue of requests to one loop. Thread-safe."""
 
     def __init__(self) -> None:
         self._waiting: list[Request] = []
@@ -65,7 +66,7 @@ class Requests:
         return bool(self._waiting)
 
     def put(self, request: Request) -> Request:
-        """The request that waits now: `request`, or one with its key."""
+        """Queue `request` and return it, or the queued one that has the same key."""
         with self._lock:
             for each in self._waiting:
                 if request.key and each.key == request.key:
@@ -74,7 +75,7 @@ class Requests:
             return request
 
     def take(self, *, before: Urgency) -> Request | None:
-        """The most urgent request, if it is more urgent than `before`."""
+        """Remove and return the most urgent request, if it is more urgent than `before`."""
         with self._lock:
             first = min(self._waiting, key=lambda each: each.urgency, default=None)
             if first is None or first.urgency >= before:
@@ -82,18 +83,18 @@ class Requests:
             self._waiting.remove(first)
             return first
 
-    def end_all(self, error: BaseException) -> None:
-        """Give `error` to all that wait."""
+    def fail_all(self, error: BaseException) -> None:
+        """Fail every queued request with `error`."""
         for request in self._take_all():
-            request.end(error)
+            request.finish_undone(error)
 
-    def end_impatient(self, now_s: float, error: Exception) -> None:
-        """Give `error` to those whose patience is over, and end what became needless."""
+    def fail_impatient(self, now_s: float, error: Exception) -> None:
+        """Fail requests whose patience has run out with `error`; finish redundant ones."""
         for request in self._take_all():
-            if request.is_needless():
-                request.end(None)
+            if request.is_redundant():
+                request.finish_undone(None)
             elif now_s >= request.patience_until_s:
-                request.end(error)
+                request.finish_undone(error)
             elif not request.done.cancelled():
                 self.put(request)
 
@@ -104,7 +105,10 @@ class Requests:
 
 
 class Relay:
-    """Keeps what a request says in the owner's thread until the thread of its caller asks."""
+    """The reporter of a request: keeps its notices and progress until its caller's thread asks.
+
+    So a caller's reporter is only ever called in the thread of that caller.
+    """
 
     def __init__(self) -> None:
         self._notices: deque[str] = deque()
@@ -116,8 +120,8 @@ class Relay:
     def progress(self, stage: str, done: int, total: int) -> None:
         self._progress = (stage, done, total)
 
-    def tell(self, reporter: Reporter) -> None:
-        """Pass on what was heard. What `reporter` raises ends the waiting."""
+    def forward(self, reporter: Reporter) -> None:
+        """Pass the notices and the latest progress on to `reporter`; raises what that raises."""
         while self._notices:
             reporter.notice(self._notices.popleft())
         if self._progress is not None:

@@ -1,8 +1,9 @@
-"""One pass over a source, whatever kind of file is in it: top-down.
+"""One pass over a source, of whatever kind of files:
 
     scan ──▶ compare with the manifest ──▶ differences ──▶ apply
 
-Events are hints: whatever woke this flow, the scan decides what changed.
+The manifest is what the database knows of each file. Events are hints: whatever caused the pass,
+its scan decides what changed.
 """
 
 from __future__ import annotations
@@ -27,30 +28,31 @@ from memory_sidecar.index.engine_state import StateBroken
 from memory_sidecar.index.schema import new_state_id
 
 SAVED_TOGETHER_NS = 60 * 10**9
-MANY_FILES = 50_000  # minutes of two processors: more than most projects have of their own
-MOST = 0.5  # of many files: the folder that they lie in is worth naming
+MANY_FILES = 50_000  # takes minutes on two processors; most projects have fewer of their own
+MOST = 0.5  # the share of many files that makes the folder they lie in worth naming
 
 Notice = Callable[[str], None]
-"""Tells the caller who waits for a pass."""
+"""Shows one line to the caller who waits for a pass."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How much of a source a pass looks at, and how closely."""
+class ScanScope:
+    """Which part of a source a pass scans, and how much it trusts what it knows already."""
 
-    under: Collection[str] | None = None  # these paths alone, with what lies below them
-    # The caller saw these just now: where they are missing, they are believed to be gone.
+    under: Collection[str] | None = None  # scan only these paths and what lies below; None: all
+    # Paths that the caller has just seen: where one is missing now, its file is gone, rather than
+    # its disk not mounted.
     changed: Collection[str] | None = None
-    full: bool = False  # every file is read again, and a root without any file is believed
+    full: bool = False  # read unchanged files again, and accept that a root has no files any more
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class PassResult:
     """What one pass over a source did."""
 
-    folders: tuple[str, ...]  # scanned, relative to the root: what a watcher would watch
+    folders: tuple[str, ...]  # scanned, relative to the root: the ones to watch
     files_total: int
     files_processed: int
     files_failed: int
@@ -61,55 +63,55 @@ class Refreshed:
 
 
 class SourceFlow(Applier):
-    """Keeps the rows of one source in line with its files.
+    """Keeps the rows of one source in line with its files; made by the owner for one pass.
 
-    One thread uses it, which holds the database's writer lock from `refresh` to `close`. Between
-    two slices of a pass it may be asked to `refresh` once more; if that was of the whole source,
-    the pass around has nothing left to do.
+    One thread uses it, which holds the database's writer lock from `refresh` to `close`. `refresh`
+    may be called again between two slices of a running pass; if that inner pass was over the whole
+    source, the outer one has nothing left to do.
     """
 
-    def refresh(self, look: Look, progress: Progress, notice: Notice) -> Refreshed:
+    def refresh(self, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
         """Scan the source and index what changed; returns when it is committed.
 
-        Raises NotFound where the root is not there or has lost every file, PathRefused where it
-        cannot be read: its rows stay. Raises Stopped after `stop`, with what was committed before.
+        Raises NotFound where the root is missing or has lost every file, PathRefused where it
+        cannot be read; the rows stay then. Raises Stopped after `stop`; what was committed stays.
         """
         try:
-            return self._refresh(look, progress, notice)
+            return self._refresh(scope, progress, notice)
         except StateBroken as broken:
             self.close()
             aside = self._state.set_aside()
-            told = f"the state of {self._source.name} is broken ({broken}): rebuilding it"
-            _log.warning("%s; it is kept as %s", told, aside)
-            notice(told)
-            whole = replace(look, under=None, changed=look.changed or look.under)
+            text = f"the state of {self._source.name} is broken ({broken}): rebuilding it"
+            _log.warning("%s; it is kept as %s", text, aside)
+            notice(text)
+            whole = replace(scope, under=None, changed=scope.changed or scope.under)
             return self._refresh(whole, progress, notice)
 
-    def _refresh(self, look: Look, progress: Progress, notice: Notice) -> Refreshed:
+    def _refresh(self, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
         require_root_is_itself(self._source)
         name, version, around = self._source.name, self._builder.version, self.under_way
-        made_by, under = self._made_by(), look.under
+        made_by, under = self._made_by(), scope.under
         if made_by != version and around is None:
-            under = None  # a part would leave the rest as it is
+            under = None  # a part would leave the rows of an older builder in the rest
         manifest = self._store.manifest(name, under=under)
-        scan, rules = self._scan(look, under, manifest)
-        is_believed = scan.files or look.full or self._builder.believes_empty
-        if under is None and not is_believed:
-            require_rows_unneeded(self._source, self._store, look.changed or look.under)
+        scan, rules = self._scan(scope, under, manifest)
+        is_plausible = scan.files or scope.full or self._builder.trusts_empty_root
+        if under is None and not is_plausible:
+            require_rows_unneeded(self._source, self._store, scope.changed or scope.under)
         if made_by is None:
-            self._begin_anew()
-        for path in self._builder.outdated(manifest):
+            self._reset_state()
+        for path in self._builder.outdated_paths(manifest):
             manifest[path] = replace(manifest[path], fingerprint="")
-        found = differences(scan, manifest, everything=look.full or made_by != version)
+        found = differences(scan, manifest, everything=scope.full or made_by != version)
         if len(found.changed) >= MANY_FILES and not manifest:
-            notice(_many(found.changed))
-        done = self.apply(found, progress, is_full=look.full)
+            notice(_many_files_notice(found.changed))
+        done = self.apply(found, progress, is_full=scope.full)
         if under is None:
             self._store.end_scan(name, chunker=version, rules=rules)
             self._builder.finish(self._store)
             if around is not None:
-                around.overtake(is_full=look.full)
-        return Refreshed(
+                around.overtake(is_full=scope.full)
+        return PassResult(
             folders=scan.folders,
             files_total=len(scan.files),
             files_processed=done.processed,
@@ -121,34 +123,35 @@ class SourceFlow(Applier):
         )
 
     def _scan(
-        self, look: Look, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
+        self, scope: ScanScope, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
     ) -> tuple[Scan, str]:
-        """What is on disk, or the part `under` some paths, and the digest of rules from elsewhere.
+        """Scan the paths `under`, or all of the source; return the scan and `outer_rules_digest`.
 
-        The digest is "" where rules were written meanwhile: the next scan trusts nothing of this.
+        The digest is "" where ignore rules were written during the scan, so that the next scan does
+        not rely on this one.
         """
         before = self._store.rules_of(self._source.name)
         if under is not None:
-            rules, known = self._builder.rules_elsewhere(()), None
+            rules, known = self._builder.outer_rules_digest(()), None
             if rules and rules.partition(" ")[0] == before.partition(" ")[0]:
                 above = self._store.manifest(self._source.name, under=rules_above(under))
                 known = _stamps({**manifest, **above})
             return self._builder.scan(under, known=known), ""
         began_ns = time.time_ns()
-        rules = self._builder.rules_elsewhere(folders_of(manifest))
-        if rules and not look.full and rules == before:
+        rules = self._builder.outer_rules_digest(folders_of(manifest))
+        if rules and not scope.full and rules == before:
             scan = self._builder.scan(None, known=_stamps(manifest))
         else:
             scan, around = self._builder.scan(None), rules.partition(" ")[0]
-            rules = self._builder.rules_elsewhere(folders_of(file.path for file in scan.files))
+            rules = self._builder.outer_rules_digest(folders_of(file.path for file in scan.files))
             if rules.partition(" ")[0] != around:
                 rules = ""
         return scan, "" if were_rules_written(scan.files, since_ns=began_ns) else rules
 
     def _made_by(self) -> str | None:
-        """The builder's version that made the rows, "" while they are being made anew.
+        """Return the version of the builder that made the rows, "" while all are being rebuilt.
 
-        `None` where rows and CocoIndex state do not belong together: one of them was lost.
+        None where the rows and the CocoIndex state do not belong together, as one of them was lost.
         """
         known = self._store.source_state(self._source.name)
         if known is None or known.root != self._source.root:
@@ -157,12 +160,12 @@ class SourceFlow(Applier):
             return None
         return known.chunker if known.state_id == self._state.paired_with else None
 
-    def _begin_anew(self) -> None:
-        """Begin with a CocoIndex state that knows no file, so that every file is written again.
+    def _reset_state(self) -> None:
+        """Begin an empty CocoIndex state, so that this pass writes the rows of every file again.
 
-        The rows stay until then: after a kill all of them are there, and the next pass goes on.
+        Each row stays until it is replaced: after a kill all are there, and the next pass goes on.
         """
-        with suppress(Exception):  # its state may have been taken away under it
+        with suppress(Exception):  # the state may have been deleted while it was open
             self.close()
         self._state.clear()
         state_id = new_state_id()
@@ -177,22 +180,22 @@ def _stamps(manifest: Mapping[str, ManifestEntry]) -> dict[str, Stamp]:
 def differences(
     scan: Scan, manifest: Mapping[str, ManifestEntry], *, everything: bool
 ) -> Differences:
-    """What `scan` found to be other than `manifest` has it; `everything` as if all had changed.
+    """Return how `scan` differs from `manifest`; with `everything`, count all files as changed.
 
-    Files that failed are tried again. A file is gone only where the scan could look for it.
+    Files that failed before count as changed. A file is gone only if the scan could look for it.
     """
     found = {file.path: file for file in scan.files}
     changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
     gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
-    # The most recently saved first: that is what is being worked on. Of what was saved together,
-    # by a checkout for example, small files first: most files are then found soonest.
+    # The most recently saved files first, as someone works on them. Among files that were saved
+    # together, by a checkout for example, small ones first: so most can be found soonest.
     changed.sort(key=lambda file: (-(file.mtime_ns // SAVED_TOGETHER_NS), file.size))
     return Differences(changed, gone)
 
 
-def _many(files: Sequence[SourceFile]) -> str:
-    """A notice of how many `files` there are, and of the deepest folder that holds most of them."""
-    told = f"{len(files):,} files to index, which takes minutes"
+def _many_files_notice(files: Sequence[SourceFile]) -> str:
+    """Return a notice with the number of `files` and the deepest folder that holds most of them."""
+    count = f"{len(files):,} files to index, which takes minutes"
     inside = Counter(
         folder
         for file in files
@@ -201,11 +204,11 @@ def _many(files: Sequence[SourceFile]) -> str:
     )
     folders = [folder for folder, count in inside.items() if count > MOST * len(files)]
     if not folders:
-        return f"{told}; `memory-sidecar index --help` says how to leave folders out"
+        return f"{count}; `memory-sidecar index --help` says how to leave folders out"
     folder = max(folders, key=len)
     exclude = quote(f"/{folder}/")
     return (
-        f"{told}; {inside[folder]:,} of them lie in {folder}/:"
+        f"{count}; {inside[folder]:,} of them lie in {folder}/:"
         f" `memory-sidecar index PATH --exclude {exclude}` leaves that out"
     )
 
@@ -213,16 +216,16 @@ def _many(files: Sequence[SourceFile]) -> str:
 def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
     if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
         return True
-    # What was left out unread and now is let through has no fingerprint yet.
+    # A file that was skipped unread, and no longer is, has no fingerprint yet.
     return entry.reason != file.skip_reason if file.skip_reason else not entry.fingerprint
 
 
 def require_rows_unneeded(
     source: Source, store: DerivedStore, changed: Collection[str] | None
 ) -> None:
-    """Raises NotFound where files are indexed and none is left: their disk may not be mounted.
+    """Raise NotFound if files of `source` are indexed, since a scan that found none is doubtful.
 
-    The files that a caller says it `changed` may be gone, since it saw them there just now.
+    Files at or below the paths `changed`, which the caller has just seen, may be gone.
     """
     known = len(store.manifest(source.name))
     if changed is not None:

@@ -1,6 +1,6 @@
-"""How a text becomes words: identifiers taken apart, camel humps too, stop words named.
+"""Splits texts into words: identifiers into their parts, by camel case, too.
 
-Kept apart from what asks a database, so that a process which builds documents loads no more.
+Apart from the module that queries (`keyword`), so that processes which build documents load less.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STOPWORDS = frozenset(
 
 
 def index_words(text: str) -> str:
-    """`text` as it is given to FTS5: camel humps set apart, whole camelCase words kept too."""
+    """Return `text` for FTS5: camelCase words are split, and the whole words appended."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1 ", text)
     whole: set[str] = set()
@@ -48,18 +48,18 @@ def is_unspaced(text: str) -> bool:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of `text` in lower case, identifiers taken apart, in order."""
+    """Return the words of `text` in order, in lower case, with identifiers split."""
     return [part.lower() for part in _PART.findall(humps_apart(text))]
 
 
 @lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
 def humps_apart(word: str) -> str:
-    """`camelCase` as `camel Case`."""
+    """Split `camelCase` into `camel Case`."""
     return _CAMEL_HUMP.sub(" ", word)
 
 
 def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
-    """The distinct words of a question, and its identifiers as phrases of their parts."""
+    """Return the distinct words of a question, and its identifiers as phrases of their parts."""
     words: dict[str, None] = {}
     phrases: dict[str, None] = {}
     for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):

@@ -1,7 +1,8 @@
-"""What one transaction of a derived database does to rows, their words and their vectors.
+"""One write transaction of a derived database: rows, the words that find them, and their vectors.
 
-A row, its words and a vector that is known already come in the same transaction, so that a reader
-sees all of them or none; every kind of vector that is made with the words belongs in `index_row`.
+A row is committed together with its words and with any vector that is already available, so that a
+reader sees all of them or none. A new kind of vector that is made with the words belongs in
+`Write.index_row`.
 """
 
 from __future__ import annotations
@@ -21,19 +22,22 @@ from memory_sidecar.index.vectors import Vector, VectorIndex, blob_of, raise_vec
 
 
 @dataclass(frozen=True, slots=True)
-class AtHand:
-    """Vectors that need no model to be run, by their text."""
+class ReadyVectors:
+    """Vectors that can be stored without running the model, by the text that they stand for."""
 
-    known: Mapping[str, Vector] = field(default_factory=dict)  # the model's, made before
-    static: Mapping[str, Floats] = field(default_factory=dict)  # of 256 floats, of unit length
+    known: Mapping[str, Vector] = field(default_factory=dict)  # made by the model earlier
+    static: Mapping[str, Floats] = field(default_factory=dict)  # 256 floats each, of unit length
 
 
-NONE_AT_HAND: Final = AtHand()
-LAST: Final = 0  # in the queue, which begins with what came latest
+NO_READY_VECTORS: Final = ReadyVectors()
+QUEUED_LAST: Final = 0  # the `queued_at` that sorts last: the queue is read newest first
 
 
 class Write:
-    """One transaction: what is written in the block of `committed`."""
+    """A write transaction, open within the block of `committed`. The store hands it to its caller.
+
+    `indexed` and `deleted` count the searchable rows that were inserted and deleted so far.
+    """
 
     def __init__(
         self,
@@ -42,11 +46,12 @@ class Write:
         *,
         now: int,
         queued_at: int | None,
-        at_hand: AtHand,
+        at_hand: ReadyVectors,
     ) -> None:
-        """`indexes` follow what it commits.
+        """`indexes`: the in-memory vector indexes that are updated after the commit.
 
-        `now` and `queued_at`, by which rows wait for their vectors, are epoch ms.
+        `now` (epoch ms) stamps what is written; `queued_at` (epoch ms) orders the queue of rows
+        that wait for their vector, `now` by default.
         """
         self.connection = connection
         self.now = now
@@ -61,9 +66,9 @@ class Write:
         }
 
     def index_row(self, corpus: Corpus, found: Findable, *, can_wait: bool = False) -> None:
-        """Have the row that was inserted last `found`.
+        """Index the words and the vectors of the row that this connection inserted last.
 
-        Where its vector of the model is not known, it joins the queue, at its end if it `can_wait`.
+        Without a known vector the row joins the queue of its corpus, at the very end if `can_wait`.
         """
         row_id, text = self.connection.last_insert_rowid(), found.text
         values = ", ".join("?" * (1 + len(found.words)))
@@ -78,37 +83,38 @@ class Write:
         if vector is None:
             self.connection.execute(
                 f"INSERT INTO {corpus.pending} VALUES (?, ?)",
-                (row_id, LAST if can_wait else self._queued_at),
+                (row_id, QUEUED_LAST if can_wait else self._queued_at),
             )
         else:
             self.put_vector(corpus.vector_table, row_id, vector)
         self.indexed += 1
 
     def queue_again(self, corpus: Corpus, ids: Iterable[int]) -> None:
-        """Queue those of the rows `ids` that wait for a vector as if they were new."""
+        """Move those of the rows `ids` that wait for a vector to the front, as if just written."""
         self.connection.executemany(
-            f"UPDATE {corpus.pending} SET queued_at = ? WHERE id = ? AND queued_at <> {LAST}",
+            f"UPDATE {corpus.pending} SET queued_at = ?"
+            f" WHERE id = ? AND queued_at <> {QUEUED_LAST}",
             [(self._queued_at, row_id) for row_id in ids],
         )
 
     @property
     def brings_static(self) -> bool:
-        """Whether rows come with static vectors now."""
+        """Whether this transaction has static vectors for the rows it indexes."""
         return bool(self._at_hand.static)
 
     def put_vector(self, table: VectorTable, row_id: int, vector: Floats) -> None:
-        """Give a row, which has none in `table`, this unit vector."""
+        """Store the unit vector of a row that has none in `table` yet."""
         blob = blob_of(vector, table)
         self.connection.execute(f"INSERT INTO {table.name} VALUES (?, ?)", (row_id, blob))
         self._added[table].append((row_id, blob))
 
     def clear_vectors(self, table: VectorTable) -> None:
-        """Take the vectors in `table` from all rows."""
+        """Delete every vector in `table`."""
         self._removed[table] += column(self.connection, f"SELECT id FROM {table.name}")
         self.connection.execute(f"DELETE FROM {table.name}")
 
     def delete_rows(self, corpus: Corpus, condition: str, values: Sequence[Any]) -> None:
-        """Delete the rows that satisfy `condition`, and what finds them."""
+        """Delete the rows for which the SQL `condition` holds, with their words and vectors."""
         chosen = f"SELECT id FROM {corpus.rows} WHERE {condition}"
         ids = [(row_id,) for row_id in column(self.connection, chosen, values)]
         if ids:
@@ -116,13 +122,13 @@ class Write:
             for table in corpus.vector_tables:
                 self.connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ids)
                 self._removed[table] += [row_id for (row_id,) in ids]
-            # The row in the queue goes with its row here, by its foreign key.
+            # The foreign key of the queue's table deletes what waits there.
             self.connection.execute(f"DELETE FROM {corpus.rows} WHERE {condition}", values)
             self.deleted += len(ids)
 
     @contextmanager
     def committed(self) -> Iterator[None]:
-        """All of the block is committed, or none; the vector indexes follow as soon as it is."""
+        """Commit all of the block or nothing of it, then update the vector indexes."""
         versions = {}
         try:
             with transaction(self.connection) as connection:

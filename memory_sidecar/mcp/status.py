@@ -93,7 +93,7 @@ def _about_code(caller: Caller) -> list[str]:
     return [
         *here,
         "Look for code with search_code before reading whole files."
-        + (" What is saved is indexed within a second." if caller.codebase.data.is_tended else "")
+        + (" What is saved is indexed within a second." if caller.codebase.data.is_watching else "")
         + " Indexed now:",
         *shown,
         *([f"- and {left_out} more: list_sources"] if left_out else []),

@@ -65,14 +65,14 @@ class MemoryBuilder(Builder):
         directory: Source,
         *,
         agent: str,
-        believes_empty: bool,
+        trusts_empty_root: bool,
         is_unfilled: Callable[[str, str], bool] = lambda _path, _text: False,
     ) -> None:
-        """`believes_empty`: whether an absent root means no memories, not an unmounted disk.
+        """`trusts_empty_root`: whether an absent root means no memories, not an unmounted disk.
 
         `is_unfilled`: whether a page, given its path and text, is still an empty template.
         """
-        self.believes_empty = believes_empty
+        self.trusts_empty_root = trusts_empty_root
         self._is_unfilled = is_unfilled
         self._directory = directory
         self._owner = agent if directory.name == OWN_DIRECTORY else directory.name
@@ -85,7 +85,7 @@ class MemoryBuilder(Builder):
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:
         del known  # serves sources with ignore rules
-        if self.believes_empty and not os.path.lexists(self._directory.root):
+        if self.trusts_empty_root and not os.path.lexists(self._directory.root):
             return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_PAGE_BYTES, under=under)
         files = (

@@ -115,7 +115,7 @@ def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[Ra
     if len(chosen) < 2:
         return list(hits)
     scores = [hits[at].score for at in chosen]
-    order = arms.reranked(question, texts, scores, judge, weight=JUDGE_WEIGHT)
+    order = arms.rerank_order(question, texts, scores, judge, weight=JUDGE_WEIGHT)
     better = list(hits)
     for place, n in zip(chosen, order, strict=True):
         hit, score = hits[chosen[n]], hits[place].score

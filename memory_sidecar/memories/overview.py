@@ -11,7 +11,7 @@ from typing import TypeVar
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.index.report import rows_in
+from memory_sidecar.index.report import row_count
 from memory_sidecar.memories.facets import Facets, count_by_facet
 from memory_sidecar.memories.lists import MemoryRows, merge_places, split_page
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
@@ -57,7 +57,7 @@ class Overview:
 
     def count(self) -> int:
         """Count all memories."""
-        return sum(self._ask_each(lambda rows: rows_in(rows.connection, "memories")))
+        return sum(self._ask_each(lambda rows: row_count(rows.connection, "memories")))
 
     def facets(self, wanted: MemoryFilter) -> Facets:
         """Count the memories that satisfy `wanted` by each property."""

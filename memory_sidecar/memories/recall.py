@@ -20,7 +20,7 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import judge_with
+from memory_sidecar.index.models import make_judge
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
@@ -65,7 +65,7 @@ class Recall:
             raise UsageError("the query is empty", hint="say what you are looking for")
         agent = self._agent
         reranks = agent.reranks if query.rerank is None else query.rerank
-        judge = judge_with(agent.data.models, self._reporter) if reranks else None
+        judge = make_judge(agent.data.models, self._reporter) if reranks else None
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
             scopes = [self._scope(query, *each) for each in readable]

@@ -28,7 +28,7 @@ class SessionBuilder(Builder):
     """Builds documents from the session files of one agent."""
 
     # The files lie beside the database: if they are absent, no disk is, they were deleted.
-    believes_empty = True
+    trusts_empty_root = True
 
     def __init__(self, source: Source) -> None:
         self._source = source

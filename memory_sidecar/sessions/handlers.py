@@ -27,7 +27,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import judge_with
+from memory_sidecar.index.models import make_judge
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.sessions.documents import (
@@ -145,7 +145,7 @@ class Sessions:
                 connection,
                 store=store,
                 embed_query=embed_query,
-                judge=judge_with(self.agent.data.models, self._reporter) if query.rerank else None,
+                judge=make_judge(self.agent.data.models, self._reporter) if query.rerank else None,
             )
 
         return self._read(answer, *corpora)

@@ -12,7 +12,7 @@ import numpy as np
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.keyword import unstemmed
+from memory_sidecar.index.keyword import unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.sessions.documents import normalise_project_path, project_hash
@@ -191,7 +191,7 @@ def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set
 
 def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
     found = _rows_matching(connection, kind, f'"{prefix}"*')
-    tokens = unstemmed(prefix)
+    tokens = unstemmed_tokens(prefix)
     if len(tokens) == 1:
         found |= _rows_with_term_from(connection, kind, tokens[0])
     return found

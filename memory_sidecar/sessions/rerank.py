@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Judge, reranked
+from memory_sidecar.index.arms import Judge, rerank_order
 from memory_sidecar.sessions.lookup import FoundRow, read_rows
 from memory_sidecar.sessions.model import HitKind
 
@@ -38,7 +38,7 @@ def reranked_order(
     )
     passages = [_passage(kind, row, before.get(row.row_id)) for kind, row, _ in chosen]
     scores = [relevance for _, _, relevance in chosen]
-    order = reranked(question, passages, scores, judge, weight=WEIGHT)
+    order = rerank_order(question, passages, scores, judge, weight=WEIGHT)
     return [*order, *range(len(chosen), len(rows))]
 
 

@@ -29,17 +29,17 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.index.arms import BESIDE, Arm, Judge, Scores, among, explained
+from memory_sidecar.index.arms import SEARCH_THREADS, Arm, Judge, Scores, explain_score, is_allowed
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
     Keywords,
     Postings,
-    held_words,
     keyword_scores,
     keyword_share,
     keywords_of,
     read_postings,
+    rows_with_stems,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.index.words import is_unspaced
@@ -90,7 +90,7 @@ def search_sessions(
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        vector = BESIDE.submit(embed_query, asked.text)
+        vector = SEARCH_THREADS.submit(embed_query, asked.text)
     searches = []
     for kind in query.kinds:
         required, allowed = _rows_to_search(connection, kind, query, asked)
@@ -156,7 +156,7 @@ def _start_scan(
         return None
     view = index.view(connection)
     # In the same queue as the question's vector, after it: so the wait for that always ends.
-    return BESIDE.submit(lambda: view.cosines(vector.result()))
+    return SEARCH_THREADS.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class _RowSearch:
         for row_id, value in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True):
             score = min(max(value, 0.0), 1.0)
             opinions = {"cosine": math.nan, "keyword": math.nan} | {name: value}
-            explanation = explained({name: value}, score, **opinions, boosts={})
+            explanation = explain_score({name: value}, score, **opinions, boosts={})
             scored.append(_Scored(self.kind, row_id, value, score, explanation))
         return scored
 
@@ -231,7 +231,7 @@ class _RowSearch:
         relevance = rows.relevance()
         if postings.unread:
             judged = rows.ids[best_places(relevance, max(JUDGED, top_k))]
-            held = held_words(self.connection, corpus, judged.tolist(), postings.unread)
+            held = rows_with_stems(self.connection, corpus, judged.tolist(), postings.unread)
             for stem, ids in held.items():
                 rows.cover(ids, postings.weights[stem] / total)
             relevance = rows.relevance()
@@ -255,7 +255,9 @@ class _RowSearch:
             summands = {"assumed" if math.isnan(cosine) else "cosine": own}
             summands |= {"keyword": float(keyword[at])} | boosts
             covered = float(rows.coverage[places[at]])
-            explanation = explained(summands, score, cosine=cosine, keyword=covered, boosts=boosts)
+            explanation = explain_score(
+                summands, score, cosine=cosine, keyword=covered, boosts=boosts
+            )
             scored.append(_Scored(self.kind, row_id, float(whole[at]), score, explanation))
         return scored
 
@@ -266,7 +268,7 @@ class _RowSearch:
         talks = Conversations.of_messages(self.connection, best)
         surplus = relevance[rows.places_of(best)] - rows.common_level(relevance)
         gaining, lent = talks.lend(best, surplus)
-        allowed = among(gaining, self.allowed)
+        allowed = is_allowed(gaining, self.allowed)
         found = np.union1d(best, gaining[allowed])
         neighbours = np.zeros(len(found))
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]

@@ -19,7 +19,7 @@ from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
-from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
+from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, packed, unpacked
 
@@ -86,7 +86,7 @@ def write_documents(
     written: Sequence[Raised],
     *,
     gone: Collection[str] = (),
-    at_hand: AtHand = NONE_AT_HAND,
+    at_hand: ReadyVectors = NO_READY_VECTORS,
 ) -> None:
     """Replace `written` and delete what is `gone`, in the transaction that took the lease.
 
@@ -225,7 +225,10 @@ def _chunk_rows(written: Raised, file: int, ids: Sequence[int]) -> Iterator[_Chu
 
 
 def _copy_all(
-    cursor: Cursor[tuple[object, ...]], source: int, rows: Sequence[_ChunkRow], at_hand: AtHand
+    cursor: Cursor[tuple[object, ...]],
+    source: int,
+    rows: Sequence[_ChunkRow],
+    at_hand: ReadyVectors,
 ) -> None:
     if not rows:
         return

@@ -11,12 +11,12 @@ from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.vectors import stored_vector
-from memory_sidecar.index.writing import AtHand
+from memory_sidecar.index.writing import ReadyVectors
 
 
 def read_documents(
     store: CodeStore, source: str, paths: Sequence[str]
-) -> tuple[list[CodeDocument], AtHand]:
+) -> tuple[list[CodeDocument], ReadyVectors]:
     """The documents at `paths`, without names, and the vectors of their heads."""
     documents: list[CodeDocument] = []
     known: dict[str, Floats] = {}
@@ -48,7 +48,7 @@ def read_documents(
                     vector = stored_vector(connection, CHUNKS.static_table, row_id)
                     if vector is not None:
                         static[head] = vector
-    return documents, AtHand(known, static)
+    return documents, ReadyVectors(known, static)
 
 
 def _language(connection: Connection, source: str, path: str) -> str:

@@ -24,11 +24,11 @@ from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import (
     Keywords,
+    document_frequencies,
     keyword_share,
     match_expression,
-    rows_holding,
     stems_of,
-    weighed_keywords,
+    weigh_keywords,
 )
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.code_read import SharedRows
@@ -65,11 +65,11 @@ class Overlaid:
 
     def keywords(self, text: str) -> Keywords:
         self._shared.words.holding(stems_of(text))  # those of its phrases, too, at once
-        return weighed_keywords(text, self._holding)
+        return weigh_keywords(text, self._holding)
 
     def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
         rows, theirs = self._shared.words.holding(stems)
-        more, own = rows_holding(self._local.connection, CHUNKS, stems)
+        more, own = document_frequencies(self._local.connection, CHUNKS, stems)
         return rows + more, {stem: theirs.get(stem, 0) + own.get(stem, 0) for stem in stems}
 
     def keyword_arm(self, keywords: Keywords) -> SearchArm:

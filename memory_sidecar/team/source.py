@@ -20,10 +20,10 @@ from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNe
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.index.codes import Floats
-from memory_sidecar.index.embed import SLICE_TEXTS, embedded
+from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.writing import NONE_AT_HAND, AtHand
+from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (
     Held,
     Raised,
@@ -121,7 +121,7 @@ class SourceOfTeam:
             return self._fingerprints
 
     def put(
-        self, documents: Sequence[Document], gone: Collection[str], at_hand: AtHand
+        self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
     ) -> Sequence[Document]:
         if not self.source.publishes:
             return documents
@@ -191,7 +191,7 @@ class SourceOfTeam:
         state = store.source_state(self.source.name)
         gone = theirs.keys() - kept if state and state.scanned_at else ()
         if gone:
-            self._write([], gone, NONE_AT_HAND)
+            self._write([], gone, NO_READY_VECTORS)
         chunks = 0
         paths = iter(todo)
         while batch := list(islice(paths, BATCH)):
@@ -215,7 +215,7 @@ class SourceOfTeam:
         done = 0
         try:
             while not stop.is_set() and (rows := self._pending(models.files.sha256)):
-                vectors = embedded(models, [head for _, head in rows], stop)
+                vectors = embed_unless_stopped(models, [head for _, head in rows], stop)
                 if vectors is None:
                     return
                 found = dict(zip([row for row, _ in rows], vectors, strict=True))
@@ -255,7 +255,9 @@ class SourceOfTeam:
             return {}
         return {each.path: each.fingerprint for each in files.values()}
 
-    def _write(self, written: Sequence[Raised], gone: Collection[str], at_hand: AtHand) -> None:
+    def _write(
+        self, written: Sequence[Raised], gone: Collection[str], at_hand: ReadyVectors
+    ) -> None:
         make_schema(self._link)
         self._link.retrying(lambda: self._write_once(written, gone, at_hand))
         with self._lock:
@@ -266,7 +268,7 @@ class SourceOfTeam:
                     self._fingerprints[each.document.file.path] = each.indexed_fingerprint
 
     def _write_once(
-        self, written: Sequence[Raised], gone: Collection[str], at_hand: AtHand
+        self, written: Sequence[Raised], gone: Collection[str], at_hand: ReadyVectors
     ) -> None:
         with self._link.writing() as connection:
             source, generation = self._lease(connection)

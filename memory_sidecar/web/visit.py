@@ -137,7 +137,7 @@ class Visit:
         """
         agent.on_use()
         known = agent.data.open()
-        missing = agent.data.unseen()
+        missing = agent.data.unscanned()
         is_begun = any(known.source_state(name) for name in agent.data.states())
         passes = [live.indexing for live in agent.data.states().values() if live.indexing]
         if passes:

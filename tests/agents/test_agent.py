@@ -23,7 +23,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.usage import log_reads
-from memory_sidecar.index.tending import Tending
+from memory_sidecar.index.scheduler import Scheduler
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.reads import count_reads
@@ -94,9 +94,9 @@ def test_changes_made_while_nobody_watched_are_found_by_the_next_process(make_ag
 def test_a_live_agent_follows_its_files(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     agent = make_agent()
-    tending = Tending()
-    tending.tend(agent.data)
-    tending.start()
+    scheduler = Scheduler()
+    scheduler.add(agent.data)
+    scheduler.start()
     try:
         eventually(lambda: paths(agent) == ["one.md"])
         write_memory(folder, "deep/two.md", "The second.")
@@ -105,7 +105,7 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
         eventually(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
         eventually(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
     finally:
-        tending.close(until_s=time.monotonic() + 20)
+        scheduler.close(until_s=time.monotonic() + 20)
 
 
 SUBJECTS = ("cache", "queue", "price", "token", "scene")
@@ -367,16 +367,16 @@ def test_a_list_with_the_shared_ones_is_one_list(make_agent, folder, data_dir):
 def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     watching, writing = make_agent(), make_agent()
-    tending = Tending()
-    tending.tend(watching.data)
-    tending.start()
+    scheduler = Scheduler()
+    scheduler.add(watching.data)
+    scheduler.start()
     try:
         eventually(lambda: paths(watching) == ["one.md"])
         write_memory(folder, "two.md", "The second.")
         writing.index_written(["two.md"], reporter=Silent())
         assert paths(writing) == ["one.md", "two.md"]
     finally:
-        tending.close(until_s=time.monotonic() + 20)
+        scheduler.close(until_s=time.monotonic() + 20)
 
 
 def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):
@@ -411,9 +411,9 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
 ):
     write_memory(tmp_path / "notes", "retry.md", "Retry with a growing delay.")
     registered = make_agent(agent)
-    tending = Tending()
-    tending.tend(registered.data)
-    tending.start()
+    scheduler = Scheduler()
+    scheduler.add(registered.data)
+    scheduler.start()
     try:
         registered.register(tmp_path / "notes")
         asked = MemoryQuery(text="growing delay", top_k=1, explain=True)
@@ -425,7 +425,7 @@ def test_a_folder_registered_for_a_new_agent_is_found_by_meaning(
         )
         assert found(registered, "growing delay", mode="vector") == ["notes:retry.md"]
     finally:
-        tending.close(until_s=time.monotonic() + 20)
+        scheduler.close(until_s=time.monotonic() + 20)
     notices.said.clear()
     assert found(make_agent(agent), "growing delay", notices) == ["notes:retry.md"]
     assert notices.said == []

@@ -13,7 +13,7 @@ import pytest
 
 from memory_sidecar.disk.observe import Observer, Report
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.disk.watch import Gathering, Settled, Watch, open_observer
+from memory_sidecar.disk.watch import Debouncer, Settled, Watch, open_observer
 
 DEADLINE_S = 60.0
 
@@ -147,7 +147,7 @@ class Watching(threading.Thread):
         super().__init__(daemon=True)
         self.watch = Watch(root, on_change=self._hear, poll_ms=poll_ms, observe=observe)
         self._on_settled = on_settled
-        self._gathering = Gathering(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
+        self._gathering = Debouncer(debounce_ms=debounce_ms, max_wait_ms=max_wait_ms)
         self._look_s = poll_ms / 1000
         self._changed = threading.Condition()
         self._is_stopped = False

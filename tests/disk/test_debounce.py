@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from memory_sidecar.disk.watch import LONE_PATHS, MAX_PATHS, Gathering, Settled
+from memory_sidecar.disk.watch import LONE_PATHS, MAX_PATHS, Debouncer, Settled
 
 
 @pytest.fixture
-def gathering() -> Gathering:
-    return Gathering(debounce_ms=100, max_wait_ms=2_000)
+def gathering() -> Debouncer:
+    return Debouncer(debounce_ms=100, max_wait_ms=2_000)
 
 
 def test_changes_settle_when_none_came_for_a_while(gathering):
@@ -29,8 +29,8 @@ def test_a_file_that_changes_without_a_pause_holds_up_nothing_for_long(gathering
 
 
 @pytest.fixture
-def saving() -> Gathering:
-    return Gathering(debounce_ms=100, max_wait_ms=2_000, saved_ms=20)
+def saving() -> Debouncer:
+    return Debouncer(debounce_ms=100, max_wait_ms=2_000, saved_ms=20)
 
 
 def test_a_save_after_a_pause_settles_soon(saving):

@@ -16,7 +16,7 @@ from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
 from memory_sidecar.index.schema import DIMENSION
-from memory_sidecar.index.writing import AtHand
+from memory_sidecar.index.writing import ReadyVectors
 
 UNIT = np.eye(1, DIMENSION, dtype=np.float32)[0]
 
@@ -49,7 +49,9 @@ def vectors_of(store: CodeStore) -> list[int]:
 
 def test_a_document_comes_with_the_vectors_that_are_known_and_queues_for_the_others(store):
     known, other = document("a.py", "def a(): pass\n"), document("b.py", "def b(): pass\n")
-    counts = store.write([known, other], at_hand=AtHand(dict.fromkeys(known.embedded_texts, UNIT)))
+    counts = store.write(
+        [known, other], at_hand=ReadyVectors(dict.fromkeys(known.embedded_texts, UNIT))
+    )
     assert counts == (2, 0)
     assert len(vectors_of(store)) == 1
     assert [each.text for each in next_pending(store, 10)] == list(other.embedded_texts)
@@ -64,7 +66,7 @@ def test_writing_the_same_again_leaves_the_same(store):
 
 def test_what_is_gone_takes_its_words_vectors_and_place_in_the_queue_along(store):
     known, other = document("a.py", "def a(): pass\n"), document("b.py", "def b(): pass\n")
-    store.write([known, other], at_hand=AtHand(dict.fromkeys(known.embedded_texts, UNIT)))
+    store.write([known, other], at_hand=ReadyVectors(dict.fromkeys(known.embedded_texts, UNIT)))
     assert store.write([], gone=[("shop", "a.py"), ("shop", "b.py")]) == (0, 2)
     assert (vectors_of(store), next_pending(store, 10), store.manifest("shop")) == ([], [], {})
 
@@ -105,7 +107,7 @@ def test_a_vector_for_a_row_that_was_replaced_meanwhile_is_passed_over(store):
 def test_another_model_has_every_row_wait_again(store):
     adopt_model(store, "one")
     known = document("a.py", "def a(): pass\n")
-    store.write([known], at_hand=AtHand(dict.fromkeys(known.embedded_texts, UNIT)))
+    store.write([known], at_hand=ReadyVectors(dict.fromkeys(known.embedded_texts, UNIT)))
     adopt_model(store, "one")
     assert len(vectors_of(store)) == 1
     adopt_model(store, "two")

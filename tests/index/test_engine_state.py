@@ -15,7 +15,7 @@ from memory_sidecar.index.engine_state import (
     EngineState,
     StateBroken,
     check_state,
-    knows_nothing,
+    is_unmade,
 )
 from tests.conftest import write_memory
 
@@ -31,9 +31,9 @@ def state(make_agent, data_dir: Path) -> Path:
 
 
 def test_a_state_that_is_whole_or_not_there_is_fine(state, tmp_path):
-    assert not knows_nothing(state)
+    assert not is_unmade(state)
     check_state(state)
-    assert knows_nothing(tmp_path)
+    assert is_unmade(tmp_path)
     check_state(tmp_path)
 
 
@@ -54,17 +54,17 @@ def test_a_header_that_is_none_is_broken(state):
 @pytest.mark.parametrize("count", [MAX_UNCLEAN_ENDS])
 def test_ends_before_it_was_of_use_are_counted(tmp_path, count):
     for _ in range(count):
-        EngineState(tmp_path).begin()
+        EngineState(tmp_path).note_opening()
     with pytest.raises(StateBroken, match=f"ended {count} times"):
-        EngineState(tmp_path).begin()
+        EngineState(tmp_path).note_opening()
 
 
 def test_ends_after_it_was_of_use_are_not_counted(tmp_path):
     for _ in range(2 * MAX_UNCLEAN_ENDS):
         state = EngineState(tmp_path)
-        state.begin()  # raises where too many are counted
-        state.end()
-    EngineState(tmp_path).begin()
+        state.note_opening()  # raises where too many are counted
+        state.note_usable()
+    EngineState(tmp_path).note_opening()
     assert (tmp_path / "opened").read_text() == "1"
 
 
@@ -97,7 +97,7 @@ def test_a_state_whose_making_was_interrupted_is_made_anew(
             agent.answer(lambda *_: None, Silent())
     assert ended.value.__cause__ is None
     agent.close()
-    assert not knows_nothing(state)  # CocoIndex has it, and has never run in it
+    assert not is_unmade(state)  # CocoIndex has it, and has never run in it
     assert EngineState(state.parent).is_empty
     write_memory(data_dir / "knowledge" / "architect", "two.md", "The second.")
     paths = make_agent().answer(

@@ -70,7 +70,7 @@ def loop(make_loop) -> Loop:
     return made
 
 
-def ask(loop: Loop, work, urgency=Urgency.ASKED, patience_s=0.0, **options):
+def ask(loop: Loop, work, urgency=Urgency.LONG, patience_s=0.0, **options):
     return loop.ask(
         lambda _: work(), options.pop("reporter", Silent()), urgency=urgency,
         patience_s=patience_s, **options,
@@ -83,7 +83,7 @@ def test_without_tending_the_caller_does_it(loop):
 
 
 def test_tended_a_thread_does_it_and_ends(loop):
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     assert ask(loop, threading.current_thread) is not threading.current_thread()
     eventually(lambda: not loop.is_running)
 
@@ -94,7 +94,7 @@ def test_what_fails_is_raised_and_the_next_one_is_done(loop):
 
     for tended in (False, True):
         if tended:
-            loop.tend(lambda: None)
+            loop.run_in_background(lambda: None)
         with pytest.raises(StoreError, match="no luck"):
             ask(loop, fail)
         assert ask(loop, lambda: 1) == 1
@@ -115,10 +115,10 @@ def test_what_is_short_comes_before_what_takes_long_and_between_its_slices(loop)
             order.append(f"slice {number}")
             loop.serve()
 
-    loop.tend(lambda: None)
-    first = loop.ask_soon(take_long, urgency=Urgency.ASKED, key="long")
+    loop.run_in_background(lambda: None)
+    first = loop.ask_soon(take_long, urgency=Urgency.LONG, key="long")
     assert started.wait(DEADLINE_S)
-    asked = loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.ASKED, key="asked")
+    asked = loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.LONG, key="asked")
     short = loop.ask_soon(lambda: order.append("short"), urgency=Urgency.SHORT, key="short")
     go_on.set()
     for future in (first, asked, short):
@@ -136,11 +136,11 @@ def test_who_waits_behind_something_else_hears_how_far_that_is(loop):
             heard.set()
 
     def take_long() -> None:
-        loop.tell("files", 3, 7)
+        loop.share_progress("files", 3, 7)
         assert go_on.wait(DEADLINE_S)
 
-    loop.tend(lambda: None)
-    first = loop.ask_soon(take_long, urgency=Urgency.ASKED, key="long")
+    loop.run_in_background(lambda: None)
+    first = loop.ask_soon(take_long, urgency=Urgency.LONG, key="long")
     asking = threading.Thread(target=ask, args=(loop, lambda: None), kwargs={"reporter": Waiting()})
     asking.start()
     assert heard.wait(DEADLINE_S)
@@ -154,7 +154,7 @@ def test_only_what_is_more_urgent_comes_between_the_slices_of_what_came_between(
     order: list[str] = []
 
     def barrier() -> None:
-        loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.ASKED, key="asked")
+        loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.LONG, key="asked")
         loop.ask_soon(lambda: order.append("short"), urgency=Urgency.SHORT, key="short")
         loop.serve()
         order.append("barrier")
@@ -165,7 +165,7 @@ def test_only_what_is_more_urgent_comes_between_the_slices_of_what_came_between(
         order.append("by itself")
 
     due.at_s, due.does = 0.0, by_itself
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     loop.begin()
     eventually(lambda: not loop.is_running)
     assert order == ["short", "barrier", "asked", "by itself"]
@@ -175,13 +175,13 @@ def test_what_no_caller_waits_for_is_done_when_nothing_else_is(loop, due):
     order: list[str] = []
 
     def by_itself() -> None:
-        loop.ask_soon(lambda: order.append("no hurry"), urgency=Urgency.ITSELF, key="no hurry")
-        loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.ASKED, key="asked")
+        loop.ask_soon(lambda: order.append("no hurry"), urgency=Urgency.BACKGROUND, key="no hurry")
+        loop.ask_soon(lambda: order.append("asked"), urgency=Urgency.LONG, key="asked")
         loop.serve()
         order.append("by itself")
 
     due.at_s, due.does = 0.0, by_itself
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     loop.begin()
     eventually(lambda: len(order) == 3)
     eventually(lambda: not loop.is_running)
@@ -191,8 +191,8 @@ def test_what_no_caller_waits_for_is_done_when_nothing_else_is(loop, due):
 def test_many_callers_of_one_key_are_answered_by_one(loop):
     done: list[int] = []
     release = threading.Event()
-    loop.tend(lambda: None)
-    loop.ask_soon(release.wait, urgency=Urgency.ASKED, key="")
+    loop.run_in_background(lambda: None)
+    loop.ask_soon(release.wait, urgency=Urgency.LONG, key="")
     eventually(lambda: not loop._queue)
     futures = {
         id(loop.ask_soon(lambda: done.append(1), urgency=Urgency.SHORT, key="count"))
@@ -209,7 +209,7 @@ def test_in_other_hands_patience_ends_with_the_name_of_the_holder(make_loop, tmp
     for is_tended in (False, True):
         loop = make_loop()
         if is_tended:
-            loop.tend(lambda: None)
+            loop.run_in_background(lambda: None)
         with pytest.raises(StoreBusy, match="data directory /theirs"):
             ask(loop, lambda: 1)
         eventually(lambda: not loop.is_running)  # noqa: B023  called at once
@@ -220,7 +220,7 @@ def test_who_waits_is_told_for_whom_and_gets_its_turn(loop, tmp_path):
     holder = WriterLock(tmp_path / "writer.lock", data_dir=Path("/theirs"))
     assert holder.acquire()
     notices = Notices()
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     answers: list[int | None] = []
     caller = threading.Thread(
         target=lambda: answers.append(ask(loop, lambda: 1, patience_s=60.0, reporter=notices))
@@ -235,7 +235,7 @@ def test_who_waits_is_told_for_whom_and_gets_its_turn(loop, tmp_path):
 def test_what_another_process_has_done_is_not_waited_for(loop, tmp_path):
     holder = WriterLock(tmp_path / "writer.lock", data_dir=tmp_path)
     assert holder.acquire()
-    assert ask(loop, pytest.fail, patience_s=60.0, is_needless=lambda: True) is None
+    assert ask(loop, pytest.fail, patience_s=60.0, is_redundant=lambda: True) is None
     holder.release()
 
 
@@ -245,7 +245,7 @@ def test_what_is_due_is_done_and_a_failure_is_tried_again_after_a_pause(loop, cl
         raise StoreError("the disk is full")
 
     woken = threading.Semaphore(0)
-    loop.tend(woken.release)
+    loop.run_in_background(woken.release)
     due.does = fail
     due.at_s = clock.now_s
     pauses = []
@@ -263,7 +263,7 @@ def test_what_is_due_is_done_and_a_failure_is_tried_again_after_a_pause(loop, cl
 
 
 def test_a_caller_need_not_wait_for_the_pause(loop, clock, due):
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     due.at_s, due.does = clock.now_s, lambda: (_ for _ in ()).throw(StoreError("no"))
     loop.begin()
     eventually(lambda: not loop.is_running)
@@ -273,7 +273,7 @@ def test_a_caller_need_not_wait_for_the_pause(loop, clock, due):
 def test_closing_ends_every_wait(loop, tmp_path):
     holder = WriterLock(tmp_path / "writer.lock", data_dir=tmp_path)
     assert holder.acquire()
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     errors: list[Exception] = []
 
     def call() -> None:
@@ -295,7 +295,7 @@ def test_closing_ends_every_wait(loop, tmp_path):
 
 def test_closing_waits_for_what_hangs_no_longer_than_it_may(loop, clock):
     release = threading.Event()
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     hanging = loop.ask_soon(release.wait, urgency=Urgency.SHORT, key="")
     eventually(hanging.running)
     assert not loop.close(until_s=clock.now_s)
@@ -311,7 +311,7 @@ def test_closing_waits_for_what_a_caller_does_and_not_for_the_caller(loop, clock
         assert goes_on.wait(DEADLINE_S)
 
     def caller() -> None:
-        loop.ask(work, Silent(), urgency=Urgency.ASKED, patience_s=1)
+        loop.ask(work, Silent(), urgency=Urgency.LONG, patience_s=1)
         assert is_over.wait(DEADLINE_S)
 
     thread = threading.Thread(target=caller)
@@ -334,7 +334,7 @@ def test_closing_waits_for_a_thread_that_is_just_beginning(loop, clock, monkeypa
         assert may_begin.wait(DEADLINE_S)
         start(thread)
 
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     beginning = threading.Thread(target=loop.begin)
     closing = threading.Thread(target=lambda: ended.append(loop.close(until_s=clock.now_s + 60)))
     monkeypatch.setattr(threading.Thread, "start", slow_start)
@@ -352,7 +352,7 @@ def test_it_goes_on_after_the_system_had_no_thread_for_it(loop, due, clock, monk
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     due.at_s = clock.now_s
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
@@ -365,7 +365,7 @@ def test_it_goes_on_after_the_system_had_no_thread_for_it(loop, due, clock, monk
 
 def test_a_caller_waits_no_longer_than_it_wants(loop, clock):
     release = threading.Event()
-    loop.tend(lambda: None)
+    loop.run_in_background(lambda: None)
     with pytest.raises(TimeoutError):
         ask(loop, release.wait, wait_s=0.0)
     release.set()

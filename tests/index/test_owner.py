@@ -18,11 +18,11 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import embed_pending, next_pending
-from memory_sidecar.index.followed import RESCAN_S
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import Look
+from memory_sidecar.index.source import ScanScope
+from memory_sidecar.index.watched import RESCAN_S
 from tests.conftest import HashModels, Notices
 
 
@@ -56,7 +56,7 @@ def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
 
 def ask(owner: Owner[CodeStore], work: Callable[[Reporter], Any], reporter: Any = None) -> Any:
     return owner.loop.ask(
-        work, reporter or Silent(), urgency=Urgency.ASKED, patience_s=0.0
+        work, reporter or Silent(), urgency=Urgency.LONG, patience_s=0.0
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def test_a_pass_makes_rows_and_embedding_gives_them_vectors(owner, file, source)
 
 
 def test_a_part_is_enough_only_after_the_whole_was_seen(owner, source):
-    part = Look(under=("shop/cart.py",))
+    part = ScanScope(under=("shop/cart.py",))
     assert ask(owner, lambda said: owner.refresh(source, said, part)).files_total > 1
     assert ask(owner, lambda said: owner.refresh(source, said, part)).files_total == 1
 
@@ -83,7 +83,7 @@ def test_a_damaged_database_is_begun_anew_and_the_caller_is_told(owner, file, so
     size = file.path.stat().st_size
     file.path.write_bytes(file.path.read_bytes()[:4096] + b"\xff" * (size - 4096))
     notices = Notices()
-    ask(owner, lambda said: owner.refresh(source, said, Look(full=True)), notices)
+    ask(owner, lambda said: owner.refresh(source, said, ScanScope(full=True)), notices)
     assert notices.has("rebuilding it")
     assert len(next_pending(file.open(), 100)) == chunks
 
@@ -113,7 +113,7 @@ def test_of_many_files_the_caller_is_told_where_they_lie(
     assert len(notices.said) == 1
     assert said in notices.said[0]
     (source.root / "more.py").write_text("more = 1\n")
-    ask(owner, lambda reporter: owner.refresh(source, reporter, Look(full=True)), notices)
+    ask(owner, lambda reporter: owner.refresh(source, reporter, ScanScope(full=True)), notices)
     assert len(notices.said) == 1
 
 
@@ -134,7 +134,7 @@ def test_a_source_that_is_taken_away_ends_its_pass_and_is_why(owner, source, mon
     build = CodeBuilder.build
 
     def build_removed(builder: CodeBuilder, file: SourceFile) -> Document:
-        owner.unfollow(source.name)
+        owner.unwatch(source.name)
         return build(builder, file)
 
     monkeypatch.setattr(CodeBuilder, "build", build_removed)
@@ -146,8 +146,8 @@ def test_what_is_saved_while_a_caller_waits_for_vectors_is_found_before_the_last
     owner, file, source, clock, monkeypatch
 ):
     monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
-    owner.tend(lambda: None)
-    owner.follow(source)
+    owner.run_in_background(lambda: None)
+    owner.watch(source)
     ask(owner, lambda said: owner.refresh(source, said))
 
     class Saving(Silent):
@@ -166,8 +166,8 @@ def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_w
     owner, file, source, clock, monkeypatch
 ):
     monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
-    owner.tend(lambda: None)
-    owner.follow(source)
+    owner.run_in_background(lambda: None)
+    owner.watch(source)
     first = ask(owner, lambda said: owner.refresh(source, said)).chunks_indexed
 
     class Saving(Silent):
@@ -187,22 +187,22 @@ def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_w
 
 
 def test_without_a_watch_nothing_is_followed(owner, source):
-    owner.follow(source)
+    owner.watch(source)
     assert owner.states() == {}
 
 
 def test_what_is_watched_is_due_at_once_and_again_after_a_rescan(owner, source, clock):
-    owner.tend(lambda: None)
-    owner.follow(source)
+    owner.run_in_background(lambda: None)
+    owner.watch(source)
     assert owner.loop.due_s <= clock.now_s
     ask(owner, lambda said: owner.refresh(source, said))
     ask(owner, owner.embed)
-    (followed,) = owner.followed()
+    (followed,) = owner.watched_sources()
     assert followed.due_s > clock.now_s
     clock.now_s += RESCAN_S
     assert followed.due_s <= clock.now_s
-    owner.unfollow(source.name)
-    assert owner.followed() == []
+    owner.unwatch(source.name)
+    assert owner.watched_sources() == []
 
 
 def test_who_else_may_write_is_told_only_while_another_does(owner, file, data_dir):

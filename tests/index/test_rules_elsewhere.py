@@ -15,7 +15,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.index.source import Look
+from memory_sidecar.index.source import ScanScope
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_saved_file_is_asked_about_again_once_a_rule_elsewhere_has_changed(
 
     def save() -> bool:
         (root / "late.py").write_text("VALUE = 2\n")
-        look = Look(under=("late.py",))
+        look = ScanScope(under=("late.py",))
         owner = codebase.data.owner
         codebase.data.ask(lambda said: owner.refresh(source, said, look), notices, patience_s=60)
         with codebase.data.open().reading() as connection:

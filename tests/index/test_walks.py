@@ -24,7 +24,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.tending import Tending
+from memory_sidecar.index.scheduler import Scheduler
 from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,13 +113,13 @@ def codebase(data_dir: Path) -> Iterator[Codebase]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="walks through inotify")
 def test_a_save_is_walked_as_the_page_says(codebase, project):
-    walk, tending = Walk(last="put_vectors", beside="_do_chores"), Tending()
+    walk, scheduler = Walk(last="put_vectors", beside="_do_chores"), Scheduler()
     with watched(walk):
         codebase.index([project], reporter=Silent())
         loop = codebase.data.owner.loop
         try:
-            tending.tend(codebase.data)
-            tending.start()
+            scheduler.add(codebase.data)
+            scheduler.start()
             eventually(
                 lambda: [each.is_current for each in codebase.data.states().values()] == [True]
             )
@@ -128,7 +128,7 @@ def test_a_save_is_walked_as_the_page_says(codebase, project):
             (project / "new.py").write_text("def zebra():\n    return 1\n")
             assert walk.has_ended.wait(DEADLINE_S)
         finally:
-            tending.close(until_s=time.monotonic() + DEADLINE_S)
+            scheduler.close(until_s=time.monotonic() + DEADLINE_S)
     walk.require("A saved file becomes searchable")
     assert len(walk.threads) - 1 <= MOST_HAND_OVERS, list(walk.threads)
 

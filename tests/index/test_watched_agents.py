@@ -10,8 +10,8 @@ from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index import database
-from memory_sidecar.index.embed import waiting
-from memory_sidecar.index.tending import MAX_AT_ONCE
+from memory_sidecar.index.embed import count_waiting
+from memory_sidecar.index.scheduler import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from tests.conftest import HashEmbedder, write_memory
@@ -84,7 +84,7 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
     live.start()
     holds(services, "first", "one.md")
     agent, go_on = services.agent("first"), threading.Event()
-    eventually(lambda: not waiting(agent.data.open()))
+    eventually(lambda: not count_waiting(agent.data.open()))
     embed = HashEmbedder.embed_passages
 
     def slowly(embedder, texts, *, stop=None):
@@ -97,10 +97,10 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
     try:
         agent.index_written(["two.md"], reporter=Silent())
         holds(services, "first", "one.md", "two.md")
-        assert waiting(agent.data.open()) == 1
+        assert count_waiting(agent.data.open()) == 1
     finally:
         go_on.set()
-    eventually(lambda: not waiting(agent.data.open()))
+    eventually(lambda: not count_waiting(agent.data.open()))
 
 
 def test_the_first_files_of_an_agent_wait_for_few_vectors_too(

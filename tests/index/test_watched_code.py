@@ -25,7 +25,7 @@ from memory_sidecar.disk.watch import Watch
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import SLICE_FILES
 from memory_sidecar.index.models import Models
-from memory_sidecar.index.tending import Tending
+from memory_sidecar.index.scheduler import Scheduler
 from tests.waiting import eventually
 
 DEADLINE_S = 60.0
@@ -53,21 +53,21 @@ def codebase(tmp_path):
 @pytest.fixture
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
-    tending = tended(codebase)
+    scheduler = start_scheduler(codebase)
     eventually(lambda: [state.is_current for state in codebase.data.states().values()] == [True])
     yield codebase.data
-    end(tending)
+    end(scheduler)
 
 
-def tended(codebase: Codebase) -> Tending:
-    tending = Tending()
-    tending.tend(codebase.data)
-    tending.start()
-    return tending
+def start_scheduler(codebase: Codebase) -> Scheduler:
+    scheduler = Scheduler()
+    scheduler.add(codebase.data)
+    scheduler.start()
+    return scheduler
 
 
-def end(tending: Tending) -> None:
-    tending.close(until_s=time.monotonic() + DEADLINE_S)
+def end(scheduler: Scheduler) -> None:
+    scheduler.close(until_s=time.monotonic() + DEADLINE_S)
 
 
 def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) -> set[str]:
@@ -110,7 +110,7 @@ def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
 def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
     codebase = make_codebase(model="")
     codebase.index([root], reporter=Silent())
-    tending = tended(codebase)
+    scheduler = start_scheduler(codebase)
     try:
         eventually(lambda: last_failure(codebase) == "no model here")
         codebase.data.models.version = "1"
@@ -119,14 +119,14 @@ def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
         root.rename(root.with_name("away"))
         eventually(lambda: f"{root} is not there" in (last_failure(codebase) or ""))
         root.with_name("away").rename(root)
-        codebase.data.owner.followed()[0].rescan_soon()
+        codebase.data.owner.watched_sources()[0].rescan_soon()
         eventually(lambda: last_failure(codebase) is None)
         root.rename(root.with_name("away"))
         eventually(lambda: last_failure(codebase) is not None)
         codebase.remove("project", reporter=Silent())
         assert last_failure(codebase) is None
     finally:
-        end(tending)
+        end(scheduler)
 
 
 def last_failure(codebase: Codebase) -> str | None:
@@ -148,7 +148,7 @@ def test_rules_that_cannot_be_followed_are_said_and_stop_no_other_source(
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert notices.has("second cannot be indexed: ")
     (second / ".gitignore").unlink()
-    live.owner.followed()[-1].rescan_soon()
+    live.owner.watched_sources()[-1].rescan_soon()
     eventually(lambda: files_with(codebase, "okapi") == {"a.py"})
 
 
@@ -222,7 +222,7 @@ def test_a_source_that_is_removed_as_its_pass_begins_leaves_no_rows(
         start(watch, folders)
 
     monkeypatch.setattr(Watch, "start", start_slowly)
-    live.owner.follow(codebase.registry.add(second))
+    live.owner.watch(codebase.registry.add(second))
     assert begins.wait(DEADLINE_S)
     with ThreadPoolExecutor() as threads:
         removed = threads.submit(codebase.remove, "second", reporter=Silent())
@@ -246,7 +246,7 @@ def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it
     codebase.remove("second", reporter=Silent())
     with pytest.raises(NotFound, match="second is no longer a source"):
         live.update([source], Silent())
-    live.owner.follow(source)
+    live.owner.watch(source)
     eventually(lambda: list(live.states()) == ["project"])
     assert live.open().paths("second") == []
 
@@ -295,14 +295,14 @@ def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp
     codebase.index([root], reporter=Silent(), embed=False)
     codebase.close()
     damage(codebase.paths.db)
-    tending = tended(codebase)
+    scheduler = start_scheduler(codebase)
     eventually(lambda: [state.is_current for state in codebase.data.states().values()] == [True])
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
     assert notices.said == []
     # And it is followed as before.
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
-    end(tending)
+    end(scheduler)
 
 
 def test_an_index_of_a_damaged_database_is_complete(codebase, live, root, tmp_path):
@@ -337,13 +337,13 @@ def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypa
     monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
     monkeypatch.setattr(Watch, "start", fail)
     codebase.index([root], reporter=Silent(), embed=False)
-    tending = tended(codebase)
+    scheduler = start_scheduler(codebase)
     eventually(lambda: "can't start new thread" in str(codebase.status().last_failure))
     assert not codebase.data.wait_fresh(timeout_ms=10_000)
     monkeypatch.setattr(Watch, "start", started)
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
-    end(tending)
+    end(scheduler)
 
 
 def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
@@ -354,7 +354,7 @@ def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
     passes = codebase.data.owner.activity
     with ThreadPoolExecutor(2) as pool:
         indexing = pool.submit(codebase.index, [root], reporter=Silent(), embed=False)
-        eventually(lambda: passes.files("project") is not None)
+        eventually(lambda: passes.files_under_way("project") is not None)
         (root / "pkg" / "last.py").write_text("def okapi(): pass\n")
         waiting = pool.submit(codebase.data.wait_fresh, timeout_ms=int(1000 * DEADLINE_S))
         eventually(lambda: files_with(codebase, "okapi") == {"pkg/last.py"})

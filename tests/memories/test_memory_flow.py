@@ -17,7 +17,9 @@ def build(tmp_path):
     """`build(path)` is the document of the file there."""
 
     def build(path, *, directory=OWN_DIRECTORY):
-        builder = MemoryBuilder(Source(directory, tmp_path), agent="architect", believes_empty=True)
+        builder = MemoryBuilder(
+            Source(directory, tmp_path), agent="architect", trusts_empty_root=True
+        )
         (file,) = builder.scan([path]).files
         return builder.build(file)
 
@@ -96,7 +98,7 @@ def test_an_atom_has_its_kind_project_and_standing(build, tmp_path):
 def test_the_index_of_atoms_is_no_memory(build, tmp_path):
     write_memory(tmp_path, "projects/p/patterns/index.md")
     write_memory(tmp_path, "index.md")
-    builder = MemoryBuilder(Source(OWN_DIRECTORY, tmp_path), agent="a", believes_empty=True)
+    builder = MemoryBuilder(Source(OWN_DIRECTORY, tmp_path), agent="a", trusts_empty_root=True)
     skipped = {file.path: bool(file.skip_reason) for file in builder.scan(None).files}
     assert skipped == {"index.md": False, "projects/p/patterns/index.md": True}
 

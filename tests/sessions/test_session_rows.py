@@ -13,7 +13,7 @@ from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection, connect
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import next_pending
-from memory_sidecar.index.writing import AtHand
+from memory_sidecar.index.writing import ReadyVectors
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.store import CORPORA, SessionDocument, make_findable
 
@@ -115,7 +115,7 @@ def test_fts_tables_find_by_word_phrase_and_prefix(store, rows, table, expressio
 def test_removing_a_session_leaves_nothing_of_it(store, rows, with_vectors):
     for session in (SESSION, SESSION | {"session_id": "b", "topics": ["other"]}):
         made = document_of(session)
-        store.write([made], at_hand=AtHand(vectors_of(made) if with_vectors else {}))
+        store.write([made], at_hand=ReadyVectors(vectors_of(made) if with_vectors else {}))
     store.write([], gone=[("sessions", "2026-03/a.json")])
     assert rows("SELECT session_id FROM sessions") == [("b",)]
     assert counts(rows) == {"sessions": 1, "messages": 2, "summaries": 1, "code_snippets": 1}

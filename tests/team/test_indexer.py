@@ -19,7 +19,7 @@ from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.followed import RESCAN_S
+from memory_sidecar.index.watched import RESCAN_S
 from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.code_write import LEASE_S
 from memory_sidecar.team.schema import VERSION

@@ -8,7 +8,7 @@ import pytest
 from memory_sidecar.code.document import build_document
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.index.document import BuildError
-from tests.index.test_watched_code import end, tended
+from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
 from tests.waiting import eventually
 
@@ -113,8 +113,8 @@ def test_what_is_saved_after_a_watched_source_was_published_goes_up(make_member,
     before.index()
     before.codebase.close()
     giver = make_member("a")
-    tending = tended(giver.codebase)
+    scheduler = start_scheduler(giver.codebase)
     publish(giver)
     giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
     eventually(lambda: "shop/coupon.py" in str(content_of(link)[0]))
-    end(tending)
+    end(scheduler)

@@ -1,7 +1,7 @@
-"""One watched source: what was heard of it, and when its files are to be looked at again.
+"""One watched source: the changes reported for it, and when its next pass is due.
 
-Debounce, retry and rescan are three deadlines; the owner's loop asks for the earliest. Events only
-ever move the first of them.
+It has three deadlines, debounce, retry and rescan; the owner's loop waits for the earliest. Events
+of the file system only ever move the debounce.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import Clock, iso_utc
 from memory_sidecar.disk.rule_files import folders_above
-from memory_sidecar.disk.watch import Gathering, Settled, Watch
+from memory_sidecar.disk.watch import Debouncer, Settled, Watch
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.loop import BackOff
 from memory_sidecar.index.report import FilesUnderWay
-from memory_sidecar.index.source import Refreshed
+from memory_sidecar.index.source import PassResult
 
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
-RESCAN_S = 600.0  # events are hints: a whole scan looks for what they missed
+RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
 
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """How the watch of a source is doing."""
+    """How current a watched source is, as `status` shows it."""
 
     is_current: Annotated[bool, about("nothing saved up to now waits to be indexed")]
     waiting: Annotated[int, about("files and folders that changed and are still to be looked at")]
@@ -40,45 +40,48 @@ class LiveState:
     notice: Annotated[str, about("what to do about those")]
 
 
-class Followed:
-    """The watch of `source` and its deadlines. Times are those of `now_s`. Thread-safe."""
+class WatchedSource:
+    """The watch of a source and its deadlines, held by the owner. Thread-safe.
+
+    Deadlines are seconds on the clock `now_s`.
+    """
 
     def __init__(
         self, source: Source, *, now_s: Callable[[], float], on_due: Callable[[], None]
     ) -> None:
-        """`on_due` is called when a deadline may have come nearer. At first a scan is due."""
+        """Start with a scan that is due now; `on_due` is called when a deadline may be nearer."""
         self.source = source
         self.error = ""
         self.refreshed_at: int | None = None
         self._now_s = now_s
         self._on_due = on_due
         self._lock = threading.Lock()
-        self._gathering = Gathering(
+        self._gathering = Debouncer(
             debounce_ms=DEBOUNCE_MS, max_wait_ms=MAX_WAIT_MS, saved_ms=SAVED_MS
         )
-        self._watch = Watch(source.root, on_change=self._hear)
+        self._watch = Watch(source.root, on_change=self._on_change)
         self._folders: set[str] = set()
         self._is_watching = False
-        self._is_looking = False
+        self._is_scanning = False
         self._back_off = BackOff()
         self._retry_at = math.inf
         self._rescan_at = 0.0
 
     @property
     def due_s(self) -> float:
-        """When to look at the files next."""
+        """When the next pass is due."""
         with self._lock:
             if self._retry_at < math.inf and self.error:
-                return self._retry_at  # the disk is not asked more often because events come
+                return self._retry_at  # events do not shorten the back-off after a failure
             return min(self._gathering.due_s, self._retry_at, self._rescan_at)
 
     def state(self, indexing: FilesUnderWay | None) -> LiveState:
         with self._lock:
             waiting = self._gathering.count
-            has_to_look = waiting or self._is_looking or self.refreshed_at is None
-            has_to_look = has_to_look or self._watch.has_broken_off
+            is_behind = waiting or self._is_scanning or self.refreshed_at is None
+            is_behind = is_behind or self._watch.has_broken_off
             return LiveState(
-                is_current=not has_to_look and not self.error,
+                is_current=not is_behind and not self.error,
                 waiting=waiting,
                 indexing=indexing,
                 refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,
@@ -88,25 +91,26 @@ class Followed:
             )
 
     def rescan_soon(self) -> None:
-        """Have everything looked at again: rows may have been lost."""
+        """Make a scan of the whole source due now, as when its rows may have been lost."""
         with self._lock:
             self._rescan_at = self._now_s()
         self._on_due()
 
-    def look(self) -> None:
-        """Notice what no event tells."""
+    def poll(self) -> None:
+        """Check what the system reports no events for: a replaced root, unwatched folders."""
         if self._is_watching:
             self._watch.look()
 
     def close(self) -> None:
         self._watch.stop()
 
-    # By the owner, around a pass
+    # Called by the owner, around a pass
 
     def begin(self, folders: Callable[[], Collection[str]], *, everything: bool) -> Settled:
-        """What to scan now: the paths that have settled, or everything. The watch comes first.
+        """Return what the pass that starts now has to scan: the settled paths, or everything.
 
-        It begins with `folders`, those of the last scan: after a restart these are nearly all.
+        The first call starts the watch, before any scan, on the `folders` of the last scan, which
+        after a restart are nearly all there are.
         """
         if not self._is_watching:
             self._folders = set(folders())
@@ -116,19 +120,22 @@ class Followed:
             now_s = self._now_s()
             everything |= now_s >= min(self._retry_at, self._rescan_at)
             settled = self._gathering.take()
-            self._is_looking = True
+            self._is_scanning = True
         return self._watch.catch_up(
             Settled(settled.paths, everything or settled.everything or self.refreshed_at is None)
         )
 
-    def told(
-        self, look: Callable[[], Refreshed], under: Collection[str] | None, *, clock: Clock
-    ) -> Refreshed:
-        """Do `look`, a pass over the paths `under` or over everything; remember how it ended."""
+    def record(
+        self, run_pass: Callable[[], PassResult], under: Collection[str] | None, *, clock: Clock
+    ) -> PassResult:
+        """Call `run_pass`, a pass over the paths `under` (None: all); set deadlines by its outcome.
+
+        Returns and raises what `run_pass` does.
+        """
         try:
-            refreshed = look()
-        except (Stopped, StoreCorrupt):  # a damaged database is begun anew at once
-            self._put_off()
+            refreshed = run_pass()
+        except (Stopped, StoreCorrupt):  # the caller replaces a damaged database at once
+            self._interrupt()
             raise
         except Exception as error:
             self._fail(str(error) or type(error).__name__)
@@ -136,10 +143,10 @@ class Followed:
         self._succeed(refreshed, under, at_ms=clock())
         return refreshed
 
-    def _succeed(self, refreshed: Refreshed, under: Collection[str] | None, *, at_ms: int) -> None:
-        """The pass over `under`, or everything, is committed: watch what the scan found."""
+    def _succeed(self, refreshed: PassResult, under: Collection[str] | None, *, at_ms: int) -> None:
+        """Note that a pass over `under` (None: all) is committed; watch the folders it found."""
         with self._lock:
-            self._is_looking = False
+            self._is_scanning = False
             self.refreshed_at, self.error = at_ms, ""
             if under is None:
                 self._rescan_at = self._now_s() + RESCAN_S
@@ -161,22 +168,23 @@ class Followed:
             self._watch.follow(self._folders)
 
     def _fail(self, error: str) -> None:
-        """The pass did not come to its end; everything is scanned again after a while."""
+        """Note that a pass failed; the whole source is scanned again after the back-off."""
         with self._lock:
-            self._is_looking = False
+            self._is_scanning = False
             self.error = error
             self._retry_at = self._now_s() + self._back_off.next_s()
             self._rescan_at = self._now_s() + RESCAN_S
 
-    def _put_off(self) -> None:
-        """The pass was ended early: it is due again."""
+    def _interrupt(self) -> None:
+        """Note that a pass was ended early: a whole scan is due again."""
         with self._lock:
-            self._is_looking = False
+            self._is_scanning = False
             self._rescan_at = self._now_s()
 
-    def _hear(self, path: str, *, is_whole: bool = False) -> None:
+    def _on_change(self, path: str, *, is_whole: bool = False) -> None:
+        """Add a reported change; `is_whole` as in `Debouncer.add`."""
         with self._lock:
             self._gathering.add(path, self._now_s(), is_whole=is_whole)
-            if not path:  # the root is another one, or back: the failure may be over
+            if not path:  # the root was replaced or is back, so the failure may be over
                 self._retry_at = min(self._retry_at, self._gathering.due_s)
         self._on_due()

@@ -1,8 +1,8 @@
-"""One thread that looks after all databases of a process while no call does.
+"""The background thread of a daemon, which looks after all its databases.
 
-It has an owner begin when something is due there, notices what no event tells (another folder in
-the place of a root, changes in folders that cannot be watched), and gives back what idles:
-connections, the memory of vectors and models, and what the allocator kept.
+It starts the loop of an owner when something is due there, polls for changes that cause no event (a
+replaced root, folders that cannot be watched), and releases what idles: connections, vectors in
+memory, and memory that the allocator has kept.
 """
 
 from __future__ import annotations
@@ -19,65 +19,65 @@ from typing import Any
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.process import return_free, trim
 from memory_sidecar.index.database import Database
-from memory_sidecar.index.followed import Followed
 from memory_sidecar.index.owner import Owner
+from memory_sidecar.index.watched import WatchedSource
 
 BEGIN_AT_LATEST_S = 1.0  # leaves the processors to the first question
-LOOK_EVERY_S = 1.0
-FOLLOW_EVERY_S = 5.0  # tried, while what is registered cannot be read
-MAX_AT_ONCE = 3  # owners with a first index or vectors to make; changes and callers wait for none
-REST_AFTER_S = 30.0  # unused, a database gives its connections back
-TRIM_EVERY_S = 30.0  # where owners work without a pause
-LOOKING = 2  # threads; each of them can be held by a disk that does not answer
-UNLOAD_AFTER_S = 300.0  # unused, the memory of its vectors, too
+POLL_EVERY_S = 1.0
+WATCH_EVERY_S = 5.0  # retries to read the registered sources of databases where that failed
+MAX_AT_ONCE = 3  # owners that index for the first time or embed; changes and requests never wait
+REST_AFTER_S = 30.0  # an unused database closes its connections
+TRIM_EVERY_S = 30.0  # while owners work without a pause
+POLL_THREADS = 2  # each may be blocked by a disk that does not answer
+UNLOAD_AFTER_S = 300.0  # an unused database drops its vectors from memory, too
 
 _log = logging.getLogger(__name__)
 
 
-class Tending:
-    """Tends the databases it is given, from `start` to `close`."""
+class Scheduler:
+    """Watches and schedules the databases that were added, from `start` to `close`."""
 
     def __init__(self, *, begin: threading.Event | None = None) -> None:
-        """Waits a moment for `begin`; what callers ask for is done before."""
+        """Scheduling begins when `begin` is set, or after BEGIN_AT_LATEST_S; None: at once."""
         self._begin = begin
         self._owners: dict[Database[Any], Owner[Any]] = {}
-        self._unfollowed: list[Database[Any]] = []
+        self._unwatched: list[Database[Any]] = []  # their sources are not watched yet
         self._chores: list[_Chore] = []
-        self._looks = _Looks()
-        self._lock = threading.Lock()  # of the databases
+        self._polls = _Polls()
+        self._lock = threading.Lock()  # guards `_owners` and `_unwatched`
         self._woken = threading.Event()
         self._is_closed = False
         self._has_worked = False
         self._is_new = False
-        self._thread = threading.Thread(target=self._run, name="tending", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
 
-    def tend(self, database: Database[Any]) -> None:
-        """Watch its sources from now on, and do in threads what it has to do."""
+    def add(self, database: Database[Any]) -> None:
+        """Watch the sources of `database`, and have its owner work in threads, from now on."""
         with self._lock:
             if self._is_closed or database in self._owners:
                 return
             owner = self._owners[database] = database.owner
-            self._unfollowed.append(database)
+            self._unwatched.append(database)
             self._is_new = True
-        owner.tend(self.wake)
+        owner.run_in_background(self.wake)
         self.wake()
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:
-        """Do `work`, which takes milliseconds, every so many seconds. Before `start`."""
+        """Call `work`, which takes milliseconds, every `seconds`. Only before `start`."""
         self._chores.append(_Chore(seconds, work, time.monotonic() + seconds))
 
     def start(self) -> None:
-        self.every(LOOK_EVERY_S, self._look)
-        self.every(FOLLOW_EVERY_S, self._follow)
+        self.every(POLL_EVERY_S, self._poll)
+        self.every(WATCH_EVERY_S, self._watch)
         self.every(TRIM_EVERY_S, self._trim)
         self._thread.start()
 
     def wake(self) -> None:
-        """Something may be due earlier than it was. Any thread may call this."""
+        """Look for due work again, as a deadline may be nearer. Any thread may call this."""
         self._woken.set()
 
     def close(self, *, until_s: float) -> None:
-        """End all owners, until `until_s` at the latest; what they have committed stays."""
+        """Close all databases, waiting until `until_s` at most; what is committed stays."""
         with self._lock:
             self._is_closed = True
             owners = dict(self._owners)
@@ -89,7 +89,7 @@ class Tending:
                 _log.warning("%s was left in the middle of something", database.paths.db)
         if self._thread.is_alive():
             self._thread.join(max(until_s - time.monotonic(), 0.0))
-        self._looks.end()
+        self._polls.end()
 
     def _run(self) -> None:
         if self._begin is not None:
@@ -99,16 +99,16 @@ class Tending:
             try:
                 if self._is_new:
                     self._is_new = False
-                    self._follow()
-                due_s = min(due_s, self._begin_what_is_due())
+                    self._watch()
+                due_s = min(due_s, self._start_due_owners())
                 self._do_chores()
-            except Exception:  # it must outlive whatever one database meets
-                _log.exception("tending goes on")
+            except Exception:  # the thread must outlive a failure of one database
+                _log.exception("the scheduler goes on")
             self._woken.wait(max(due_s - time.monotonic(), 0.0))
             self._woken.clear()
 
-    def _begin_what_is_due(self) -> float:
-        """Have owners begin; returns when the next one is due, if none wakes us before."""
+    def _start_due_owners(self) -> float:
+        """Start the loops of owners that have work due; return when the next one is due."""
         now_s = time.monotonic()
         owners = self._all().values()
         running = sum(owner.loop.is_running for owner in owners)
@@ -119,7 +119,7 @@ class Tending:
             if due_s > now_s:
                 next_s = min(next_s, due_s)
             elif running < MAX_AT_ONCE or any(
-                each.refreshed_at and each.due_s <= now_s for each in owner.followed()
+                each.refreshed_at and each.due_s <= now_s for each in owner.watched_sources()
             ):
                 owner.loop.begin()
                 running += 1
@@ -131,31 +131,31 @@ class Tending:
                 chore.due_s = time.monotonic() + chore.seconds
                 chore.work()
 
-    def _follow(self) -> None:
-        """What is registered, of the databases that came since it was last possible."""
+    def _watch(self) -> None:
+        """Watch the registered sources of new databases, and of those whose last attempt failed."""
         with self._lock:
-            unfollowed, self._unfollowed = self._unfollowed, []
-        for database in unfollowed:
+            unwatched, self._unwatched = self._unwatched, []
+        for database in unwatched:
             try:
                 for source in database.sources():
-                    database.owner.follow(source)
+                    database.owner.watch(source)
             except (SidecarError, OSError) as error:
                 database.owner.note(error)
-                self._unfollowed.append(database)
+                self._unwatched.append(database)
 
-    def _look(self) -> None:
-        """At roots, and at what idles."""
+    def _poll(self) -> None:
+        """Poll every watched source, and release what idle databases hold."""
         owners = self._all()
-        self._looks.begin([each for owner in owners.values() for each in owner.followed()])
+        self._polls.begin([each for owner in owners.values() for each in owner.watched_sources()])
         for database in owners:
             unused_s = time.monotonic() - database.file.used_at_s
             if unused_s >= REST_AFTER_S:
                 database.file.rest()
-            if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * LOOK_EVERY_S:
+            if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * POLL_EVERY_S:
                 database.file.unload()
         if self._has_worked and not any(each.loop.is_running for each in owners.values()):
             self._has_worked = False
-            return_free()  # of every file a little was in memory
+            return_free()  # a pass leaves garbage of every file in memory
 
     def _trim(self) -> None:
         if self._has_worked:
@@ -166,33 +166,33 @@ class Tending:
             return dict(self._owners)
 
 
-class _Looks:
-    """Looks at roots in threads of its own: a mount that hangs keeps none but its own look waiting.
+class _Polls:
+    """Polls sources in threads of its own, so that a mount that hangs blocks no other source.
 
-    Where `LOOKING` of them hang, no root is looked at; events and scans go on.
+    If POLL_THREADS mounts hang, no source is polled any more; events and scans go on.
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(LOOKING, thread_name_prefix="looking")
-        self._under_way: dict[Followed, Future[None]] = {}
+        self._threads = ThreadPoolExecutor(POLL_THREADS, thread_name_prefix="polling")
+        self._under_way: dict[WatchedSource, Future[None]] = {}
 
-    def begin(self, followed: Sequence[Followed]) -> None:
-        """Look at each once more, unless it is still being looked at."""
-        under_way = {each: look for each, look in self._under_way.items() if not look.done()}
-        for each in followed:
+    def begin(self, watched: Sequence[WatchedSource]) -> None:
+        """Poll each source, unless its last poll still runs."""
+        under_way = {each: poll for each, poll in self._under_way.items() if not poll.done()}
+        for each in watched:
             if each not in under_way:
-                under_way[each] = self._threads.submit(self._look, each)
+                under_way[each] = self._threads.submit(self._poll, each)
         self._under_way = under_way
 
     def end(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @staticmethod
-    def _look(followed: Followed) -> None:
+    def _poll(watched: WatchedSource) -> None:
         try:
-            followed.look()
+            watched.poll()
         except Exception:
-            _log.exception("%s is looked at again later", followed.source.root)
+            _log.exception("%s is polled again later", watched.source.root)
 
 
 @dataclass(slots=True)
