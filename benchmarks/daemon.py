@@ -77,8 +77,9 @@ def measure_queries(results: Results, tree: Path, folder: Path) -> None:
                 daemon.ask_ms("search", "--all", next(questions), "--mode", mode)
                 for _ in range(QUERIES)
             ]
-            promised = ("≤ 10", "≤ 20") if mode == "hybrid" else None
-            _add_spread(results, f"query, {mode}, idle", taken, promised)
+            promised = ("≤ 10", "≤ 20") if mode == "hybrid" else ("", "")
+            note = f"{len(taken)} calls over the socket"
+            results.add_spread(f"query, {mode}, idle", taken, wanted=promised, note=note)
 
 
 def _measure_calls(results: Results, daemon: Served, questions: Iterator[str]) -> None:
@@ -130,7 +131,8 @@ def measure_first_index(results: Results, tree: Path, folder: Path) -> None:
         indexing.kill()
         indexing.wait()
     for (name, phase), spread in taken.items():
-        _add_spread(results, f"{name}, first index ({phase})", spread)
+        note = f"{len(spread)} calls over the socket"
+        results.add_spread(f"{name}, first index ({phase})", spread, note=note)
     for name in calls:
         cuts = statistics.quantiles([*taken[name, "files"], *taken[name, "vectors"]], n=20)
         results.add(f"{name}, first index, p95", cuts[18], "ms", wanted=wanted[name])
@@ -185,9 +187,7 @@ def _measure_save_to_hit(results: Results, daemon: Served, root: Path) -> None:
             path = file.relative_to(root).as_posix()
             taken.append(1000 * _seconds_to_hit(daemon, word, mode, path))
             _until(lambda: daemon.is_current, poll_s=0.05)
-        cuts = statistics.quantiles(taken, n=20)
-        results.add(f"save to {mode} hit, p50", statistics.median(taken), "ms")
-        results.add(f"save to {mode} hit, p95", cuts[18], "ms", wanted=wanted)
+        results.add_spread(f"save to {mode} hit", taken, wanted=("", wanted))
 
 
 def _seconds_to_hit(daemon: Served, word: str, mode: str, path: str) -> float:
@@ -268,16 +268,6 @@ def _questions() -> Iterator[str]:
     """Generate questions that each contain a new word, so that no answer is cached."""
     for number, question in zip(count(), cycle(QUESTIONS), strict=False):
         yield f"{question} q{number}"
-
-
-def _add_spread(
-    results: Results, name: str, milliseconds: list[float], wanted: tuple[str, str] | None = None
-) -> None:
-    at_half, at_95 = wanted or ("", "")
-    note = f"{len(milliseconds)} calls over the socket"
-    results.add(f"{name}, p50", statistics.median(milliseconds), "ms", wanted=at_half, note=note)
-    cut = statistics.quantiles(milliseconds, n=20)[18]
-    results.add(f"{name}, p95", cut, "ms", wanted=at_95)
 
 
 def _until(is_true: Callable[[], bool], *, poll_s: float = POLL_S) -> None:

@@ -30,6 +30,20 @@ class Results:
         note = f"median of {len(taken)}; 95 % within {worst:.1f} ms"
         self.add(name, statistics.median(taken), "ms", wanted=wanted, note=note)
 
+    def add_spread(
+        self,
+        name: str,
+        milliseconds: Sequence[float],
+        *,
+        wanted: tuple[str, str] = ("", ""),
+        note: str = "",
+    ) -> None:
+        """Add the median and the 95th percentile of `milliseconds` as two figures."""
+        cut = statistics.quantiles(milliseconds, n=20)[-1]
+        half = statistics.median(milliseconds)
+        self.add(f"{name}, p50", half, "ms", wanted=wanted[0], note=note)
+        self.add(f"{name}, p95", cut, "ms", wanted=wanted[1])
+
     def value(self, name: str) -> float:
         """The value of a figure that was added before."""
         return float(next(figure["value"] for figure in self.figures if figure["name"] == name))

@@ -150,8 +150,7 @@ def _measure_arm(
         cpu.append(1000 * (time.thread_time() - cpu_started))
         best = codes.ids[found[np.argsort(-scores_found)[:NEAREST]]]
         right += len(set(best.tolist()) & set(np.argsort(-truth)[:NEAREST].tolist()))
-    results.add(f"{name}, p50", statistics.median(wall), "ms")
-    results.add(f"{name}, p95", statistics.quantiles(wall, n=20)[18], "ms")
+    results.add_spread(name, wall)
     results.add(f"{name}, CPU", statistics.median(cpu), "ms")
     numpy_ms = 1000 * float(np.median(exact_s))
     results.add(f"{name}, numpy's exact scan", numpy_ms, "ms", note="32-bit floats")

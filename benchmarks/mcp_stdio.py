@@ -127,8 +127,7 @@ def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:
             one.call("search_code", query="parse a date")
             resident = max(resident, psutil.Process(one.process.pid).memory_info().rss)
     note = f"{_HANDSHAKES} processes, one after the other"
-    results.add("initialize and tools/list, p50", _p50(taken), "ms", wanted="≤ 150", note=note)
-    results.add("initialize and tools/list, p95", _p95(taken), "ms")
+    results.add_spread("initialize and tools/list", taken, wanted=("≤ 150", ""), note=note)
     results.add("resident per agent, outside the daemon", resident / 2**20, "MB", wanted="≤ 20")
 
 
@@ -146,12 +145,13 @@ def measure_calls(results: Results, data_dir: Path, cwd: Path) -> None:
     with server(data_dir, cwd, "one-by-one") as one:
         one.open()
         taken = _timed(one, "ping", [{}] * 100)
-        results.add("ping, p50", _p50(taken), "ms", note="nothing but the way there and back")
+        results.add(
+            "ping, p50", statistics.median(taken), "ms", note="nothing but the way there and back"
+        )
         for tool, arguments in calls.items():
             taken = _timed(one, "tools/call", [{"name": tool, "arguments": a} for a in arguments])
             wanted = "≤ 15" if tool == "search_code" else ""
-            results.add(f"{tool}, p50", _p50(taken), "ms", wanted=wanted)
-            results.add(f"{tool}, p95", _p95(taken), "ms")
+            results.add_spread(tool, taken, wanted=(wanted, ""))
 
 
 def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) -> None:
@@ -166,8 +166,7 @@ def measure_eight(results: Results, data_dir: Path, cwd: Path, *, calls: int) ->
     note = f"{calls} calls of each of {_CLIENTS} agents; an error ends the benchmark"
     results.add("mixed calls", len(taken), "calls", note=note)
     results.add("mixed calls, in a second", len(taken) / seconds, "calls/s")
-    results.add("mixed calls, p50", _p50(taken), "ms")
-    results.add("mixed calls, p95", _p95(taken), "ms")
+    results.add_spread("mixed calls", taken)
     results.add("memories of other agents seen", foreign, "", wanted="0")
 
 
@@ -214,14 +213,6 @@ def _timed(one: Server, method: str, asked: list[dict[str, Any]]) -> list[float]
         one.ask(method, **params)
         taken.append(1000 * (time.perf_counter() - started))
     return taken
-
-
-def _p50(taken: list[float]) -> float:
-    return statistics.median(taken)
-
-
-def _p95(taken: list[float]) -> float:
-    return statistics.quantiles(taken, n=20)[-1]
 
 
 def _options() -> argparse.Namespace:

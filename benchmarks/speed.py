@@ -8,7 +8,6 @@ measured in this process. Under ten minutes on two cores.
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -142,9 +141,7 @@ def measure_queries(results: Results, data_dir: Path, vectors: Path) -> None:
         note = f"{len(milliseconds)} queries"
         if mode != "keyword":
             note += "; vectors of the chunks are random numbers, which cost what real ones cost"
-        cuts = statistics.quantiles(milliseconds, n=20)
-        results.add(f"query, {mode}, p50", statistics.median(milliseconds), "ms", note=note)
-        results.add(f"query, {mode}, p95", cuts[18], "ms")
+        results.add_spread(f"query, {mode}", milliseconds, note=note)
 
 
 def _median(runs: list[Run]) -> Run:
