@@ -16,7 +16,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, place
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, take_back_units
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
 from memory_sidecar.core.projects import config_folder
@@ -67,8 +67,8 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     """
     undos = [_units(call), *_daemons(call), _agents(call), *_completion(call)]
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
-    undos += [*_data(data_dir), *_settings(call)] if with_data else []
-    removals = tuple(removal for undo in undos for removal in undo.removals)
+    learnt = [*_data(data_dir), *_settings(call)] if with_data else []
+    removals = tuple(removal for undo in (*undos, *learnt) for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     if going and not (dry_run or yes):
         if call.wants_json:
@@ -82,13 +82,25 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         removals_shown = removals
     done = bool(going) and not dry_run
     if done:
-        for undo in undos:
-            if undo.removals:
-                undo.carry_out()
+        _carry_out(undos)
+        _carry_out(learnt)  # only then: daemons use it, and settings say what agents were given
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
     printed = partial(_print_uninstalled, shown=removals_shown, kept=kept)
     return call.show(Uninstalled(done, removals), printed)
+
+
+def _carry_out(undos: Sequence[Undo]) -> None:
+    """Each of them, whatever becomes of the others. Raises the first SidecarError at the end."""
+    failed: list[SidecarError] = []
+    for undo in undos:
+        if undo.removals:
+            try:
+                undo.carry_out()
+            except SidecarError as error:
+                failed.append(error)
+    if failed:
+        raise failed[0]
 
 
 def _units(call: Call) -> Undo:
@@ -145,8 +157,11 @@ def _settings(call: Call) -> list[Undo]:
 
 
 def _file(what: str, path: Path) -> Undo:
-    gone = Removal(what, str(path), StepOutcome.REMOVED)
-    return Undo([gone], partial(path.unlink, missing_ok=True))
+    def remove() -> None:
+        with named_errors(path):
+            path.unlink(missing_ok=True)
+
+    return Undo([Removal(what, str(path), StepOutcome.REMOVED)], remove)
 
 
 def _folder(what: str, path: Path) -> Undo:

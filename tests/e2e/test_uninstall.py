@@ -90,6 +90,22 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     shutil.rmtree(other)
 
 
+def test_what_cannot_be_taken_back_holds_up_nothing_but_what_was_learnt(user):
+    assert user.call("store", "Totals are cents").returncode == 0
+    assert user.call("setup", "claude", "--yes").returncode == 0
+    assert user.call("completion", "install").returncode == 0
+    settings = user.folder / ".claude" / "settings.json"
+    ours = settings.read_text()
+    settings.write_bytes(b"\xff\xfe")
+    done = user.call("uninstall", "--data", "--yes")
+    assert (done.returncode, str(settings) in done.stderr) == (1, True)
+    assert not [each for each in files(user.folder) if "completion" in each]
+    assert [each for each in files(user.data_dir) if each.endswith("totals-are-cents.md")]
+    settings.write_text(ours)
+    assert user.call("uninstall", "--data", "--yes").returncode == 0
+    assert files(user.folder) == set()
+
+
 def test_a_file_of_others_in_the_data_directory_stays(user):
     assert user.call("store", "Totals are cents").returncode == 0
     (user.data_dir / "theirs.txt").write_text("x")
