@@ -14,7 +14,12 @@ from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.sessions.documents import parse_document, read_session
+from memory_sidecar.sessions.documents import (
+    SUMMARY_KEYS,
+    parse_document,
+    read_session,
+    unread_in_summary,
+)
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
 from memory_sidecar.sessions.promotion import Candidate, Fate
 from memory_sidecar.sessions.results import (
@@ -50,6 +55,11 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
     document = _read_document(call, file)
     if "id" in document and "session_id" not in document:
         call.reporter.notice("its `id` is kept, but the session is named by `session_id`")
+    if unread := unread_in_summary(document):
+        call.reporter.notice(
+            f"its summary's {', '.join(unread)} is kept, but not searched: a summary has"
+            f" {', '.join(SUMMARY_KEYS)}"
+        )
     saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)
     return call.show(call.masked(saved), _print_saved)
 

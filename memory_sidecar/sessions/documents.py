@@ -13,7 +13,7 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +26,7 @@ from memory_sidecar.sessions.model import NO_MOMENT, Moment, Outcome, Role, Sess
 
 T = TypeVar("T")
 
+SUMMARY_KEYS = tuple(each.name for each in fields(Summary))
 SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
 
 _SET_BY_SAVING = ("session_id", "created_at", "updated_at")
@@ -82,6 +83,12 @@ def read_session(document: Mapping[str, Any]) -> Session:
 def read_summary(value: object) -> Summary:
     """Read the summary in `value`, an object as in a session file. Raises SessionInvalid."""
     return _clean_summary(_convert(value, Summary, "summary"))
+
+
+def unread_in_summary(document: Mapping[str, Any]) -> list[str]:
+    """The keys of the summary in `document` that are kept, but never searched or promoted."""
+    summary = document.get("summary")
+    return sorted(summary.keys() - SUMMARY_KEYS) if isinstance(summary, dict) else []
 
 
 def summary_document(summary: Summary) -> dict[str, Any]:

@@ -38,6 +38,17 @@ def test_saving_again_says_so(run, saved):
     assert run("session", "save", stdin=changed).out.startswith("updated 2026-03-01-payment")
 
 
+def test_what_a_summary_has_no_place_for_is_told(run):
+    document = {"summary": {"brief": "Locked it", "decisions": ["One lock"], "outcome": "success"}}
+    done = run("session", "save", "--json", stdin=json.dumps(document).encode())
+    assert "summary's decisions is kept, but not searched" in done.err
+    assert "key_decisions" in done.err
+    shown = run("session", "show", done.json["session_id"], "--json").json
+    assert shown["summary"] == document["summary"]
+    known = {"summary": {"brief": "Locked it", "key_decisions": ["One lock"]}}
+    assert "searched" not in run("session", "save", stdin=json.dumps(known).encode()).err
+
+
 def test_an_id_that_names_no_session_is_told(run):
     document = {"id": "mine", "messages": [{"role": "user", "content": "Why?"}]}
     done = run("session", "save", "--json", stdin=json.dumps(document).encode())
