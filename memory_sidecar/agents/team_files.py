@@ -58,7 +58,7 @@ class TeamFiles:
     def exchange(self, reporter: Reporter, wanted: ExchangeRequest = BOTH_WAYS) -> Exchanged:
         """Run `Mirror.exchange`, then index what it downloaded, so that it can be found."""
         over = {_team_path(each) for each in wanted.over}
-        done = self._mirror.exchange(replace(wanted, over=over))
+        done = self._mirror.exchange(replace(wanted, over=over), reporter)
         self._index(done, reporter)
         return Exchanged(
             self._agent.name,

@@ -23,6 +23,7 @@ from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.opening import FileRefused
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import Clock, compact_utc
 from memory_sidecar.team.link import TeamLink
@@ -77,10 +78,10 @@ class Mirror:
         self._archive = archive
         self._clock = clock
 
-    def exchange(self, wanted: ExchangeRequest) -> MirrorReport:
+    def exchange(self, wanted: ExchangeRequest, reporter: Reporter) -> MirrorReport:
         """Bring both sides in step. Raises DatabaseError, StoreBusy, what changing files raises."""
         with self._changing_state() as state:
-            news = self._news(state, makes=wanted.gives)
+            news = self._news(state, made_by=reporter if wanted.gives else None)
             if news.database != state.database:
                 state.reset(news.database)
             elif news.is_all:
@@ -104,7 +105,7 @@ class Mirror:
 
     def has_news(self) -> bool:
         """Whether the team has something that this machine has not seen. Raises DatabaseError."""
-        return bool(self._news(self._load(), makes=False).heads)
+        return bool(self._news(self._load()).heads)
 
     def differing(self) -> list[TeamFile]:
         """What the team had at the last exchange that is not here; asks no server."""
@@ -130,7 +131,7 @@ class Mirror:
                     with named_errors(self._state):
                         replace_file(self._tree, self._state, after)
 
-    def _news(self, state: MirrorState, *, makes: bool) -> News:
+    def _news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
         def read() -> News:
             with self.link.reading() as connection:
                 require_schema(connection, self.link)
@@ -140,9 +141,9 @@ class Mirror:
         try:
             return self.link.retrying(read)
         except NoIndex:
-            if not makes:
+            if made_by is None:
                 raise
-            make_schema(self.link)
+            make_schema(self.link, made_by)
             return self.link.retrying(read)
 
     def _load(self) -> MirrorState:

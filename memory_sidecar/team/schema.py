@@ -6,6 +6,7 @@ it and the others find it done.
 
 from __future__ import annotations
 
+import logging
 from importlib import resources
 from itertools import chain
 from math import inf
@@ -29,6 +30,7 @@ MIGRATIONS: Final = (
 )
 """What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
 
+_log = logging.getLogger(__name__)
 _SILENT: Final = Silent()
 MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index
 VERSION: Final = 1 + len(MIGRATIONS)
@@ -75,7 +77,9 @@ def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
         if not found:
             connection.execute(_MAKE)
         else:
-            reporter.notice(f"{link.shown}: bringing its schema from version {found} to {VERSION}")
+            brings = f"{link.shown}: bringing its schema from version {found} to {VERSION}"
+            reporter.notice(brings)
+            _log.info(brings)  # a daemon has nobody to notice it
         connection.execute("SET LOCAL lock_timeout = '10s'")  # others wait behind this one
         for script in chain(*MIGRATIONS[found - 1 :]) if found else SCRIPTS:
             connection.execute(_script(script))

@@ -91,6 +91,16 @@ def test_a_question_to_a_team_of_an_older_version_says_what_is_missing(
     assert f"of version {schema.VERSION - 1}, older than this one" in done.err
 
 
+def test_a_store_that_brings_the_team_forward_says_so(address, machine):
+    one = machine("one", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    with psycopg.connect(address, autocommit=True) as owner:
+        owner.execute("UPDATE memory_sidecar.identity SET value = '4' WHERE key = 'version'")
+        owner.execute("ALTER TABLE memory_sidecar.sources ADD COLUMN folded_at bigint")
+    done = one("store", "Never give up", "--agent", "shared", "--category", "rules")
+    assert f"bringing its schema from version 4 to {schema.VERSION}" in done.err
+
+
 @pytest.mark.parametrize("asked", [("list",), ("search", "tabs"), ("show", "s1")])
 def test_sessions_are_there_on_a_machine_that_had_none(address, machine, asked):
     one, two = machine("one", address, "architect"), machine("two", address, "architect")
