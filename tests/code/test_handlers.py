@@ -567,7 +567,7 @@ def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
     asked = CodeQuery("walrus", mode=SearchMode.KEYWORD, filter=CodeFilter(sources=("second",)))
     with pytest.raises(NoIndex, match="not indexed yet: second"):
         codebase.search(asked, reporter=notices)
-    assert notices.has("second is not indexed to its end yet")
+    assert notices.has("second is not completely indexed yet")
 
 
 def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_path):

@@ -106,7 +106,7 @@ def test_what_is_wrong_is_told_with_the_field(change, told):
         (b'{"messages": [', "not JSON: Expecting value at line 1"),
         (b"[]", "not a JSON object"),
         (b"\xff\xfe", "not UTF-8 (byte 0)"),
-        (b'{"metadata": {"x": NaN}}', "NaN is no number"),
+        (b'{"metadata": {"x": NaN}}', "NaN is not a number"),
         (b"[" * 200_000, "nested too deeply"),
     ],
     ids=["empty", "truncated", "list", "bytes", "NaN", "deep"],

@@ -260,7 +260,7 @@ def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
     reader.index()
     reader.notices.said.clear()
     assert reader.find("redeem a coupon")[0].filename == "shop/coupon.py"
-    assert reader.notices.has(f"searching what is here, 1 of {files + 1} files")
+    assert reader.notices.has(f"searching this machine's part, 1 of {files + 1} files")
 
 
 def test_a_search_that_loses_its_connection_asks_again(make_member, database, monkeypatch):

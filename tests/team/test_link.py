@@ -310,7 +310,7 @@ def test_a_schema_with_sparser_graphs_is_searched_by_them_until_denser_ones_are_
         "chunk_vectors_before ef_construction=128",
     ]
     schema.declare_nearest(link, notices)
-    assert notices.has("graphs of the vectors of 12,345 chunks")
+    assert notices.has("vector graphs of 12,345 chunks")
     assert graphs() == [
         "chunk_static_nearest ef_construction=256",
         "chunk_vectors_nearest ef_construction=256",
