@@ -266,11 +266,11 @@ def _cancel(link: Link) -> bool:
 
     until = time.monotonic() + CANCEL_PATIENCE_S
     try:
-        link.patience(CANCEL_PATIENCE_S)  # for a daemon that does not even read
+        link.set_timeout(CANCEL_PATIENCE_S)  # for a daemon that does not even read
         link.send({"type": "cancel"})
         # No user types into what they have interrupted, and a progress bar is no last word.
         while (left_s := until - time.monotonic()) > 0:
-            link.patience(left_s)
+            link.set_timeout(left_s)
             frame = link.receive()
             if frame is None or _take(frame, link, reads=False) is not None:
                 return True

@@ -30,7 +30,7 @@ from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.host import host, take_lock
-from memory_sidecar.daemon.lock import ProcessLock, holder
+from memory_sidecar.daemon.lock import ProcessLock, find_holder
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED
 from memory_sidecar.daemon.server import Kind
 from memory_sidecar.daemon.start import EXIT_NO_PLACE
@@ -269,7 +269,7 @@ def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> Pr
     try:
         while (lock := take_lock(data_dir)) is None:
             if not replace:
-                running = holder(state_file(data_dir, "daemon.lock"))
+                running = find_holder(state_file(data_dir, "daemon.lock"))
                 which = f" (process {running.pid})" if running else ""
                 raise Conflict(
                     f"a daemon serves {data_dir} already{which}",

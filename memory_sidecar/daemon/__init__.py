@@ -1,1 +1,1 @@
-"""One process that lives on for each data directory, and how to reach it. Knows no command."""
+"""The background process of each data directory, and how clients reach it. Knows no command."""

@@ -2,9 +2,9 @@
 
 A running daemon has its address in `state/daemon.json`. Any user may have put that file there, so
 on Unix it counts only where it names a socket of ours in a folder that no other user can enter. The
-path can be computed too, so that systemd can listen before there is a daemon. It is short whatever
-the data directory is called: a system allows about a hundred bytes. Imports next to nothing: the
-thin client asks it.
+path can also be computed, so that systemd can listen before there is a daemon. It is short however
+long the data directory's name is, since systems allow about a hundred bytes. Imports next to
+nothing, because the thin client uses it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ NAME_BYTES = 21
 
 
 def state_file(data_dir: str, name: str) -> str:
-    """`daemon.lock`, `daemon.json`, `daemon.log`, `requests` of a data directory."""
+    """Return the path of a state file: `daemon.lock`, `daemon.json`, `daemon.log`, `requests`."""
     return os.path.join(data_dir, "state", name)
 
 
 def known_addresses(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Where to look for a daemon, the likeliest first. On Unix only where no other user can be."""
+    """Yield addresses to try, the likeliest first; on Unix only those safe from other users."""
     announced = read_address(data_dir) or ""
     if sys.platform == "win32":
         if announced:
@@ -45,7 +45,7 @@ def known_addresses(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def read_address(data_dir: str) -> str | None:
-    """What the daemon of `data_dir` announced; it may be gone since, or never have said so."""
+    """Return the address that the daemon of `data_dir` announced, possibly outdated, or `None`."""
     try:
         fd = os.open(state_file(data_dir, "daemon.json"), os.O_RDONLY | SAFELY)
     except (OSError, ValueError):  # ValueError: a NUL in the path
@@ -62,7 +62,7 @@ def read_address(data_dir: str) -> str | None:
 
 
 def socket_paths(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Where the daemon of `data_dir` may listen, the best first. The folders need not exist."""
+    """Yield the socket paths for `data_dir`, the best first. Their folders need not exist."""
     import hashlib
 
     real = os.fsencode(os.path.realpath(data_dir))
@@ -83,7 +83,7 @@ def socket_paths(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def is_private(path: str) -> bool:
-    """Whether the folder of `path` is this user's, no link to one, and closed to all others."""
+    """Whether the folder of `path` is this user's, is no link, and is closed to all others."""
     try:
         found = os.lstat(os.path.dirname(path))
     except (OSError, ValueError):
@@ -91,7 +91,7 @@ def is_private(path: str) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
-# What a repository brought is neither followed nor waited for.
+# Never follow a link or block on a FIFO that a repository may have brought.
 SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

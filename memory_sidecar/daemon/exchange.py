@@ -1,4 +1,4 @@
-"""One request as the thread that answers it sees it: what was asked, and the client's streams."""
+"""A request as the thread that answers it sees it: the invocation, and the client's streams."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 FLUSH_CHARACTERS = 1 << 16
-BYTES_AHEAD = 1 << 16  # of output that no reader need have taken: what asyncio buffers, too
+BYTES_AHEAD = 1 << 16  # of output sent before a reader takes any: as many as asyncio buffers
 DEFAULT_COLUMNS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What a client wants to have run, and what it says of itself."""
+    """A command line that a client wants to have run, with its environment and terminal."""
 
     arguments: tuple[str, ...]
     cwd: str
@@ -33,11 +33,11 @@ class Invocation:
     is_terminal: bool = False
     shows_progress: bool = False
     columns: int = DEFAULT_COLUMNS
-    rows: int = 0  # of its terminal; 0: none, or a client that cannot show pages
+    rows: int = 0  # of the client's terminal; 0 if it has none or cannot page
 
     @property
     def key(self) -> str:
-        """The same for the same command line in the same folder: what a crash log goes by."""
+        """The command line and its folder as one text: the key of the crash log."""
         return json.dumps([self.cwd, self.arguments])
 
     def __str__(self) -> str:
@@ -45,8 +45,8 @@ class Invocation:
 
     @classmethod
     def of(cls, frame: Frame) -> Invocation:
-        """Raises ProtocolError where something has the wrong type."""
-        import msgspec  # after the client was greeted
+        """Read an invocation from `frame`. Raises ProtocolError if a field has the wrong type."""
+        import msgspec  # imported late, after the client was greeted
 
         from memory_sidecar.core.results import convert
 
@@ -59,9 +59,9 @@ class Invocation:
 class Exchange:
     """A request with the streams of the client that made it.
 
-    Reading and writing wait for the client, however slow it is, and let others have the turn of
-    this request meanwhile. Once the client cancels or is gone, reading and writing standard output
-    raise KeyboardInterrupt, however often, so that the command ends as it would in a terminal.
+    Reading and writing wait for a slow client, and give up the turn of this request while they do.
+    Once the client cancels or is gone, reading and writing standard output raise KeyboardInterrupt
+    every time, so that the command ends as it would in a terminal.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Exchange:
         writer: asyncio.StreamWriter,
         turns: asyncio.Semaphore,
     ) -> None:
-        """`turns` is what the event loop took a turn of, for the thread that answers."""
+        """`turns`: the semaphore of which the event loop holds a turn for the answering thread."""
         self.request = request
         self.cancelled = threading.Event()
         self.stdin = io.BufferedReader(_Input(self))
@@ -84,8 +84,8 @@ class Exchange:
         self._is_gone = False
         self._sent_ahead = 0
 
-    def hear(self, frame: Frame) -> None:
-        """Take a frame that came in while the command runs."""
+    def handle_frame(self, frame: Frame) -> None:
+        """Handle a frame that the client sends while its command runs. Raises ProtocolError."""
         match frame.get("type"):
             case "cancel":
                 self.cancel()
@@ -96,13 +96,13 @@ class Exchange:
                     raise ProtocolError("not base64") from error
 
     def cancel(self, *, is_gone: bool = False) -> None:
-        """Have the command end at its next step. `is_gone`: its output has no reader any more."""
+        """Interrupt the command at its next read or write. `is_gone`: nobody reads its output."""
         self._is_gone |= is_gone
         self.cancelled.set()
         self._input.put(None)
 
     def send(self, frame: Frame) -> None:
-        """Called by the command's thread; returns when the client has taken nearly all of it."""
+        """Send `frame` from the command's thread; waits until the client has taken most output."""
         if self._is_gone:
             return
         data = encode(frame)
@@ -110,20 +110,20 @@ class Exchange:
         if self._sent_ahead <= BYTES_AHEAD:
             self._loop.call_soon_threadsafe(self._writer.write, data)
             return
-        with self._turn_given_up():
+        with self._without_turn():
             asyncio.run_coroutine_threadsafe(self._send(data), self._loop).result()
         self._sent_ahead = 0
 
     def page(self, text: str) -> None:
-        """Have the client show `text` through its pager. Only for one that has said its rows."""
+        """Let the client show `text` in its pager. Only for a client that sent its `rows`."""
         self.stdout.flush()
         self.send({"type": "page", "text": text})
 
     def receive_input(self) -> bytes:
-        """Some of the client's standard input; nothing at its end."""
+        """Return the next part of the client's standard input; empty at its end."""
         self.stdout.flush()
         self.send({"type": "need_stdin"})
-        with self._turn_given_up():
+        with self._without_turn():
             data = None if self.cancelled.is_set() else self._input.get()
         if data is None or self.cancelled.is_set():
             raise KeyboardInterrupt
@@ -137,8 +137,8 @@ class Exchange:
             self.cancel(is_gone=True)
 
     @contextmanager
-    def _turn_given_up(self) -> Iterator[None]:
-        """Let another request go on during the block, which waits for a client."""
+    def _without_turn(self) -> Iterator[None]:
+        """Give up this request's turn during the block, which waits for a client."""
         self._loop.call_soon_threadsafe(self._turns.release)
         try:
             yield
@@ -147,17 +147,17 @@ class Exchange:
 
 
 class Conversation(Protocol):
-    """What the application says to one client on a connection that the two keep.
+    """The application's side of a connection that stays open, such as an MCP session.
 
-    The daemon only finds out whether there is to be one; it understands nothing of what is said.
+    The daemon only asks the application for one; it does not understand what is said.
     """
 
     async def hold(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stopping: asyncio.Event
     ) -> None:
-        """Talk until the client hangs up, or, once `stopping` is set, until nothing is under way.
+        """Talk until the client hangs up or, once `stopping` is set, until no call is in progress.
 
-        Raises nothing of its own: what goes wrong is said to the client or logged.
+        Raises no errors of its own: they are sent to the client or logged.
         """
 
 
@@ -181,7 +181,7 @@ class _Input(io.RawIOBase):
 
 
 class _Output(io.TextIOBase):
-    """Gathers text and sends it on: by the line to a terminal, in large pieces elsewhere."""
+    """Buffers text and sends it: line by line to a terminal, in large pieces elsewhere."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -205,7 +205,7 @@ class _Output(io.TextIOBase):
 
     def write(self, text: str) -> int:
         if not isinstance(text, str):
-            raise TypeError("text is written here, not bytes")  # which is how click asks
+            raise TypeError("text is written here, not bytes")  # click finds out by trying
         if self._kind == "out" and self._exchange.cancelled.is_set():
             raise KeyboardInterrupt
         with self._lock:

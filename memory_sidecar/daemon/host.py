@@ -1,7 +1,7 @@
-"""The life of a daemon: take the lock, listen, announce, serve, finish, let go.
+"""The life of a daemon: take the lock, listen, announce, serve, finish, release.
 
-The lock decides who is the daemon of a data directory; everything else that lies about, a socket
-or an address, may be left over from one that was killed and is replaced by the one that holds it.
+The holder of the lock is the daemon of a data directory. A socket or an address found there may be
+left over from a daemon that was killed; the holder of the lock replaces it.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.streams import route_standard_streams
 
 IN_PLACE_CHECK_S = 1.0
-_IDLE = frozenset({"MainThread", "end"})  # threads that keep nothing from ending
+_IDLE = frozenset({"MainThread", "end"})  # threads that the end need not wait for
 
 _log = logging.getLogger(__name__)
 
 
 def take_lock(data_dir: str) -> ProcessLock | None:
-    """The right to be the daemon of `data_dir`; `None` where another process has it.
+    """Acquire the lock that makes this process the daemon of `data_dir`; `None` if it is taken.
 
-    Raises OSError where no lock can be made.
+    Raises OSError if the lock file cannot be created.
     """
     Tree(data_dir, is_own=True).make("state")
     lock = ProcessLock(state_file(data_dir, "daemon.lock"))
     if lock.acquire() and lock.is_in_place:
-        with suppress(OSError):  # the disk is full: then it has no name
+        with suppress(OSError):  # the disk is full: the lock stays unsigned
             lock.sign()
         return lock
     lock.release()
@@ -54,7 +54,7 @@ def take_lock(data_dir: str) -> ProcessLock | None:
 def host(
     application: Application, *, data_dir: str, lock: ProcessLock, environ: Mapping[str, str]
 ) -> None:
-    """Serve `application` until a signal, or a client, asks to stop."""
+    """Serve `application` until a signal or a client asks to stop."""
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
     crashes = CrashLog(Path(data_dir, "state"), "requests")
@@ -68,7 +68,7 @@ def host(
 
 @dataclass(frozen=True, slots=True)
 class _Life:
-    """A daemon from its announcement to its end."""
+    """A daemon from its announcement to its end; `host` runs one."""
 
     application: Application
     data_dir: str
@@ -84,14 +84,14 @@ class _Life:
             data_dir=self.data_dir,
             crashes=self.crashes,
             is_in_place=lambda: self.lock.is_in_place and self.listener.is_in_place,
-            on_stop=self._limit_end,
+            on_stop=self._start_end_timer,
         )
         _stop_on_signals(server)
         starting = threading.Thread(target=self.application.start, name="start", daemon=True)
         starting.start()
         tending = [
-            asyncio.create_task(_watch_place(server)),
-            asyncio.create_task(_watch_use(server, self.application)),
+            asyncio.create_task(_stop_when_removed(server)),
+            asyncio.create_task(_stop_when_unused(server, self.application)),
             asyncio.create_task(_feed_watchdog(self.environ)),
         ]
         systemd.notify("READY=1", self.environ)
@@ -104,28 +104,28 @@ class _Life:
     def _finish(self, starting: threading.Thread) -> None:
         systemd.notify("STOPPING=1", self.environ)
         starting.join()
-        if self.lock.is_in_place:  # else SQLite would remove another daemon's logs by their names
+        if self.lock.is_in_place:  # else SQLite would remove the WAL files of another daemon
             self.application.close()
-        self._let_go()
+        self._withdraw()
         self.lock.release()
 
-    def _let_go(self) -> None:
+    def _withdraw(self) -> None:
         self.crashes.close()
         if self.lock.is_in_place:
             self.listener.retract(self.data_dir)
 
-    def _limit_end(self) -> None:
-        """However long something waits, the daemon ends in time: a crash would cost nothing."""
-        limit = threading.Timer(ENDS_WITHIN_S, self._give_up)
+    def _start_end_timer(self) -> None:
+        """Start the timer that exits the process whatever still runs: a crash loses nothing."""
+        limit = threading.Timer(ENDS_WITHIN_S, self._exit_now)
         limit.name, limit.daemon = "end", True
         limit.start()
 
-    def _give_up(self) -> None:
+    def _exit_now(self) -> None:
         try:
             working = [each.name for each in threading.enumerate() if each.name not in _IDLE]
             _log.warning("left behind after %.0f s: %s", ENDS_WITHIN_S, ", ".join(working))
             faulthandler.dump_traceback(2)
-            self._let_go()
+            self._withdraw()
         finally:
             os._exit(0)
 
@@ -144,19 +144,19 @@ def _stop_on_signals(server: Server) -> None:
             signal.signal(number, stop)
         return
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # A terminal that closes ends what it started, unless `nohup` says that it is to stay.
+        # SIGHUP: a closing terminal ends what it started, unless `nohup` ignores the signal.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             loop.add_signal_handler(number, stop, number)
 
 
-async def _watch_place(server: Server) -> None:
-    """Stop the server once its folder or socket is removed, though no client comes to notice."""
-    while server.has_place():
+async def _stop_when_removed(server: Server) -> None:
+    """Stop the server once its folder or socket is removed, even if no client connects."""
+    while server.check_place():
         await asyncio.sleep(IN_PLACE_CHECK_S)
 
 
-async def _watch_use(server: Server, application: Application) -> None:
-    """Stop when the daemon is of no use, as one that was started by mistake."""
+async def _stop_when_unused(server: Server, application: Application) -> None:
+    """Stop the server when the daemon has been useless for a while, as one started by mistake."""
     used_at_s = time.monotonic()
     while not application.may_end(idle_s=time.monotonic() - used_at_s):
         await asyncio.sleep(IN_PLACE_CHECK_S)

@@ -1,8 +1,8 @@
-"""Lines of JSON-RPC as far as those who carry them have to know them: their length and their ids.
+"""What forwarding JSON-RPC takes: the length and the id of each line.
 
-A client waits for the id of its request, so that is looked for even in a line that is refused:
-where all of it cannot be read, among the members that clients write first or last. Imports next to
-nothing, for the process that a host starts.
+A client waits for an answer with the id of its request, so the id is found even in a line that is
+refused: if the line cannot be parsed, among the members that clients write first or last. Imports
+next to nothing, for the process that a host starts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
-_EDGE_BYTES = 1 << 12  # of a line that is too long, kept at either end
+_EDGE_BYTES = 1 << 12  # kept of both ends of a line that is too long
 
 _NAMED = rb'\s*"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*'
 _ID = rb'\s*"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*'
@@ -20,8 +20,8 @@ _FIRST = rb"\s*\{(?:%s,)*%s[,}]" % (_NAMED, _ID)
 _LAST = rb"[,{]%s(?:,%s)*\}\s*\Z" % (_ID, _NAMED)
 
 
-class HeardLine:
-    """A line as it comes in: all of it or, of one that is too long, its beginning and its end."""
+class IncomingLine:
+    """A line while it is received. Of one that is too long only the two ends are kept."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -43,28 +43,28 @@ class HeardLine:
 
     @property
     def refusal(self) -> bytes:
-        """The answer to one that is too long."""
+        """The error line that answers a line that is too long."""
         told = f"the message has {self.length:,} bytes, more than {MAX_FRAME_BYTES:,}"
-        return error_line(id_in(self.kept), INVALID_REQUEST, told)
+        return error_line(find_id(self.kept), INVALID_REQUEST, told)
 
 
-def id_of(value: object) -> str | int | None:
-    """`value`, if it can be the id of a request."""
+def valid_id(value: object) -> str | int | None:
+    """Return `value` if it can be the id of a request, else `None`."""
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
-def id_in(line: bytes) -> str | int | None:
-    """The id of the request that `line` says, where it cannot be read; `None` where none is seen.
+def find_id(line: bytes) -> str | int | None:
+    """Search the unparsable `line` for the id of its request; `None` if there is none.
 
-    What a client answers has no method, and an id of ours.
+    A client's answer has no method, and its id is one of ours: it does not count.
     """
-    import re  # takes 10 ms, which next to no conversation needs
+    import re  # takes 10 ms, and hardly any conversation needs it
 
     found = re.match(_FIRST, line) or re.search(_LAST, line[-_EDGE_BYTES:])
-    return id_of(from_json(found[1])) if found and b'"method"' in line else None
+    return valid_id(from_json(found[1])) if found and b'"method"' in line else None
 
 
 def error_line(asked: str | int | None, code: int, message: str) -> bytes:
-    """The answer to the request `asked`, as a line."""
+    """Encode the error answer to the request with the id `asked`."""
     error = {"code": code, "message": f"memory-sidecar: {message}"}
     return encode({"jsonrpc": "2.0", "id": asked, "error": error})

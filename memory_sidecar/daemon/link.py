@@ -1,11 +1,11 @@
-"""A client's two ends: its connection to the daemon, and its own output.
+"""A client's connection to the daemon, and its own output.
 
-Imports next to nothing: the thin client is built on it.
+Imports next to nothing, because the thin client is built on it.
 """
 
 from __future__ import annotations
 
-import _socket as socket  # the same without its Python half, which takes 4 ms to import
+import _socket as socket  # `socket` without its Python part, which takes 4 ms to import
 import os
 import stat
 import sys
@@ -19,9 +19,9 @@ from memory_sidecar.daemon.protocol import (
     ProtocolError,
     decode,
     encode,
-    greeted,
     greeting,
     is_older,
+    read_greeting,
 )
 
 TYPE_CHECKING = False
@@ -35,16 +35,17 @@ STDERR = 2
 
 
 class OutputClosed(Exception):
-    """Our output goes nowhere: its reader has left, or its disk takes no more."""
+    """Our output cannot be written: its reader is gone, or its disk is full."""
 
     def __init__(self, error: OSError) -> None:
         self.status = EXIT_BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
 
 
 def write_whole(fd: int, data: bytes) -> None:
-    """Write all of `data`, however slow its reader is. Raises OutputClosed, having said why.
+    """Write all of `data`, however slow its reader is.
 
-    Python's own streams would need the locale, and flushing at the end.
+    Raises OutputClosed after saying why on standard error. Python's own streams would need the
+    locale, and a flush at the end.
     """
     rest = memoryview(data)
     while rest:
@@ -61,45 +62,45 @@ def write_whole(fd: int, data: bytes) -> None:
 
 
 class Link:
-    """A connection whose daemon has greeted back."""
+    """A connection to a daemon, greeted on both sides."""
 
     def __init__(self, connected: socket.socket, token: str) -> None:
-        """Raises OSError and ProtocolError where no daemon greets back."""
+        """Greet the daemon on `connected`. Raises OSError or ProtocolError if none answers."""
         self._socket = connected
         self._received = bytearray()
         self.send(greeting(token=token))
         frame = self.receive()
         if frame is None:
             raise ConnectionResetError("the daemon is stopping")
-        self.protocol, self.version = greeted(frame)
+        self.protocol, self.version = read_greeting(frame)
         self._is_replaced = frame.get("replaced") is True
         self.pid = int(frame.get("pid", 0))
         self.data_dir = str(frame.get("data_dir", ""))
-        self.patience(None)
+        self.set_timeout(None)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether this client, or the code on disk, is newer than the daemon: to be replaced."""
+        """Whether the daemon is older than this client or its code on disk, so must be replaced."""
         return self._is_replaced or self.protocol < PROTOCOL or is_older(self.version)
 
-    def patience(self, seconds: float | None) -> None:
-        """Raise TimeoutError where an answer takes longer; `None` waits for ever."""
+    def set_timeout(self, seconds: float | None) -> None:
+        """Let reads and writes raise TimeoutError after `seconds`; `None` waits for ever."""
         self._socket.settimeout(seconds)
 
     def send(self, frame: Frame) -> None:
         self._socket.sendall(encode(frame))
 
     def send_line(self, line: bytes) -> None:
-        """What is said in a conversation: one line, with its end."""
+        """Send one line of a conversation, with its line end."""
         self._socket.sendall(line)
 
     def receive(self) -> Frame | None:
-        """The next frame; `None` where the daemon hung up."""
+        """Return the next frame; `None` if the daemon hung up."""
         line = self.receive_line()
         return None if line is None else decode(line)
 
     def receive_line(self) -> bytes | None:
-        """The next line, without its end; `None` where the daemon hung up."""
+        """Return the next line without its end; `None` if the daemon hung up."""
         while (end := self._received.find(b"\n")) < 0:
             if len(self._received) > MAX_FRAME_BYTES:
                 raise ProtocolError("a frame without an end")
@@ -116,9 +117,9 @@ class Link:
 
 
 def reach(data_dir: str, environ: Mapping[str, str]) -> Link | None:
-    """The daemon of `data_dir`; `None` where there is none.
+    """Connect to the daemon of `data_dir`; `None` if there is none.
 
-    Raises DaemonUnreachable where one is there that does not answer, or cannot be understood.
+    Raises DaemonUnreachable if it does not answer or speaks a newer protocol.
     """
     link = find(data_dir, environ)
     if link is not None and link.protocol > PROTOCOL:
@@ -132,7 +133,7 @@ def reach(data_dir: str, environ: Mapping[str, str]) -> Link | None:
 def find(
     data_dir: str, environ: Mapping[str, str], *, patience_s: float = GREETING_TIMEOUT_S
 ) -> Link | None:
-    """As `reach`, whatever protocol the daemon speaks: it understands `stop`."""
+    """Connect like `reach`, but to a daemon of any protocol: all understand `stop`."""
     for address in known_addresses(data_dir, environ):
         try:
             connected, token = _connect(address, patience_s)
@@ -155,7 +156,7 @@ def find(
 
 
 def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
-    """A connection, and the token to show. Raises OSError, and ValueError for no address."""
+    """Connect to `address`; returns socket and token to send. Raises OSError, ValueError."""
     kind, _, where = address.partition(":")
     if kind == "unix":
         found = os.lstat(where)
@@ -180,7 +181,7 @@ def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
 
 
 def _check_peer(connected: socket.socket) -> None:
-    """Raises PermissionError where another user listens; the folder has kept them out already."""
+    """Raise PermissionError if another user listens, whom the folder should have kept out."""
     if hasattr(socket, "SO_PEERCRED"):
         credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         if int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid():  # pid, uid, gid

@@ -1,7 +1,7 @@
-"""The socket that a daemon listens on, and the file that says where it is.
+"""The socket that a daemon listens on, and the file that announces its address.
 
-On Unix no other user can open the socket; on Windows any on the machine could, so a client has
-to show a token that only this user can read.
+On Unix no other user can open the socket. On Windows any user of the machine could, so a client has
+to send a token that only this user can read.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Listener:
-    """A listening socket."""
+    """A listening socket with its address; the daemon owns one."""
 
     socket: socket.socket
     address: str
     token: str = ""
     path: Path | None = None  # of a Unix socket
-    is_ours: bool = True  # systemd keeps the ones that it passed
+    is_ours: bool = True  # False: passed by systemd, which keeps it
 
     @classmethod
     def open(cls, data_dir: str, environ: Mapping[str, str]) -> Listener:
-        """For the holder of the lock of `data_dir`. Raises OSError, DaemonUnreachable."""
+        """Listen for `data_dir`, whose lock the caller holds. Raises OSError, DaemonUnreachable."""
         if passed := passed_socket(environ):
             path = passed.getsockname()
             return cls(passed, f"unix:{path}", path=Path(path), is_ours=False)
@@ -60,11 +60,11 @@ class Listener:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether clients can still find it."""
+        """Whether clients can still find the socket."""
         return self.path is None or self.path.exists()
 
     def announce(self, data_dir: str) -> None:
-        """Write the address where clients look for it first; a Unix socket is found without."""
+        """Write the address where clients look first. On failure a Unix socket is still found."""
         path = Path(state_file(data_dir, "daemon.json"))
         new = path.with_suffix(".new")
         content = {"address": self.address, "pid": os.getpid(), "version": __version__}
@@ -78,7 +78,7 @@ class Listener:
             _log.warning("the address cannot be written: %s", error)
 
     def retract(self, data_dir: str) -> None:
-        """Take socket and address away, while the lock is still held."""
+        """Remove the socket and the address, while the lock is still held."""
         with contextlib.suppress(OSError):
             Path(state_file(data_dir, "daemon.json")).unlink()
         if self.path and self.is_ours:
@@ -86,7 +86,7 @@ class Listener:
 
 
 def _listen(path: Path) -> socket.socket:
-    """For the holder of the lock: who listened there is dead. Raises OSError."""
+    """Listen at `path`, replacing the socket of a dead daemon: the caller holds the lock."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.parent.lstat().st_uid == os.getuid() and not path.parent.is_symlink():
         path.parent.chmod(0o700)

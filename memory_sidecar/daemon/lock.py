@@ -1,6 +1,6 @@
 """A lock that the system takes back when its holder dies, however that happens.
 
-Children of the holder do not inherit it: the file is closed when another program is executed.
+Child processes do not inherit it: the file is closed when another program is executed.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-CLOCK_STEP_S = 2.0  # by which a corrected clock may move the start of a process
-_NAME_AT = 1  # the first byte is what Windows locks, and lets no process read
+CLOCK_STEP_S = 2.0  # a corrected clock may move the start of a process by so much
+_NAME_AT = 1  # Windows locks the first byte, and lets no process read it
 _NAME_BYTES = 100
 
 
 class ProcessLock:
-    """The lock on the file `path`, which is made if missing and never removed."""
+    """A lock on the file `path`, which is created if missing and never removed."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._fd: int | None = None
 
     def acquire(self) -> bool:
-        """Whether this process has the lock now; does not wait. Raises OSError."""
+        """Try to take the lock at once; returns whether this process has it. Raises OSError."""
         if self._fd is not None:
             return True
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | SAFELY, 0o600)
         try:
             if not is_own_file(fd):
                 raise PermissionError(f"{self.path} is not a file of this user")
-            if _lock(fd):
+            if _try_lock(fd):
                 self._fd, fd = fd, -1
         finally:
             if fd >= 0:
@@ -45,16 +45,16 @@ class ProcessLock:
         return self._fd is not None
 
     def sign(self) -> None:
-        """Write into the locked file who holds it, for `holder`. Raises OSError."""
+        """Write this process into the locked file, for `find_holder`. Raises OSError."""
         assert self._fd is not None
         os.ftruncate(self._fd, 0)
         os.lseek(self._fd, _NAME_AT, os.SEEK_SET)
         pid = os.getpid()
-        os.write(self._fd, f"{pid} {_starts_s(pid)[0]}\n".encode())
+        os.write(self._fd, f"{pid} {_start_times_s(pid)[0]}\n".encode())
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file that is locked still is the one that others would lock."""
+        """Whether the locked file is still the one at `path`, which others would lock."""
         if self._fd is None:
             return False
         try:
@@ -70,20 +70,22 @@ class ProcessLock:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that signed a lock. Its number alone may be another's by now."""
+    """The process that signed a lock, with its start time, since a pid may be reused."""
 
     pid: int
-    started_at_s: float  # one of `_starts_s`
+    started_at_s: float  # one of `_start_times_s`
 
     @property
     def is_alive(self) -> bool:
-        return any(abs(each - self.started_at_s) < CLOCK_STEP_S for each in _starts_s(self.pid))
+        return any(
+            abs(each - self.started_at_s) < CLOCK_STEP_S for each in _start_times_s(self.pid)
+        )
 
     def kill(self, *, wait_s: float) -> bool:
-        """Whether it has ended, within `wait_s`."""
+        """Kill the process and wait up to `wait_s`; returns whether it has ended."""
         import psutil
 
-        with suppress(psutil.Error):  # it has ended, or is not ours
+        with suppress(psutil.Error):  # it has ended, or belongs to another user
             process = psutil.Process(self.pid)
             if self.is_alive:
                 process.kill()
@@ -92,20 +94,20 @@ class Holder:
 
 
 def is_locked(path: str) -> bool:
-    """Whether any process holds the lock `path`. Makes none."""
+    """Whether any process holds the lock `path`. Creates no file."""
     if not os.path.exists(path):
         return False
     lock = ProcessLock(path)
     try:
         return not lock.acquire()
-    except OSError:  # it went meanwhile
+    except OSError:  # it was removed in the meantime
         return False
     finally:
         lock.release()
 
 
-def holder(path: str) -> Holder | None:
-    """Who signed the lock `path` and is still alive; `None` where no process is known to."""
+def find_holder(path: str) -> Holder | None:
+    """Return the living process that signed the lock `path`; `None` if none is known."""
     try:
         fd = os.open(path, os.O_RDONLY | SAFELY)
     except (OSError, ValueError):
@@ -121,8 +123,8 @@ def holder(path: str) -> Holder | None:
     return signed if signed.is_alive else None
 
 
-def _lock(fd: int) -> bool:
-    """Whether no other process has it."""
+def _try_lock(fd: int) -> bool:
+    """Try to lock the open file; returns whether no other process has it."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
@@ -133,11 +135,11 @@ def _lock(fd: int) -> bool:
     return True
 
 
-def _starts_s(pid: int) -> tuple[float, ...]:
-    """When the process began, as `sign` writes it, and as earlier versions did; () for none.
+def _start_times_s(pid: int) -> tuple[float, ...]:
+    """Return the start of `pid` as `sign` writes it and as earlier versions did; () if it is gone.
 
-    On Linux since the machine began: the Unix time is computed from that, and so becomes another
-    when the clock is set, as on a board without one that learns the time from the network.
+    On Linux seconds since boot come first: Unix time is computed from them, so it changes when the
+    clock is set, as on a board without a clock that gets the time from the network.
     """
     import psutil
 

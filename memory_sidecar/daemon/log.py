@@ -1,4 +1,4 @@
-"""The daemon's log: one file that is rotated and outlives restarts, or standard error."""
+"""The daemon's log: a rotated file that is continued after restarts, or standard error."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def log_to_file(path: str, level: str) -> None:
-    """Log to `path`, and have standard error end there too: what kills Python is written to it."""
-    _begin(_Rotating(path), level)
+    """Log to `path`, and redirect standard error there, where Python reports what kills it."""
+    _configure(_RotatingHandler(path), level)
 
 
 def log_to_stderr(level: str) -> None:
-    _begin(logging.StreamHandler(sys.stderr), level)
+    _configure(logging.StreamHandler(sys.stderr), level)
 
 
 def set_level(level: str) -> None:
-    """One of `LOG_LEVELS`, for everything that logs from now on."""
+    """Set the level of all logging from now on: one of `LOG_LEVELS`."""
     logging.getLogger().setLevel(level.upper())
 
 
 class _Formatter(logging.Formatter):
-    """Keeps a record in its line and a traceback indented below: neither can forge another one."""
+    """Keeps a record on one line and indents tracebacks, so that no text can forge a record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         return visible_line(super().formatMessage(record))
@@ -51,8 +51,8 @@ class _Formatter(logging.Formatter):
         return indent(visible(super().formatStack(stack_info)), "  ")
 
 
-class _Rotating(logging.handlers.RotatingFileHandler):
-    """What a full disk refuses is kept, at most `KEPT_LINES`, and written once there is room."""
+class _RotatingHandler(logging.handlers.RotatingFileHandler):
+    """Keeps up to `KEPT_LINES` records that a full disk refuses, and writes them later."""
 
     def __init__(self, path: str) -> None:
         self._waiting: deque[logging.LogRecord] = deque(maxlen=KEPT_LINES)
@@ -70,7 +70,7 @@ class _Rotating(logging.handlers.RotatingFileHandler):
                 self._waiting.popleft()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's
-        """Open the file again for the next line. Raises the disk's error, for `emit`."""
+        """Close the file, so that the next line reopens it. Raises the disk's error, for `emit`."""
         stream, self.stream = self.stream, None
         if stream is not None:
             with suppress(OSError):
@@ -86,17 +86,17 @@ class _Rotating(logging.handlers.RotatingFileHandler):
         return TextIOWrapper(os.fdopen(descriptor, "ab"), encoding=self.encoding)
 
 
-def _begin(handler: logging.Handler, level: str) -> None:
+def _configure(handler: logging.Handler, level: str) -> None:
     handler.setFormatter(_Formatter(_FORMAT))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
-    logging.raiseExceptions = False  # a failure to log, told on a stream that is logged, never ends
+    logging.raiseExceptions = False  # it would report to stderr, which is logged: endless
     logging.captureWarnings(True)
     warnings.simplefilter("default")
-    threading.excepthook = _log_thread
+    threading.excepthook = _log_thread_error
     faulthandler.enable(2)
 
 
-def _log_thread(failed: threading.ExceptHookArgs) -> None:
+def _log_thread_error(failed: threading.ExceptHookArgs) -> None:
     name = failed.thread.name if failed.thread else "a thread"
     value = failed.exc_value or failed.exc_type()
     logging.getLogger("threads").error("%s ended: %r", name, value, exc_info=value)

@@ -1,7 +1,7 @@
 """Whether the package on disk is still the one that this process runs.
 
-`git pull` in a checkout replaces it under a daemon, which would go on with some modules of before
-and import others as they are now.
+`git pull` in a checkout replaces it under a running daemon, which would then mix old modules with
+newly imported ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LOOK_EVERY_S = 2.0
 
 
 class OwnCode:
-    """The modules of `package` as they are when this is made."""
+    """Remembers the modules of `package` as of its creation; the server asks `is_replaced`."""
 
     def __init__(self, package: Path = PACKAGE) -> None:
         self._package = package
@@ -26,7 +26,7 @@ class OwnCode:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether any of them is another by now; what is LOOK_EVERY_S old still counts."""
+        """Whether any module has changed since. Looks at most every LOOK_EVERY_S."""
         if not self._is_replaced and time.monotonic() - self._looked_at > LOOK_EVERY_S:
             self._is_replaced = _stamps(os.fspath(self._package)) != self._began
             self._looked_at = time.monotonic()
@@ -34,7 +34,7 @@ class OwnCode:
 
 
 def _stamps(folder: str) -> set[tuple[str, int, int]]:
-    """Path, size and time of each module below `folder`. A client waits the millisecond."""
+    """Return path, size and mtime of each module below `folder`. Takes a client's millisecond."""
     found = set()
     with os.scandir(folder) as entries:
         for entry in entries:

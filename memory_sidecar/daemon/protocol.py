@@ -1,4 +1,4 @@
-"""What client and daemon say to each other: one JSON object a line, UTF-8.
+"""The protocol between client and daemon: one JSON object per line, in UTF-8.
 
     client                                    daemon
     {"memory_sidecar": 1, "version": …}    →
@@ -11,20 +11,20 @@
     {"type": "cancel"}                     →
                                            ←  {"type": "exit", "status": 0}
 
-Instead of an exit a request may get `refused` (the daemon is stopping: ask the next one) or `alone`
-(this request has killed it before: run it yourself). Instead of `run` a client may send `stop` or
-`log_level`, each answered by `done`; or `converse`, with the fields of `run`:
+Instead of `exit`, a request may get `refused` (the daemon is stopping: ask the next one) or `alone`
+(this request has crashed a daemon before: run it yourself). Instead of `run` a client may send
+`stop` or `log_level`, each answered by `done`; or `converse`, with the fields of `run`:
 
     {"type": "converse", "arguments": […], …}  →
                                            ←  {"type": "conversing", …}
 
 after which the connection carries lines that only the two ends understand, until one hangs up. A
-conversation that is not granted ends like a `run`, with what is wrong as `err` and an `exit`.
+conversation that is not granted ends like a `run`, with the problem as `err` and an `exit`.
 
-For good: the greeting has an integer `memory_sidecar`, which is raised when versions can no longer
-talk, and a `version`; a daemon's has `replaced` where its code is another on disk by now; `stop`
-is understood at any number. A reader ignores fields that it does not know and does without fields
-that are new. Imports next to nothing: the thin client is built on it.
+These rules never change: the greeting has an integer `memory_sidecar`, raised when versions can no
+longer talk to each other, and a `version`; a daemon's has `replaced` if its code on disk has
+changed since; `stop` is understood at any number. A reader ignores fields that it does not know and
+does without new ones. Imports next to nothing, because the thin client is built on it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PROTOCOL = 1
 MAX_FRAME_BYTES = 8 << 20
 GREETING = "memory_sidecar"
 
-# Of a command, beside those of named errors; a shell reports the signals so.
+# Exit statuses besides those of named errors; shells report signals in this way.
 EXIT_FAILED, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 130, 141
 
 
@@ -51,12 +51,12 @@ class ProtocolError(Exception):
 
 
 def encode(frame: Frame) -> bytes:
-    """`frame` as one line."""
+    """Encode `frame` as one line."""
     return to_json(frame).encode() + b"\n"
 
 
 def decode(line: bytes) -> Frame:
-    """The frame in `line`. Raises ProtocolError for anything else."""
+    """Decode the frame in `line`. Raises ProtocolError for anything else."""
     try:
         frame = from_json(line)
     except ValueError as error:
@@ -67,12 +67,12 @@ def decode(line: bytes) -> Frame:
 
 
 def greeting(**more: object) -> Frame:
-    """The first frame of either side."""
+    """Make the first frame of either side."""
     return {GREETING: PROTOCOL, "version": __version__, **more}
 
 
-def greeted(frame: Frame) -> tuple[int, str]:
-    """Protocol and version of the peer that sent the greeting `frame`."""
+def read_greeting(frame: Frame) -> tuple[int, str]:
+    """Return protocol and version from a peer's greeting. Raises ProtocolError."""
     protocol, version = frame.get(GREETING), frame.get("version")
     if type(protocol) is not int or not isinstance(version, str):
         raise ProtocolError("not a greeting")
@@ -80,7 +80,7 @@ def greeted(frame: Frame) -> tuple[int, str]:
 
 
 def is_older(version: str, than: str = __version__) -> bool:
-    """Whether one release came before another; what follows the numbers is not compared."""
+    """Whether the release `version` came before `than`, comparing only the leading numbers."""
     return _numbers(version) < _numbers(than)
 
 

@@ -1,9 +1,9 @@
-"""Carries lines between standard streams and the daemon, and outlives the daemon.
+"""Carries JSON-RPC lines between standard streams and the daemon, and outlives the daemon.
 
-A host starts one such process per agent, so it imports next to nothing and holds no library. Of
-JSON-RPC it knows how the host opened the conversation, which it says again to the next daemon, and
-which requests wait for an answer: when the daemon that ran them is lost they get an error, since
-neither side knows what was done. While nothing is asked, a daemon that was stopped stays stopped.
+A host starts one such process per agent, so it imports next to nothing. Of JSON-RPC it knows how
+the host opened the conversation, which it repeats to the next daemon, and which requests await an
+answer: if their daemon is lost they get an error, since nobody knows whether they were carried out.
+A stopped daemon stays stopped until the next request.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from memory_sidecar.daemon.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
-    HeardLine,
+    IncomingLine,
     error_line,
-    id_in,
-    id_of,
+    find_id,
+    valid_id,
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, write_whole
 from memory_sidecar.daemon.plain_json import from_json
@@ -36,7 +36,7 @@ LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two second
 ATTEMPTS = 200  # a daemon may just be stopping
 ATTEMPT_PAUSE_S = 0.1
 INPUT_BYTES = 1 << 16
-REOPENING = "memory-sidecar reopens"  # the id under which `initialize` is said again
+REOPENING = "memory-sidecar reopens"  # the id of the repeated `initialize`
 
 LOST = (
     "the daemon ended during this call, which may have happened: if it changes anything, look "
@@ -45,7 +45,7 @@ LOST = (
 
 
 class Refused(Exception):
-    """The daemon will hold no such conversation, and has said why."""
+    """The daemon does not grant the conversation, and has said why."""
 
     def __init__(self, status: int) -> None:
         super().__init__("the daemon no longer takes this server's options: start it again")
@@ -53,10 +53,10 @@ class Refused(Exception):
 
 
 class Pump:
-    """One conversation, held with one daemon after the other.
+    """One conversation of a host, continued with the next daemon when one is lost.
 
-    `connect` gives a daemon that has greeted back, started if need be; `request` asks it for the
-    conversation. The link is changed and written to under `_sending`.
+    `connect` links to a daemon, starting one if needed; `request` asks it for the conversation. The
+    link is changed and written to under `_sending`.
     """
 
     def __init__(self, connect: Callable[[], Link | None], request: Frame) -> None:
@@ -65,22 +65,22 @@ class Pump:
         self._link: Link | None = None
         self._sending = threading.Lock()
         self._printing = threading.Lock()
-        self._waiting: set[str | int] = set()  # ids of requests
+        self._waiting: set[str | int] = set()  # ids of requests without an answer
         self._all_answered = threading.Event()
-        self._opening: list[bytes] = []  # `initialize` and `initialized`, once they were said
+        self._opening: list[bytes] = []  # the lines `initialize` and `initialized`, once received
         self._opened_by: str | int | None = None  # the id of `initialize`
-        self._is_open = False  # it was answered
+        self._is_open = False  # whether `initialize` was answered
 
     def run(self) -> int:
-        """Carry until the host closes standard input; returns the exit status.
+        """Carry lines until the host closes standard input; returns the exit status.
 
-        Raises SidecarError and OSError where there is no daemon to begin with.
+        Raises SidecarError or OSError if the first daemon cannot be reached.
         """
         try:
             with self._sending:
                 self._reopen()
             for line in _lines(0):
-                self._hear(line)
+                self._handle_line(line)
         except Refused as ended:
             return ended.status
         except OutputClosed:
@@ -91,7 +91,7 @@ class Pump:
 
     # From the host
 
-    def _hear(self, heard: HeardLine) -> None:
+    def _handle_line(self, heard: IncomingLine) -> None:
         if heard.is_too_long:
             self._print(heard.refusal)
             return
@@ -99,52 +99,52 @@ class Pump:
         try:
             message = from_json(line)
         except ValueError:
-            self._fail(id_in(line), PARSE_ERROR, "that line is not readable JSON")
+            self._fail(find_id(line), PARSE_ERROR, "that line is not readable JSON")
             return
         if isinstance(message, list) and message:  # a batch, which older clients send
             for each in message:
-                self._take(each, encode(each))
+                self._handle_message(each, encode(each))
         else:
-            self._take(message, line)
+            self._handle_message(message, line)
 
-    def _take(self, message: Any, line: bytes) -> None:  # noqa: ANN401  whatever JSON has
-        """Pass on one message, which `line` says."""
+    def _handle_message(self, message: Any, line: bytes) -> None:  # noqa: ANN401  whatever JSON has
+        """Forward one message, whose line is `line`."""
         if not isinstance(message, dict):
             self._fail(None, INVALID_REQUEST, "each line must be one JSON object")
             return
-        asked = id_of(message.get("id")) if "method" in message else None
+        asked = valid_id(message.get("id")) if "method" in message else None
         if asked is None and "method" in message and "id" in message:
             self._fail(None, INVALID_REQUEST, "an id is a string or an integer")
             return
         with self._sending:
             if self._link is None and (asked is None or message["method"] == "ping"):
-                self._note(message, None, line)  # which asks for nothing: no daemon is started
+                self._remember(message, None, line)  # it needs no answer: no daemon is started
                 if asked is not None:
                     self._print(encode({"jsonrpc": "2.0", "id": asked, "result": {}}))
                 return
             try:
                 self._forward(message, asked, line)
-            except Exception as error:  # a named one, or a disk that refuses
+            except Exception as error:  # a SidecarError, or an error of the disk
                 if asked is not None:
                     words = (str(error), getattr(error, "hint", ""))
                     self._fail(asked, INTERNAL_ERROR, "; ".join(filter(None, words)))
 
     def _forward(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
-        """Say `line` to the daemon, or to the next one where it hears no more."""
+        """Send `line` to the daemon, or to the next one if the connection is lost."""
         for _ in range(2):
             link = self._link or self._reopen()
-            self._note(message, asked, line)
+            self._remember(message, asked, line)
             try:
                 link.send_line(line)
             except OSError:
-                self._settle(asked)  # no reader has heard all of it
-                self._lose()
+                self._mark_answered(asked)  # no daemon has received all of it
+                self._drop_link()
             else:
                 return
         raise ConnectionResetError("the daemon ended twice")
 
-    def _note(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
-        """Remember what has to be known when the daemon is lost."""
+    def _remember(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
+        """Remember what a lost daemon will make necessary: ids to answer, lines to repeat."""
         method, params = message.get("method"), message.get("params")
         if asked is not None:
             self._all_answered.clear()
@@ -154,49 +154,49 @@ class Pump:
         elif method == "notifications/initialized":
             self._opening[1:] = [line]
         elif method == "notifications/cancelled" and isinstance(params, dict):
-            self._settle(id_of(params.get("requestId")))  # it is never answered
+            self._mark_answered(valid_id(params.get("requestId")))  # it is never answered
 
     # From the daemon
 
     def _listen(self, link: Link) -> None:
-        """Pass on what the daemon on `link` says, until it ends; then say so to those who wait."""
+        """Print what the daemon on `link` says until it ends; then fail the waiting requests."""
         try:
             try:
                 while (line := link.receive_line()) is not None:
-                    self._pass_on(line)
+                    self._handle_answer(line)
             except (OSError, ProtocolError, ValueError, AttributeError):
-                pass  # it ended, or talks nonsense: it is lost
+                pass  # it ended, or sends nonsense: it is lost
             with self._sending:
                 if self._link is link:
-                    self._lose()
+                    self._drop_link()
         except OutputClosed:
-            os._exit(0)  # the host is gone, which standard input may not tell
+            os._exit(0)  # the host is gone, though standard input may still be open
 
-    def _lose(self) -> None:
+    def _drop_link(self) -> None:
         assert self._link is not None
         self._link.close()
         self._link = None
         for asked in tuple(self._waiting):
             self._fail(asked, INTERNAL_ERROR, LOST)
 
-    def _pass_on(self, line: bytes) -> None:
+    def _handle_answer(self, line: bytes) -> None:
         message = from_json(line)
-        answered = None if "method" in message else id_of(message.get("id"))
+        answered = None if "method" in message else valid_id(message.get("id"))
         if answered == REOPENING:
             return
         self._print(line + b"\n")
         if answered is not None:
             self._is_open = self._is_open or answered == self._opened_by
-            self._settle(answered)
+            self._mark_answered(answered)
 
-    def _settle(self, asked: str | int | None) -> None:
+    def _mark_answered(self, asked: str | int | None) -> None:
         if asked is not None:
             self._waiting.discard(asked)
         if not self._waiting:
             self._all_answered.set()
 
     def _reopen(self) -> Link:
-        """A daemon that agreed to the conversation, and was told again what opened it.
+        """Link to a daemon that grants the conversation, and repeat what opened it.
 
         Raises SidecarError, Refused, OSError.
         """
@@ -204,7 +204,7 @@ class Pump:
             link = self._connect()
             if link is None:
                 raise ConnectionRefusedError("no daemon can be started now")
-            if self._agree(link):
+            if self._request_conversation(link):
                 break
             link.close()
             threading.Event().wait(ATTEMPT_PAUSE_S)
@@ -218,8 +218,8 @@ class Pump:
         threading.Thread(target=self._listen, args=(link,), daemon=True).start()
         return link
 
-    def _agree(self, link: Link) -> bool:
-        """Whether the daemon holds the conversation; not where it is stopping. Raises Refused."""
+    def _request_conversation(self, link: Link) -> bool:
+        """Ask for the conversation; False if the daemon is stopping. Raises Refused."""
         link.send(self._request)
         while (frame := link.receive()) is not None:
             match frame.get("type"):
@@ -239,26 +239,26 @@ class Pump:
     # Both ends
 
     def _fail(self, asked: str | int | None, code: int, message: str) -> None:
-        """Answer the request `asked` with an error."""
+        """Answer the request with the id `asked` with an error."""
         self._print(error_line(asked, code, message))
-        self._settle(asked)
+        self._mark_answered(asked)
 
     def _print(self, data: bytes) -> None:
-        """Raises OutputClosed where the host reads no more."""
+        """Write to standard output. Raises OutputClosed if the host no longer reads."""
         with self._printing:
             write_whole(1, data)
 
 
-def _lines(fd: int) -> Iterator[HeardLine]:
-    """The lines of `fd` that hold anything, without their ends."""
-    line = HeardLine()
+def _lines(fd: int) -> Iterator[IncomingLine]:
+    """Yield the lines of `fd` that are not blank, without their ends."""
+    line = IncomingLine()
     while data := _read(fd):
         *ends, last = data.split(b"\n")
         for end in ends:
             line.add(end)
             if line.kept.strip():
                 yield line
-            line = HeardLine()
+            line = IncomingLine()
         line.add(last)
     if line.kept.strip():
         yield line

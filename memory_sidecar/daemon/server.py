@@ -1,10 +1,9 @@
-"""Talks to any number of clients at once, and has each request answered in a thread.
+"""Serves any number of clients at once, answering each request in a thread.
 
-Garbage, silence and slowness cost the client that causes them its connection, no other anything.
-Requests of each kind take turns of their own, so that a burst of them does not outrun the machine,
-and one that waits or goes on for ever holds up none that is quick. A request that has no turn yet
-has no thread either, and a thread ends with its request. A conversation keeps its connection, and
-runs in the event loop.
+Garbage, silence and slowness cost only the client that causes them its connection. Each kind of
+request has a limited number of turns, so that a burst does not overload the machine and long
+requests do not delay quick ones. A request gets its thread with its turn, and the thread ends with
+the request. A conversation keeps its connection and runs in the event loop.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from memory_sidecar.daemon.protocol import (
     ProtocolError,
     decode,
     encode,
-    greeted,
     greeting,
+    read_greeting,
 )
 from memory_sidecar.daemon.streams import routed_to
 
@@ -43,11 +42,11 @@ if TYPE_CHECKING:
 
 HANDSHAKE_TIMEOUT_S = 5.0
 LINGER_S = 30.0  # for a client that is slow to read the end of its answer
-FINISH_TIMEOUT_S = 5.0  # for what runs when the daemon is asked to stop
+FINISH_TIMEOUT_S = 5.0  # for requests that run when the daemon is asked to stop
 CANCEL_TIMEOUT_S = 1.0
 MAX_CLIENTS = 512
 
-_REFUSED: Frame = {"type": "refused"}  # by a daemon that stops: the next one answers
+_REFUSED: Frame = {"type": "refused"}  # sent while stopping: the next daemon answers
 
 T = TypeVar("T")
 
@@ -63,8 +62,8 @@ class Kind(Enum):
     ENDLESS = "until it is cancelled, as it is when the daemon stops"
 
 
-# Requests of each kind that are answered at a time: the threads for requests are no more than
-# these, and those that wait for a slow client.
+# How many requests of each kind are answered at a time. Only those that wait for a slow client have
+# threads beyond these.
 TURNS = {
     Kind.QUICK: min(max(2 * (os.cpu_count() or 1), 4), 8),
     Kind.WORKING: 4,
@@ -74,29 +73,29 @@ TURNS = {
 
 
 class Application(Protocol):
-    """What the daemon is for."""
+    """What the daemon runs: the commands' side, which this room does not know."""
 
     def start(self) -> None:
-        """Get ready, in a thread. Clients are greeted already, and `answer` may be called."""
+        """Get ready, in a thread of its own, while clients are greeted and `answer` is called."""
 
     def kind_of(self, request: Invocation) -> Kind:
-        """How long `request` takes, told by its arguments alone."""
+        """Return how long `request` takes, judging by its arguments alone."""
 
     def may_end(self, *, idle_s: float) -> bool:
-        """Whether no client would miss a daemon that had none for so long."""
+        """Whether the daemon may end after `idle_s` without a client."""
 
     def answer(self, exchange: Exchange) -> Conversation | int:
-        """Run one request to its end, in a thread of its own; returns its exit status.
+        """Run one request in a thread of its own; returns its exit status.
 
-        Or what to say to a client that asks for a conversation, and is granted one.
+        For a client that asks for a conversation, returns that if it is granted.
         """
 
     def close(self) -> None:
-        """Finish, once nothing is being answered any more."""
+        """Release everything, once no request is being answered."""
 
 
 class Server:
-    """Answers on `listener` by asking `application`, from `run` until `stop`."""
+    """Accepts clients on `listener` and lets `application` answer, from `run` until `stop`."""
 
     def __init__(
         self,
@@ -118,25 +117,27 @@ class Server:
         self._turns = {kind: asyncio.Semaphore(count) for kind, count in TURNS.items()}
         self._running: set[Exchange] = set()
         self._clients: set[asyncio.Task[None]] = set()
-        self._owed: set[asyncio.Task[None]] = set()  # clients that were greeted get an answer
-        self._conversing: set[asyncio.Task[None]] = set()  # of these
-        self._not_begun: set[asyncio.StreamWriter] = set()  # to those who can ask the next daemon
-        self._kept_open: set[asyncio.StreamWriter] = set()  # to those who asked for the end
+        self._owed: set[asyncio.Task[None]] = (
+            set()
+        )  # clients that were greeted and must get an answer
+        self._conversing: set[asyncio.Task[None]] = set()  # those of `_owed` in a conversation
+        self._not_begun: set[asyncio.StreamWriter] = set()  # clients that can ask the next daemon
+        self._kept_open: set[asyncio.StreamWriter] = set()  # clients that asked to stop
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Refuse what is new and finish what runs; `run` returns after that."""
+        """Refuse new requests and finish the running ones; `run` returns after that."""
         self._stopping.set()
 
-    def has_place(self) -> bool:
-        """Stop where the data directory or the socket was removed: no client finds it then."""
+    def check_place(self) -> bool:
+        """Return whether clients can still find the daemon; if not, stop."""
         if not (is_in_place := self._is_in_place()):
             _log.warning("the data directory or the socket was removed")
             self.stop()
         return is_in_place
 
     def hang_up(self) -> None:
-        """Tell those who asked for the end that all of it is done."""
+        """Close the connections of clients that asked to stop: everything is released now."""
         for writer in self._kept_open:
             writer.close()
 
@@ -150,9 +151,9 @@ class Server:
         return not self._clients
 
     async def run(self) -> None:
-        """Serve until `stop`; what runs then has some seconds to finish, and is then cancelled."""
-        # Given a socket, this serves Unix ones as well, and does not remove their files.
-        # Where no more files may be opened, asyncio tries `backlog` times to accept, and logs each.
+        """Serve until `stop`; requests still running then have seconds until they are cancelled."""
+        # Given a socket, asyncio serves Unix sockets too and does not remove their files. `backlog`
+        # is also how often it tries to accept, and logs, when no more files can be opened.
         server = await asyncio.start_server(
             self._accept, sock=self._listener.socket, limit=MAX_FRAME_BYTES, backlog=1
         )
@@ -166,18 +167,18 @@ class Server:
         for exchange in self._running:
             if self._application.kind_of(exchange.request) is Kind.ENDLESS:
                 exchange.cancel()
-        await self._all_answered(FINISH_TIMEOUT_S)
+        await self._wait_for_answers(FINISH_TIMEOUT_S)
         for task in self._conversing:
             task.cancel()
         for exchange in self._running:
             _log.warning("cancelled to stop: %s", exchange.request)
             exchange.cancel()
-        await self._all_answered(CANCEL_TIMEOUT_S)
-        for writer in self._not_begun:  # on a busy machine: a connection that ends tells them less
+        await self._wait_for_answers(CANCEL_TIMEOUT_S)
+        for writer in self._not_begun:  # clearer to them than a closed connection
             writer.write(encode(_REFUSED))
 
-    async def _all_answered(self, timeout_s: float) -> None:
-        """Wait for those who are owed an answer, or converse, no longer than that."""
+    async def _wait_for_answers(self, timeout_s: float) -> None:
+        """Wait up to `timeout_s` for requests and conversations to finish."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self._owed:
@@ -188,7 +189,7 @@ class Server:
         assert task is not None
         self._clients.add(task)
         try:
-            if len(self._clients) <= MAX_CLIENTS and await self._is_ours(reader):
+            if len(self._clients) <= MAX_CLIENTS and await self._has_greeted(reader):
                 self._owed.add(task)
                 self._not_begun.add(writer)
                 await _send(writer, self._greeting())
@@ -197,16 +198,16 @@ class Server:
                 if frame is not None:
                     await self._answer(frame, reader, writer)
         except (ProtocolError, ValueError) as error:
-            # ValueError: the stream's word for a line that is too long.
+            # ValueError: asyncio's error for a line that is too long.
             _log.info("a client was refused: %s", error)
         except TimeoutError:
             _log.info("a client was too slow")
-            if writer in self._not_begun:  # or this process was, on a busy machine
+            if writer in self._not_begun:  # or this process was too slow, on a busy machine
                 writer.write(encode(_REFUSED))
         except OSError as error:
             _log.info("a client is gone: %s", error)
         except asyncio.CancelledError:
-            pass  # the end of the daemon, which this client waited for; asyncio would log it
+            pass  # the daemon ends, as this client asked; asyncio would log it
         finally:
             for tasks in (self._clients, self._owed, self._conversing):
                 tasks.discard(task)
@@ -218,13 +219,13 @@ class Server:
         more = {"replaced": True} if self._code.is_replaced else {}
         return greeting(pid=os.getpid(), data_dir=self._data_dir, **more)
 
-    async def _is_ours(self, reader: asyncio.StreamReader) -> bool:
-        """Whether a client greets, and not only knocks. Raises ProtocolError for a stranger."""
+    async def _has_greeted(self, reader: asyncio.StreamReader) -> bool:
+        """Whether the client greets before it hangs up. Raises ProtocolError for a bad greeting."""
         async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
             hello = await _receive(reader)
         if hello is None:
             return False
-        greeted(hello)
+        read_greeting(hello)
         token = str(hello.get("token", "")).encode()
         if not hmac.compare_digest(token, self._listener.token.encode()):
             raise ProtocolError("wrong token")
@@ -234,7 +235,7 @@ class Server:
         self, frame: Frame, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         match frame.get("type"):
-            case "run" | "converse" if self.is_stopping or not self.has_place():
+            case "run" | "converse" if self.is_stopping or not self.check_place():
                 await _send(writer, _REFUSED)
             case "run" | "converse":
                 await self._run(Invocation.of(frame), reader, writer)
@@ -265,7 +266,7 @@ class Server:
             async with self._turns[kind]:
                 if not exchange.cancelled.is_set():
                     self._not_begun.discard(writer)
-                    answer = await _in_thread(lambda: self._in_turn(exchange, kind))
+                    answer = await _in_thread(lambda: self._answer_in_thread(exchange, kind))
         except RuntimeError as error:
             _log.warning("not run here: %s", error)
             await _send(writer, {"type": "alone"})
@@ -279,13 +280,13 @@ class Server:
             async with asyncio.timeout(LINGER_S):
                 await _send(writer, {"type": "exit", "status": answer})
         else:
-            await asyncio.wait([listening])  # else two would read
+            await asyncio.wait([listening])  # two tasks must not read at once
             await _send(writer, {"type": "conversing"})
             if (task := asyncio.current_task()) is not None:
                 self._conversing.add(task)
             await answer.hold(reader, writer, self._stopping)
 
-    def _in_turn(self, exchange: Exchange, kind: Kind) -> Conversation | int:
+    def _answer_in_thread(self, exchange: Exchange, kind: Kind) -> Conversation | int:
         request = exchange.request
         is_quick = kind is Kind.QUICK
         try:
@@ -300,9 +301,9 @@ class Server:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """What `work` returns or raises, in a thread that ends with it and never keeps the process.
+    """Run `work` in a daemon thread of its own, and return or raise what it does.
 
-    Raises RuntimeError where the system gives no thread.
+    Raises RuntimeError if no thread can be started.
     """
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()
@@ -318,10 +319,10 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 
 async def _listen(reader: asyncio.StreamReader, exchange: Exchange) -> None:
-    """Pass on what the client sends while its command runs; cancels it when the client goes."""
+    """Hand over what the client sends while its command runs; cancel the command when it goes."""
     try:
         while (frame := await _receive(reader)) is not None:
-            exchange.hear(frame)
+            exchange.handle_frame(frame)
     except (ProtocolError, OSError, ValueError) as error:
         _log.info("a client broke off: %s", error)
     exchange.cancel(is_gone=True)

@@ -1,8 +1,8 @@
 """Starts the daemon of a data directory, and waits until it answers.
 
-Any number of clients may try at once: one of them starts a process, and should several do so, the
-daemon's own lock lets one of those live. An older daemon is replaced, however it was started,
-and one that ends is waited for.
+Any number of clients may try at once: one of them starts a process, and if several do, the daemon's
+own lock lets only one of those live. An older daemon is replaced, however it was started, and one
+that is ending is waited for.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import Link, reach
 from memory_sidecar.daemon.lock import ProcessLock
 
-# One ends, an older one was faster, and its end; where many start at once, one takes long.
+# Room for ending one daemon and then an older one that won the race, and for a busy machine.
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 30.0
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
-EXIT_NO_PLACE = 73  # no daemon can live there: its lock or its socket cannot be made
+EXIT_NO_PLACE = 73  # a daemon's lock or socket cannot be created there
 STARTING = "starting the daemon, which takes a few seconds once"
 WAITING = "waiting for another daemon of {} to start or to stop"
 _SAY_AFTER_S = 1.0
 _POLL_S, _POLL_LONGEST_S = 0.01, 0.25
-_POLL_SHARE = 1 / 40  # of what was waited
+_POLL_SHARE = 1 / 40  # of the time waited so far
 _SHOWN_LOG_LINES = 3
 _SHOWN_LOG_BYTES = 8192
 
@@ -40,16 +40,15 @@ def start_daemon(
     say: Callable[[str], None],
     say_starting: Callable[[str], None],
 ) -> Link | None:
-    """A connection to the daemon of `data_dir`, started now if it has to be.
+    """Connect to the daemon of `data_dir`, starting it if necessary.
 
-    `None` where none could keep its state or its socket. `say` hears of a wait for another process,
-    `say_starting` of one for ours.
-    Raises DaemonUnreachable with the end of the daemon's log.
+    Returns `None` if its state or socket cannot be created. `say` is called when another process is
+    waited for, `say_starting` when ours is. Raises DaemonUnreachable with the end of the log.
     """
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
     process: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
-    said: set[Callable[[str], None]] = set()  # each of the two once: our process may be in vain
+    said: set[Callable[[str], None]] = set()  # each is called once: our process may lose the race
     try:
         Tree(data_dir, is_own=True).make("state")
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
@@ -67,12 +66,12 @@ def start_daemon(
                 if status == EXIT_NO_PLACE:
                     return None
                 if status:
-                    break  # it would fail again
-                process = None  # another one has the lock: about to listen, or to stop
+                    break  # the next one would fail too
+                process = None  # another daemon has the lock: about to listen, or to stop
                 time.sleep(_POLL_S * 10)
-            # Of a busy machine many that look all the time would take what the start needs.
+            # Many clients polling fast would take the CPU time that the start needs.
             time.sleep(min(max(_POLL_S, waited_s * _POLL_SHARE), _POLL_LONGEST_S))
-    except OSError:  # the folder or the lock cannot be made
+    except OSError:  # the folder or the lock cannot be created
         return None
     finally:
         starting.release()
@@ -82,7 +81,7 @@ def start_daemon(
 
 
 def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
-    """The daemon of `data_dir`, unless it is an older one, which is ended."""
+    """Connect to the daemon of `data_dir`; an outdated one is ended, and `None` returned."""
     link = reach(data_dir, environ)
     if link is not None and link.is_outdated:
         end_daemon(data_dir, environ, which=link)
@@ -91,7 +90,7 @@ def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
 
 
 def _spawn(data_dir: str) -> subprocess.Popen[bytes]:
-    """A process of its own session, so that no terminal takes it along."""
+    """Start the daemon's process in its own session, so that no closing terminal ends it."""
     command = [sys.executable, "-P", "-X", "utf8", "-m", DAEMON_MODULE, data_dir]
     log = _open_log(state_file(data_dir, "daemon.log"))
     try:
@@ -108,7 +107,7 @@ def _spawn(data_dir: str) -> subprocess.Popen[bytes]:
 
 
 def _open_log(path: str) -> int:
-    """For what goes wrong before the daemon can log; nowhere if it cannot be opened."""
+    """Open the log for what fails before the daemon can log; the null device on failure."""
     try:
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFELY, 0o600)
     except OSError:

@@ -1,7 +1,7 @@
 """Makes `sys.stdout` and `sys.stderr` mean the streams of the request that a thread answers.
 
-Libraries print there, a command-line parser its help for one. What a thread prints that answers
-no request goes to the log.
+Libraries print there; a command-line parser prints its help, for example. The prints of a thread
+that answers no request go to the log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _streams: ContextVar[tuple[TextIO, TextIO]] = ContextVar("streams", default=(_pr
 
 
 class _Routed:
-    """Output (0) or errors (1) of whichever request the running thread answers."""
+    """Standard output (0) or error (1) of the request that the running thread answers."""
 
     def __init__(self, which: int) -> None:
         self._which = which
@@ -50,7 +50,7 @@ def route_standard_streams() -> None:
 
 @contextmanager
 def routed_to(stdout: TextIO, stderr: TextIO) -> Iterator[None]:
-    """What this thread prints in the block goes there."""
+    """Send what this thread prints in the block to `stdout` and `stderr`."""
     token = _streams.set((stdout, stderr))
     try:
         yield

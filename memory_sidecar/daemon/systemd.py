@@ -1,4 +1,4 @@
-"""What systemd passes to a service and hears from it, by its own simple protocols.
+"""The protocols of systemd for passing sockets to a service and for hearing its state.
 
 https://www.freedesktop.org/software/systemd/man/latest/sd_listen_fds.html
 https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
@@ -14,7 +14,7 @@ _FIRST_FD = 3
 
 
 def passed_socket(environ: Mapping[str, str]) -> socket.socket | None:
-    """The socket that systemd listens on for this process, if it does."""
+    """Return the socket that systemd listens on for this process, if any."""
     if environ.get("LISTEN_PID") != str(os.getpid()) or environ.get("LISTEN_FDS") != "1":
         return None
     os.set_inheritable(_FIRST_FD, False)
@@ -22,7 +22,7 @@ def passed_socket(environ: Mapping[str, str]) -> socket.socket | None:
 
 
 def notify(state: str, environ: Mapping[str, str]) -> None:
-    """Tell systemd `state`, for instance `READY=1`; does nothing where systemd does not listen."""
+    """Send `state`, for example `READY=1`, to systemd, if it listens."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
@@ -36,7 +36,7 @@ def notify(state: str, environ: Mapping[str, str]) -> None:
 
 
 def watchdog_period_s(environ: Mapping[str, str]) -> float | None:
-    """How often systemd wants to hear `WATCHDOG=1`, with time to spare; `None` for never."""
+    """Return how often to send `WATCHDOG=1`, with time to spare; `None` if systemd wants none."""
     microseconds = environ.get("WATCHDOG_USEC", "")
     for_us = environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(microseconds) / 3e6 if for_us and microseconds.isdecimal() else None

@@ -21,10 +21,10 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.daemon.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
-    HeardLine,
+    IncomingLine,
     error_line,
-    id_in,
-    id_of,
+    find_id,
+    valid_id,
 )
 
 LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
@@ -42,14 +42,14 @@ _log = logging.getLogger(__name__)
 class LineTooLong(Exception):
     """More than the reader keeps; the line was read to its end."""
 
-    def __init__(self, line: HeardLine) -> None:
+    def __init__(self, line: IncomingLine) -> None:
         super().__init__()
         self.line = line
 
 
 async def read_line(reader: asyncio.StreamReader) -> bytes:
     """The next line with its end; what is left without one, or nothing. Raises LineTooLong."""
-    line = HeardLine()
+    line = IncomingLine()
     while True:
         try:
             line.add(await reader.readuntil())
@@ -124,7 +124,7 @@ class Wire:
         try:
             value = read_json(line)
         except BrokenJson as broken:
-            await self._write_line(error_line(id_in(line), PARSE_ERROR, str(broken)))
+            await self._write_line(error_line(find_id(line), PARSE_ERROR, str(broken)))
             return
         for each in value if isinstance(value, list) and value else [value]:  # a batch
             await self._take(each, heard)
@@ -133,7 +133,7 @@ class Wire:
         try:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:
-            asked = id_of(value.get("id")) if isinstance(value, dict) else None
+            asked = valid_id(value.get("id")) if isinstance(value, dict) else None
             told = "that is no message of JSON-RPC 2.0"
             await self._write_line(error_line(asked, INVALID_REQUEST, told))
             return

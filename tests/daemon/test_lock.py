@@ -12,7 +12,7 @@ import pytest
 from memory_sidecar.agents import status
 from memory_sidecar.agents.status import daemon_here
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.daemon.lock import Holder, ProcessLock, holder
+from memory_sidecar.daemon.lock import Holder, ProcessLock, find_holder
 
 SIGN = """
 import sys
@@ -80,7 +80,7 @@ def test_holder_is_known_by_its_number_and_its_start(tmp_path):
     )
     assert process.stdout is not None
     assert process.stdout.readline()
-    signed = holder(path)
+    signed = find_holder(path)
     assert signed is not None
     assert signed.pid == process.pid
     namesake = Holder(process.pid, signed.started_at_s - 60)  # had that number before
@@ -88,7 +88,7 @@ def test_holder_is_known_by_its_number_and_its_start(tmp_path):
     assert namesake.kill(wait_s=1)
     assert process.poll() is None
     assert signed.kill(wait_s=60)
-    assert holder(path) is None
+    assert find_holder(path) is None
     process.communicate()
 
 
@@ -108,7 +108,7 @@ def test_a_holder_is_known_after_the_clock_was_set(tmp_path, monkeypatch, step_s
     (proc / "stat").write_text(begun)
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(proc))
     monkeypatch.setattr(status, "system_clock", lambda: system_clock() + 1000 * step_s)
-    found = holder(str(path))
+    found = find_holder(str(path))
     assert found is not None
     assert found.pid == os.getpid()
     assert daemon_here("").uptime_seconds == pytest.approx(before.uptime_seconds, abs=60)
@@ -119,7 +119,7 @@ def test_a_holder_is_known_after_the_clock_was_set(tmp_path, monkeypatch, step_s
 def test_a_holder_that_an_earlier_version_signed_is_known(tmp_path):
     path = tmp_path / "lock"
     path.write_text(f" {os.getpid()} {psutil.Process().create_time()}\n")
-    assert holder(str(path)) is not None
+    assert find_holder(str(path)) is not None
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_holder_that_an_earlier_version_signed_is_known(tmp_path):
 )
 def test_lock_that_nobody_signed_has_no_holder(tmp_path, content):
     (tmp_path / "lock").write_text(content)
-    assert holder(str(tmp_path / "lock")) is None
+    assert find_holder(str(tmp_path / "lock")) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and pipes")
@@ -139,5 +139,5 @@ def test_lock_that_is_no_file_of_ours_is_refused(tmp_path):
     for name in ("link", "fifo"):
         with pytest.raises(OSError, match=name):
             ProcessLock(str(tmp_path / name)).acquire()
-        assert holder(str(tmp_path / name)) is None
+        assert find_holder(str(tmp_path / name)) is None
     assert precious.read_text() == "kept"

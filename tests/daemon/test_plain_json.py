@@ -62,8 +62,8 @@ def test_what_json_cannot_say_is_refused():
 
 
 def test_a_python_without_that_c_module_has_the_same():
-    assert plain_json._of_c() != plain_json._of_json()  # both work here
-    dump, load = plain_json._of_json()
+    assert plain_json._c_codec() != plain_json._json_codec()  # both work here
+    dump, load = plain_json._json_codec()
     for value in VALUES:
         assert dump(value) == to_json(value)
         assert load(dump(value)) == value

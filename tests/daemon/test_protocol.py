@@ -13,9 +13,9 @@ from memory_sidecar.daemon.protocol import (
     ProtocolError,
     decode,
     encode,
-    greeted,
     greeting,
     is_older,
+    read_greeting,
 )
 
 # Recorded; add to these, and never change one.
@@ -35,7 +35,7 @@ REQUEST_OF_LATER = (
 
 @pytest.mark.parametrize("line", GREETINGS, ids=lambda line: line.decode().strip())
 def test_recorded_greetings_are_understood(line):
-    assert greeted(decode(line)) == GREETINGS[line]
+    assert read_greeting(decode(line)) == GREETINGS[line]
 
 
 def test_recorded_request_is_understood():
@@ -71,7 +71,7 @@ def test_what_is_no_frame_is_refused(line):
 )
 def test_what_is_no_greeting_is_refused(frame):
     with pytest.raises(ProtocolError):
-        greeted(frame)
+        read_greeting(frame)
 
 
 @pytest.mark.parametrize("text", ["plain\nlines\r\n", "\0\x1b[1m", "é漢字", "\udce9"])
