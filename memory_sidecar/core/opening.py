@@ -1,14 +1,14 @@
-"""The one way in which files are opened: below a folder that is vouched for no link is followed.
+"""Opens files below a folder without following a link: the only way files are opened here.
 
-What others wrote into a folder (a clone, an archive, another program) may hold links out of it,
-FIFOs and devices on which opening waits for ever, and files without an end. A `Tree` begins at a
-folder that the user named; how its own path came about is the user's affair. Below it every
-component is entered by a handle, so that nothing can be exchanged between looking and opening.
-Windows has no such handles: there paths are opened as they are.
+A folder that others have written to (a clone, an archive, another program) may hold links out of
+it, FIFOs and devices on which opening blocks for ever, and endless files. A `Tree` begins at a
+folder that the user named; links in the path of that folder are followed. Below it every component
+is opened by a handle, so that nothing can be replaced between check and use. Windows has no such
+handles: there paths are opened as they are.
 
-Paths are relative to the tree, with `/`, or absolute ones that begin like its own. Everything
-raises OSError; what is there and will not be opened is a `FileRefused`, which carries the reason.
-Imports little, for the sake of clients that must start at once.
+Paths are relative to the tree, with `/`, or absolute paths inside of it. Everything raises OSError;
+an existing file that is not opened is a `FileRefused`, with the reason. Imports little, since
+clients have to start at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class FileRefused(OSError):
-    """What is there is not opened, for a `reason` in the words of `reasons`."""
+    """A file or folder exists, but is not opened; `reason` is one of the module `reasons`."""
 
     def __init__(self, number: int, reason: str, path: StrPath) -> None:
         super().__init__(number, reason, os.fspath(path))
@@ -44,7 +44,7 @@ class FileRefused(OSError):
 
 
 def real_path(path: StrPath) -> str:
-    """As `os.path.realpath`, up to a link that may not be read: those of /proc. Does not raise."""
+    """Resolve links as `os.path.realpath` does, up to one that may not be read. Never raises."""
     try:
         return os.path.realpath(path)  # does not hang on a loop
     except OSError as error:
@@ -54,7 +54,7 @@ def real_path(path: StrPath) -> str:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a folder is there and not a link to one."""
+    """Whether `path` is a folder, and not a link to one."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
@@ -62,9 +62,9 @@ def is_folder(path: str) -> bool:
 
 
 def read_user_file(path: StrPath, limit_bytes: int) -> bytes:
-    """The whole of a regular file that the user named, links followed.
+    """Read a regular file that the user named, following links.
 
-    One of more than `limit_bytes` is a FileRefused.
+    Raises FileRefused if it is larger than `limit_bytes`.
     """
     above, name = os.path.split(os.path.realpath(path))
     return Tree(above).read(name, limit_bytes)
@@ -82,13 +82,13 @@ def is_utf8(path: str) -> bool:
 
 
 def escape_bytes(path: StrPath) -> str:
-    """`path` with every byte that is not UTF-8 as `\\xNN`, as it is stored and shown."""
+    """Write every byte of `path` that is not UTF-8 as `\\xNN`, as paths are stored and shown."""
     text = os.fspath(path)
     return text if is_utf8(text) else os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def with_separator(folder: str) -> str:
-    """What every path in `folder` begins with."""
+    """Return the prefix of all paths in `folder`."""
     return folder.rstrip(os.sep) + os.sep
 
 
@@ -96,7 +96,7 @@ _SERVED: dict[str, Callable[[], bool]] = {}
 
 
 def make_folders_only_while(is_ours: Callable[[], bool], folder: StrPath) -> None:
-    """From now on this process makes nothing in `folder`, nor that, unless it still `is_ours`."""
+    """Let this process create `folder`, and files in it, only while `is_ours()` is true."""
     for path in (os.path.abspath(folder), os.path.realpath(folder)):
         _SERVED[path] = is_ours
 
@@ -110,10 +110,10 @@ def _is_within(path: str, top: str) -> bool:
 
 
 class Tree:
-    """The files below the folder `path`, which need not be there yet.
+    """The files below the folder `path`, which need not exist yet.
 
-    What is made in a tree of our own is for the user alone (0600, 0700), and a file of another
-    user is refused there. In other trees the umask decides, and owners do not matter.
+    A tree that `is_own` belongs to this program: files are created for the user alone (0600, 0700),
+    and files of other users are refused. In other trees the umask applies, and any owner is fine.
     """
 
     __slots__ = ("is_own", "path")
@@ -123,22 +123,22 @@ class Tree:
         self.is_own = is_own
 
     def read(self, path: StrPath, limit_bytes: int) -> bytes:
-        """The whole of a regular file of at most `limit_bytes`; a larger one is a FileRefused."""
+        """Read a regular file; a larger one than `limit_bytes` is a FileRefused."""
         folder, name = self.enter_above(path)
         with folder:
             return folder.read(name, limit_bytes)[0]
 
     def open(self, path: StrPath, flags: int = os.O_RDONLY) -> int:
-        """A descriptor of a regular file, for the caller to close.
+        """Return a descriptor of a regular file, which the caller closes.
 
-        With O_CREAT the file is made, and the folders above it.
+        With O_CREAT, creates the file and the folders above it.
         """
         folder, name = self.enter_above(path, make=bool(flags & os.O_CREAT))
         with folder:
             return folder.open(name, flags)
 
     def status(self, path: StrPath) -> os.stat_result | None:
-        """What is at `path`, a link as such; `None` for nothing."""
+        """Return the status of `path` without following a link; `None` if nothing is there."""
         try:
             folder, name = self.enter_above(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -147,7 +147,7 @@ class Tree:
             return folder.status(name or ".")
 
     def enter(self, path: StrPath = "", *, make: bool = False) -> Folder:
-        """Open the folder at `path`. With `make` it need not be there, nor those above it.
+        """Open the folder at `path`; with `make`, create it and those above it if missing.
 
         Raises FileNotFoundError, and NotADirectoryError for a file.
         """
@@ -163,7 +163,7 @@ class Tree:
         return folder
 
     def keep_private(self, path: StrPath) -> None:
-        """Take from other users what they may do at `path`, where a file or folder of ours is."""
+        """Remove the permissions of other users on the file or folder at `path`, if it is ours."""
         folder, name = self.enter_above(path)
         with folder:
             status = folder.status(name)
@@ -174,11 +174,11 @@ class Tree:
                 os.chmod(folder.at(name), mode, dir_fd=folder.fd)
 
     def make(self, path: StrPath = "") -> None:
-        """Make the folder at `path`, and those above it, unless they are there."""
+        """Create the folder at `path`, and those above it, if they are missing."""
         self.enter(path, make=True).close()
 
     def enter_above(self, path: StrPath, *, make: bool = False) -> tuple[Folder, str]:
-        """The open folder that `path` lies in, and its name there."""
+        """Open the folder that `path` lies in; return it and the last component of `path`."""
         above, _, name = self._relative(path).rpartition("/")
         return self.enter(above, make=make), name
 
@@ -191,7 +191,7 @@ class Tree:
         return 0o700 if self.is_own else 0o777
 
     def refuses_owner(self, status: os.stat_result) -> bool:
-        """Whether that file belongs to another user, who does not own the tree's folder either."""
+        """Whether the file belongs to neither this user nor the owner of our own tree's folder."""
         if not self.is_own or os.name == "nt" or status.st_uid == os.geteuid():
             return False
         return status.st_uid != os.stat(self.path).st_uid
@@ -214,7 +214,7 @@ class Tree:
 
 
 class Folder:
-    """An open folder. What is done in it happens there, whatever becomes of its path meanwhile."""
+    """An open folder: operations reach this very folder, even if it is moved meanwhile."""
 
     __slots__ = ("fd", "path", "tree")
 
@@ -234,15 +234,15 @@ class Folder:
             os.close(self.fd)
 
     def at(self, name: str) -> str:
-        """What the functions of `os` take for `name` in here, beside `dir_fd=self.fd`."""
+        """Return the path of `name` to pass to functions of `os` with `dir_fd=self.fd`."""
         return name if self.fd is not None else os.path.join(self.path, name)
 
     def path_of(self, name: str) -> str:
-        """Of `name` in here, to be shown."""
+        """Return the full path of `name` in this folder, for messages."""
         return os.path.join(self.path, name)
 
     def status(self, name: str) -> os.stat_result | None:
-        """What is called `name` in here, a link as such; `None` for nothing."""
+        """Return the status of `name` without following a link; `None` if nothing is there."""
         try:
             return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
         except OSError as error:
@@ -251,7 +251,7 @@ class Folder:
             raise
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor of the regular file `name` in here, made if `flags` hold O_CREAT."""
+        """Return a descriptor of the regular file `name`, created if `flags` hold O_CREAT."""
         try:
             opened = os.open(self.at(name), flags | _FILE, self.tree.file_mode, dir_fd=self.fd)
         except OSError as error:
@@ -271,7 +271,7 @@ class Folder:
         raise self._refusal(name, errno.EINVAL, reasons.NOT_REGULAR)
 
     def read(self, name: str, limit_bytes: int) -> tuple[bytes, os.stat_result]:
-        """The whole of a regular file of at most `limit_bytes`, and its status when opened."""
+        """Read a regular file of at most `limit_bytes`; return it and its status when opened."""
         descriptor = self.open(name)
         try:
             status = os.fstat(descriptor)
@@ -288,7 +288,7 @@ class Folder:
         return b"".join(chunks), status
 
     def below(self, name: str) -> Folder:
-        """Open the folder `name` in here."""
+        """Open the folder `name` in this folder."""
         path = self.path_of(name)
         if self.fd is None:
             os.scandir(path).close()
@@ -304,7 +304,7 @@ class Folder:
             raise
 
     def make(self, name: str) -> Folder:
-        """Open the folder `name` in here; a new one outlasts a loss of power."""
+        """Open the folder `name` in this folder, created and synced if it is missing."""
         try:
             return self.below(name)
         except FileNotFoundError:
@@ -316,9 +316,9 @@ class Folder:
         return self.below(name)
 
     def sync(self) -> None:
-        """Have the disk hold what was made, renamed and removed in here.
+        """Sync what was created, renamed and removed in this folder to the disk.
 
-        All of that has happened by now: a disk that refuses this cannot make it a failure.
+        Ignores errors: those changes have already happened.
         """
         if self.fd is None:
             return
@@ -341,5 +341,5 @@ class Folder:
 
 
 def _is_absent(error: OSError) -> bool:
-    """Whether nothing is there: nothing has a name that is too long for any file."""
+    """Whether `error` means that nothing is there, as for a name too long for any file."""
     return error.errno in (errno.ENOENT, errno.ENAMETOOLONG)

@@ -1,4 +1,4 @@
-"""Where everything lies. Pure: asks the disk only to find the nearest data folder.
+"""The paths of all our files. Pure, except for finding the data directory.
 
     <data dir>
     ├── codebase.sqlite      code chunks of every registered source
@@ -11,7 +11,7 @@
     ├── knowledge/
     │   ├── <agent>/         memories, the truth
     │   ├── <agent>.sqlite   derived from them and from the sessions
-    │   └── .state/<agent>/  as above
+    │   └── .state/<agent>/  as state/ above
     ├── episodic/<agent>/    sessions, the truth
     ├── archive/<agent>/     what pruning took away
     └── questions/           what was asked lately, and which answers the user judged right
@@ -34,10 +34,10 @@ from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.projects import locate_data_dir
 
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
-"""Of the files that SQLite, and setting it aside, make of a database."""
+"""The suffixes of the files of one database: those of SQLite, and of one that was set aside."""
 
 OWN_FOLDERS = ("archive", "clones", "episodic", "knowledge", "questions", "state")
-"""Of a data directory."""
+"""The folders that we make in a data directory."""
 
 KNOWLEDGE = "knowledge"
 """The folder of the data directory that holds the agents' databases."""
@@ -51,7 +51,7 @@ SHARED = "shared"
 """The agent whose memories all others may read."""
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Of an agent, a source and a project: each has a folder that is called so."""
+"""The name of an agent, a source or a project, each of which names a folder."""
 FOLDER_NAME_RULE = "letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"
 
 
@@ -71,12 +71,12 @@ class StorePaths:
 
     @property
     def tree(self) -> Tree:
-        """In which everything lies that is ours, and nothing is reached through a link."""
+        """The tree of our own files, below which no link is followed."""
         return Tree(self.db.parent, is_own=True)
 
     @property
     def files(self) -> list[Path]:
-        """What SQLite, and setting it aside, make of the database."""
+        """All files of the database: those of SQLite, and of one that was set aside."""
         return [self.db.with_name(self.db.name + suffix) for suffix in DATABASE_SUFFIXES]
 
     @property
@@ -88,7 +88,7 @@ class StorePaths:
         return self.state / "writer.lock"
 
     def flow_state(self, source: str) -> Path:
-        """CocoIndex's own state for one source."""
+        """The state folder of one source, with CocoIndex's own state in it."""
         return self.state / source
 
 
@@ -115,7 +115,7 @@ class AgentPaths(StorePaths):
         return self.db.parent.parent / EPISODIC / self.agent
 
     def require_no_links(self) -> None:
-        """Raises PathRefused where a folder of this agent is a link, or lies behind one."""
+        """Raise PathRefused if a folder of this agent is a link, or lies behind one."""
         for folder in (self.state, self.memories, self.sessions):
             try:
                 self.tree.enter(folder).close()
@@ -125,7 +125,7 @@ class AgentPaths(StorePaths):
                     hint="put the folder itself there; notes that lie elsewhere are read with "
                     f"`memory-sidecar source add FOLDER --agent {self.agent}`",
                 ) from error
-            except OSError:  # it is not there yet, or says itself what is wrong
+            except OSError:  # missing, or its next use raises the error
                 continue
 
     @property
@@ -143,12 +143,12 @@ class AgentPaths(StorePaths):
 
     @property
     def access_log(self) -> Path:
-        """Which memories were read, and when: not derived."""
+        """The log of which memories were read, and when; it is not derived."""
         return self.state / "access.jsonl"
 
     @property
     def shared(self) -> AgentPaths:
-        """What this agent reads besides its own."""
+        """The paths of the shared agent, whose memories this one reads, too."""
         return AgentPaths(self.db.with_name(f"{SHARED}.sqlite"), SHARED)
 
 
@@ -175,9 +175,9 @@ class DataDir:
         return Tree(self.root, is_own=True)
 
     def keep_private(self) -> None:
-        """Take from other users what an earlier version, or a copy, left them in here.
+        """Remove permissions of other users that an earlier version, or a copy, has left.
 
-        A folder that they cannot enter keeps all that lies in it.
+        Only the top level matters: a folder that they cannot enter protects all files in it.
         """
         tree = self.tree
         databases = (self.codebase.db.name, self.embeddings_db.name)
@@ -187,7 +187,7 @@ class DataDir:
                 tree.keep_private(name)
 
     def agent(self, name: str) -> AgentPaths:
-        """`name` must have been checked: it becomes part of paths."""
+        """Return the paths of the agent `name`, which must match FOLDER_NAME: it names files."""
         return AgentPaths(self.knowledge / f"{name}.sqlite", name)
 
 
@@ -208,5 +208,5 @@ def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str])
 
 
 def real_place(path: Path) -> Path:
-    """`path` with the links above it followed, and not one that it is itself."""
+    """Resolve the links above `path`, but not `path` itself if it is one."""
     return Path(real_path(path.parent)) / path.name

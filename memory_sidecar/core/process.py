@@ -1,8 +1,8 @@
-"""What this process takes of the machine: memory that it gives back, and its place in the queue.
+"""The memory, priority and open files of this process.
 
-Where the processor is short, queries go first, then what indexes, then what embeds. Threads are
-told apart on Linux alone: there each has a niceness of its own, and hands it on to those that it
-starts. It never goes down again: that takes rights a user does not have.
+When processors are busy, queries run first, then indexing, then embedding. Threads have priorities
+of their own on Linux only: each has a niceness, which threads that it starts inherit. Niceness only
+rises, since lowering it takes rights that a user does not have.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pathlib import Path
 
 from memory_sidecar.core.errors import OutOfFiles, is_out_of_files
 
-INDEXING = 5  # of a nice 0 to 19
-EMBEDDING = 10  # and reading files in other processes
+INDEXING = 5  # niceness, 0 to 19
+EMBEDDING = 10  # niceness, also of the processes that read files
 
-SWITCH_INTERVAL_S = 0.001  # a query takes Python's lock from what works in the background
+SWITCH_INTERVAL_S = 0.001  # so that a query soon gets Python's lock from background work
 MAX_ARENAS = 2
 MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
 
 
 def resident_bytes() -> int | None:
-    """What is in memory; `None` where the system does not tell without help."""
+    """Return the resident memory of this process in bytes; `None` except on Linux."""
     if sys.platform != "linux":
         return None
     pages = Path("/proc/self/statm").read_text("ascii").split()[1]
@@ -35,22 +35,22 @@ def resident_bytes() -> int | None:
 
 
 def return_free() -> None:
-    """Find what no object holds any more, and hand it back to the system."""
+    """Collect garbage, then return freed memory to the system."""
     gc.collect()
     trim()
 
 
 def trim() -> None:
-    """Hand freed memory back to the system, which glibc does not do by itself."""
+    """Return freed memory to the system, which glibc does not do by itself."""
     malloc_trim = _libc("malloc_trim")
     if malloc_trim is not None:
         malloc_trim(0)
 
 
 def limit_arenas() -> None:
-    """Have threads share what they allocate from; to be called before there are any.
+    """Limit the heaps of glibc to MAX_ARENAS; call it before any thread is started.
 
-    By default glibc gives many threads a heap of their own, and each keeps its peak for ever.
+    By default glibc gives many threads a heap of their own, each of which keeps its peak size.
     """
     mallopt = _libc("mallopt")
     if mallopt is not None:
@@ -58,7 +58,7 @@ def limit_arenas() -> None:
 
 
 def allow_many_files() -> None:
-    """Raise a shell's limit, 256 on macOS, as far as may be: each source and agent takes some."""
+    """Raise the limit of open files (256 on macOS) to MAX_FILES, or as far as allowed."""
     if sys.platform != "win32":
         import resource
 
@@ -69,9 +69,9 @@ def allow_many_files() -> None:
 
 
 def require_descriptors(count: int) -> None:
-    """Raises OutOfFiles where fewer than `count` files more may be opened.
+    """Raise OutOfFiles unless `count` more files can be opened.
 
-    For what cannot be tried again in this process, or says something else, where it fails midway.
+    Call it before work that cannot be retried, or raises a misleading error, if it fails midway.
     """
     opened: list[int] = []
     try:
@@ -90,7 +90,7 @@ def _libc(name: str) -> Callable[..., int] | None:
 
 
 def lower_thread_priority(niceness: int) -> None:
-    """Have this thread, and those that it starts, wait for whatever is less nice."""
+    """Raise the niceness of this thread, and of those it starts, to `niceness`. Linux only."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         given = os.getpriority(os.PRIO_PROCESS, thread)
@@ -98,6 +98,6 @@ def lower_thread_priority(niceness: int) -> None:
 
 
 def lower_process_priority(niceness: int) -> None:
-    """The same for a whole process, where a system has it for those."""
+    """Raise the niceness of this process to `niceness`; does nothing on Windows."""
     if sys.platform != "win32":
         os.nice(max(niceness - os.nice(0), 0))  # the parent process may be nice already

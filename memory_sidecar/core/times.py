@@ -1,8 +1,8 @@
-"""The time, passed in wherever it decides something, and read alike wherever it is written.
+"""Times: the clock that code is passed, and the one way to parse and format times.
 
-A moment is epoch milliseconds: ISO 8601 in all its forms, also with single digits
-(`2026-3-1 9:05`), in UTC where it names no zone. No words such as `yesterday`, whose meaning hangs
-on the zone of a reader.
+A time is epoch milliseconds. It is parsed from ISO 8601 in all its forms, also with single digits
+(`2026-3-1 9:05`), as UTC where no zone is given. Words such as `yesterday`, whose meaning depends
+on the reader's zone, are refused.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ _YEAR_10000_MS = 253_402_300_800_000
 _MONDAY_MS, _WEEK_MS = 4 * _UNIT_MS["d"], _UNIT_MS["w"]  # 1970 began on a Thursday
 
 WEEK_SQL = f"created_at - (created_at - {_MONDAY_MS}) % {_WEEK_MS}"
-"""What `week_start` says of the column `created_at`."""
+"""The SQL expression for `week_start` of the column `created_at`."""
 
 
 def system_clock() -> int:
-    """Now, in epoch milliseconds."""
+    """Return the current time in epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def iso_utc(epoch_ms: int) -> str:
-    """ISO 8601 in UTC with milliseconds: `2026-03-01T09:12:00.000Z`."""
+    """Format as ISO 8601 in UTC with milliseconds: `2026-03-01T09:12:00.000Z`."""
     moment = datetime.fromtimestamp(epoch_ms / 1000, tz=UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def compact_utc(epoch_ms: int) -> str:
-    """The same as a name of a folder: `20260301T091200.000Z`."""
+    """Format for the name of a folder: `20260301T091200.000Z`."""
     return iso_utc(epoch_ms).replace("-", "").replace(":", "")
 
 
 def week_start(moment: int) -> int:
-    """When its week began: a Monday at midnight, UTC."""
+    """Return the beginning of the week of `moment`, Monday 0:00 UTC; both in epoch ms."""
     return moment - (moment - _MONDAY_MS) % _WEEK_MS
 
 
 def last_week_starts(count: int, *, now: int) -> list[int]:
-    """When each of the last weeks began, in order, the one that holds `now` as the last."""
+    """Return the beginnings of the last `count` weeks in order, up to the week of `now`."""
     this = week_start(now)
     return [this - back * _WEEK_MS for back in reversed(range(count))]
 
 
 def parse_time(value: object) -> int | None:
-    """Epoch milliseconds of a date or moment in the years 1 to 9999, rounded down; else `None`.
+    """Return the epoch ms, rounded down, of a date or time in the years 1 to 9999, else `None`.
 
     A number is taken for epoch seconds, or milliseconds where seconds would lie beyond 2500.
     """
@@ -85,9 +85,9 @@ def parse_time(value: object) -> int | None:
 
 
 def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
-    """Epoch milliseconds of a date, a moment, or so long ago as `7d`; `None` without one.
+    """Return the epoch ms of a date, a time, or an age such as `7d`; `None` for no `text`.
 
-    Raises UsageError for what is neither.
+    Raises UsageError for anything else.
     """
     if not text:
         return None
@@ -96,9 +96,9 @@ def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
 
 
 def parse_coming_time(text: str | None, *, now_ms: int) -> int | None:
-    """Epoch milliseconds of a date, a moment, or a time from now like `30d`; `None` without one.
+    """Return the epoch ms of a date, a time, or a span from now like `30d`; `None` for no text.
 
-    Raises UsageError for what is neither, and outside 1970 to the year 9999.
+    Raises UsageError for anything else, and outside of 1970 to the year 9999.
     """
     if not text:
         return None
@@ -110,7 +110,7 @@ def parse_coming_time(text: str | None, *, now_ms: int) -> int | None:
 
 
 def require_duration(text: str) -> int:
-    """Milliseconds of a length of time like `90d`. Raises UsageError for anything else."""
+    """Return the milliseconds of a length of time such as `90d`. Raises UsageError otherwise."""
     lasting = parse_duration(text)
     if lasting is None:
         raise UsageError(f"{text!r} is not a length of time", hint="for example 90d, 12h, 6mo")
@@ -118,7 +118,7 @@ def require_duration(text: str) -> int:
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time in its two largest units: `3 h 12 min`."""
+    """Format a length of time by its two largest units: `3 h 12 min`."""
     minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -127,13 +127,13 @@ def format_duration(seconds: float) -> str:
 
 
 def parse_duration(text: str) -> int | None:
-    """Milliseconds of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`."""
+    """Return the ms of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`."""
     found = _DURATION.fullmatch(text.strip())
     return int(found[1]) * _UNIT_MS[found[2].lower()] if found else None
 
 
 def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:
-    """The moment that `text` is, in epoch ms, else how many ms it lasts. Raises UsageError."""
+    """Return the time in epoch ms that `text` is, or None and a length in ms. Raises UsageError."""
     at, lasting = parse_time(text), parse_duration(text)
     if at is None and lasting is None:
         raise UsageError(f"{text!r} is not a time", hint=f"for example {example}")

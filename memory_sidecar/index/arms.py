@@ -1,8 +1,8 @@
-"""What all searches share: arms, threads for what goes on beside the keyword arm, explanations.
+"""What all searches share: arms, the threads beside the keyword arm, reranking, explanations.
 
-An arm is what words or vectors say of the rows of a corpus. A score is a curve over a sum of terms,
-and some steps after it: each term gets its share of what the curve makes of the sum, each step
-counts as what it changed, so all of them add up.
+An arm is the ranking of a corpus's rows by words, or by vectors. A final score is a curve applied
+to a sum of terms, followed by some steps that add or subtract. An explanation splits the value of
+the curve among the terms in proportion, and lists each step, so that all of it adds up.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from memory_sidecar.index.vectors import VectorView
 Scores = npt.NDArray[np.float64]
 
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
-"""How well each text answers a question."""
+"""Scores each of some texts by how well it answers a question."""
 
 SEARCH_THREADS = ThreadPoolExecutor(4, thread_name_prefix="question")
-"""For what a search does beside its keyword arm, nearly all outside of Python's lock.
+"""Threads for work beside the keyword arm, nearly all of which releases Python's lock.
 
-Few threads, shared by all searches: what is submitted may wait for what was submitted before.
+Few, and shared by all searches: a task may wait only for tasks that were submitted before it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What an arm says of every chunk it knows, by ascending id."""
+    """An arm's score of every row that it knows; `ids` and `scores` (n,), by ascending id."""
 
     ids: Ids
     scores: Floats
@@ -59,7 +59,7 @@ class Arm:
         return self.ids[np.argpartition(self.scores, -depth)[-depth:]]
 
     def scores_of(self, wanted: Ids) -> Scores:
-        """NaN for the chunks it does not know."""
+        """Return the scores (n,) of the rows `wanted`; NaN for those that the arm does not know."""
         if not len(self.ids):
             return np.full(len(wanted), np.nan)
         at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
@@ -67,10 +67,10 @@ class Arm:
 
 
 class VectorArm:
-    """What a vector arm says of every row with a vector that is allowed, asked row by row."""
+    """The vector arm, which computes cosines only of the rows that it is asked for."""
 
     def __init__(self, view: VectorView, query: Floats, allowed: Ids | None, depth: int) -> None:
-        """`query` is a unit vector; finds the best `depth` rows now. `allowed` as in `Arm.of`."""
+        """Find the best `depth` rows for `query`, a unit vector; `allowed` is as in `Arm.of`."""
         self._view = view
         self._query = query
         self._best, _ = view.nearest(query, depth, allowed)
@@ -79,12 +79,12 @@ class VectorArm:
         return self._best[:depth]
 
     def scores_of(self, wanted: Ids) -> Scores:
-        """NaN for the rows without a vector."""
+        """Return the cosines (n,) of the rows `wanted`; NaN for those without a vector."""
         return self._view.cosines_of(self._query, wanted).astype(np.float64)
 
 
 def is_allowed(ids: Ids, allowed: Ids | None) -> Mask:
-    """Mask of those `ids` that are allowed. `allowed` is sorted, or `None` for all."""
+    """Return a mask (n,) of the `ids` that are in `allowed`, which is sorted; None allows all."""
     if allowed is None:
         return np.ones(len(ids), np.bool_)
     at = np.searchsorted(allowed, ids)
@@ -100,10 +100,10 @@ def rerank_order(
     *,
     weight: float,
 ) -> list[int]:
-    """Places of `texts`, best first, by score + `weight` · what `judge` says of each.
+    """Return the indexes of `texts`, best first, by `scores` + `weight` · the scores of `judge`.
 
-    So one can pass another that `judge` finds little better only if they were close before. Of
-    equal ones the first stays first.
+    Where `judge` prefers a text only a little, it passes another only if their scores were close.
+    Equal ones keep their order.
     """
     judged = judge(question, texts)
     keys = [score + weight * value for score, value in zip(scores, judged, strict=True)]
@@ -119,9 +119,9 @@ def explain_score(
     boosts: Mapping[str, float],
     steps: Mapping[str, float] | None = None,
 ) -> Explanation:
-    """`score` is what the curve made of the sum of `summands`, and the `steps` after it.
+    """Explain a `score`: a curve over the sum of `summands`, followed by `steps`.
 
-    `cosine` and `keyword` are what the arms say, NaN where one has no opinion.
+    `cosine` and `keyword` are the scores of the arms, NaN where an arm does not know the row.
     """
     steps = steps or {}
     total = sum(summands.values())

@@ -1,8 +1,8 @@
-"""One database derived from files: its only writer, and readers that see whole documents.
+"""The store: one open database derived from files, with its manifest, rows and vectors.
 
-All writing goes through `writing`, one transaction each time; the store is the target of the flows.
-One process writes at a time (the caller holds the writer's lock); any number read. What a
-document's rows are is a subclass's affair.
+Every write is a transaction of `DerivedStore.writing`, so that readers see whole documents. One
+process writes at a time, whose caller holds the writer's lock; any number read. The subclasses
+decide which rows a document has.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from memory_sidecar.index.schema import (
 from memory_sidecar.index.vectors import VectorIndex
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors, Write
 
-FILES_VERSION = "files_version"  # in the identity: how many transactions have changed files
+FILES_VERSION = "files_version"  # key of `identity`: counts the transactions that changed files
 MAX_IDLE_READERS = 4  # connections kept for the next questions
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What the database knows of one source; see the `sources` table."""
+    """One row of the `sources` table."""
 
     root: Path
     state_id: str
-    chunker: str  # "" while every row is being made anew
-    scanned_at: int | None
+    chunker: str  # version of the builder; "" while every row is being rebuilt
+    scanned_at: int | None  # epoch ms, end of the last complete scan
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """What the last scan knew of a file."""
+    """What the database knows of a file, by its last scan."""
 
     stamp: Stamp
     fingerprint: str  # "" where the content was never read
@@ -64,11 +64,10 @@ class ManifestEntry:
 
 
 class DerivedStore(ABC):
-    """The database at `path`, made if it is missing. `vectors` has an index for each corpus.
+    """The database at `path`, made if it is missing; one class for each kind of database.
 
-    `static` has another one for each corpus with static vectors.
-
-    One that is there is opened without writing: a full disk is no reason not to read it.
+    `vectors` and `static` map each corpus to its in-memory indexes. An existing database is opened
+    without writing, so that it can be read on a full disk.
     """
 
     SCHEMA: ClassVar[Schema]
@@ -86,18 +85,18 @@ class DerivedStore(ABC):
         if found != self.SCHEMA.version:
             self._writer = open_current(path, self.SCHEMA)
         self._file = path.stat()
-        self._readers: deque[apsw.Connection] = deque()  # the one used last comes first again
+        self._readers: deque[apsw.Connection] = deque()  # idle ones, the last used is taken first
 
     @abstractmethod
     def _replace_rows(self, write: Write, document: Document) -> None:
-        """Replace the rows of the document's file, if there are any, by those of `document`."""
+        """Replace the rows of a file, if there are any, by those of its `document`."""
 
     @abstractmethod
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
-        """Delete all rows of a document, if there are any; of the whole source without `path`."""
+        """Delete all rows of the file at `path`, or of the whole source if that is None."""
 
     def require_in_place(self) -> None:
-        """Raises StoreCorrupt where the file is another one than was opened, or was emptied."""
+        """Raise StoreCorrupt if the file was deleted, replaced or emptied since it was opened."""
         with suppress(OSError):
             found = os.stat(self.path)  # noqa: PTH116  half the time
             if found.st_size > 0 and os.path.samestat(self._file, found):
@@ -109,7 +108,7 @@ class DerivedStore(ABC):
         )
 
     def rest(self) -> None:
-        """Give back every connection that is idle; the next use opens what it needs."""
+        """Close every idle connection; the next use opens new ones."""
         self._close_readers()
         if self._write_lock.acquire(blocking=False):  # else it is not idle
             try:
@@ -118,7 +117,7 @@ class DerivedStore(ABC):
                 self._write_lock.release()
 
     def close(self, *, keeps_log: bool = False) -> None:
-        """`keeps_log` where the file is damaged: the log is not written into it."""
+        """Close all connections; with `keeps_log`, as for a damaged file, without a checkpoint."""
         self._close_readers()
         with self._write_lock:
             if keeps_log and self._writer is not None:
@@ -142,14 +141,14 @@ class DerivedStore(ABC):
                 self._readers.pop().close()
 
     def unload(self) -> None:
-        """Give the memory of the vectors back, too; the next query reads them again."""
+        """Free the vectors in memory, too; the next query reads them again."""
         for index in (*self.vectors.values(), *self.static.values()):
             index.unload()
         self.rest()
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """A connection whose every query sees the same commit. One for each thread at a time."""
+        """Yield a connection of which every query sees the same commit, for one thread."""
         try:
             connection = self._readers.pop()
         except IndexError:
@@ -169,7 +168,7 @@ class DerivedStore(ABC):
     def writing(
         self, *, queued_at: int | None = None, at_hand: ReadyVectors = NO_READY_VECTORS
     ) -> Iterator[Write]:
-        """One transaction, as `Write` says."""
+        """Open a write transaction for the block; see `Write` for the arguments."""
         with self._write_lock:
             write = Write(
                 self._opened_writer(),
@@ -184,7 +183,7 @@ class DerivedStore(ABC):
     # Sources
 
     def begin_source(self, name: str, *, root: Path, state_id: str) -> None:
-        """Note that every row of `name` is to be made anew. Until it is, what was there stays."""
+        """Note that every row of `name` is to be rebuilt; each old row stays until it is."""
         with self.writing() as write:
             write.connection.execute(
                 "INSERT INTO sources VALUES (?, ?, ?, '', NULL) ON CONFLICT DO UPDATE"
@@ -193,14 +192,14 @@ class DerivedStore(ABC):
             )
 
     def move_source(self, name: str, root: Path) -> None:
-        """Note that the rows of `name` are of files in `root` now."""
+        """Note that the files of `name` lie in `root` now."""
         with self.writing() as write:
             write.connection.execute(
                 "UPDATE sources SET root = ? WHERE name = ?", (str(root), name)
             )
 
     def forget_source(self, name: str) -> None:
-        """Remove everything of `name`, and give the disk back what it took."""
+        """Delete all that is known of `name`, and shrink the file."""
         with self.writing() as write:
             note_change(write)
             write.connection.execute("DELETE FROM files WHERE source = ?", (name,))
@@ -211,7 +210,7 @@ class DerivedStore(ABC):
             give_back_free_pages(self._opened_writer())
 
     def source_state(self, name: str) -> SourceState | None:
-        """What is known of `name` here; `None` for a source that was never begun."""
+        """Return what is known of `name`; `None` for a source that was never begun."""
         with self.reading() as connection:
             row: Any = connection.execute(
                 "SELECT root, state_id, chunker, scanned_at FROM sources WHERE name = ?", (name,)
@@ -221,10 +220,7 @@ class DerivedStore(ABC):
     def manifest(
         self, source: str, *, under: Iterable[str] | None = None
     ) -> dict[str, ManifestEntry]:
-        """Every file of `source` by its path, as the last scan left it.
-
-        With `under`, only the files that these paths are or that lie below them.
-        """
+        """Return the known files of `source` by path: all, or those at and below paths `under`."""
         entries = (
             "SELECT path, size, mtime_ns, ctime_ns, fingerprint, status, reason FROM files"
             " WHERE source = ?1"
@@ -234,8 +230,8 @@ class DerivedStore(ABC):
             if under is None or "" in (under := set(under)):
                 rows += connection.execute(entries, (source,)).fetchall()
             else:
-                # '0' follows '/': the range holds what begins with the path and a slash. It is
-                # asked for apart, since an OR would go over every file.
+                # '0' follows '/', so the range holds all paths that begin with the folder and '/'.
+                # A query of its own, since an OR would scan every file.
                 inside = "path > ?2 || '/' AND path < ?2 || '0'"
                 part = f"{entries} AND path = ?2 UNION ALL {entries} AND {inside}"
                 for path in under:
@@ -246,17 +242,17 @@ class DerivedStore(ABC):
         }
 
     def paths(self, source: str) -> list[str]:
-        """The paths of all files of `source`, as the last scan left them."""
+        """Return the paths of all known files of `source`."""
         with self.reading() as connection:
             return column(connection, "SELECT path FROM files WHERE source = ?", (source,))
 
     def rules_of(self, source: str) -> str:
-        """The digest of rules that the last complete scan of `source` came with; "" for none."""
+        """Return the `outer_rules_digest` of the last complete scan of `source`; "" for none."""
         with self.reading() as connection:
             return read_identity(connection, _rules_key(source))
 
     def end_scan(self, source: str, *, chunker: str, rules: str) -> None:
-        """Note that the rows of `source` are now what a complete scan by `rules` found."""
+        """Note that a complete scan has ended, by builder version `chunker` and digest `rules`."""
         with self.writing() as write:
             write.connection.execute(
                 "UPDATE sources SET scanned_at = ?, chunker = ? WHERE name = ?",
@@ -265,7 +261,7 @@ class DerivedStore(ABC):
             write_identity(write.connection, _rules_key(source), rules)
 
     def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> None:
-        """Note the new stamps of files whose content did not change: they are not read again."""
+        """Store new stamps of files whose content has not changed, so that no scan reads them."""
         with self.writing() as write:
             write.connection.executemany(
                 "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"
@@ -274,7 +270,7 @@ class DerivedStore(ABC):
             )
 
     def fail(self, source: str, failures: Sequence[tuple[SourceFile, str]]) -> None:
-        """Note files that could not be read and why. What was indexed of them stays."""
+        """Note which files could not be read, and why; their rows stay."""
         with self.writing() as write:
             write.connection.executemany(
                 "INSERT INTO files VALUES (?, ?, ?, 0, 0, '', '', 'failed', ?, 0, ?)"
@@ -285,7 +281,7 @@ class DerivedStore(ABC):
     # Documents
 
     def now(self) -> int:
-        """Epoch ms, by the clock that stamps what is written."""
+        """Return the time in epoch ms, by the clock that stamps rows."""
         return self._clock()
 
     def write(
@@ -296,11 +292,11 @@ class DerivedStore(ABC):
         at_hand: ReadyVectors = NO_READY_VECTORS,
         queued_at: int | None = None,
     ) -> tuple[int, int]:
-        """Delete what is `gone`, source and path, and replace `documents`, in one transaction.
+        """Delete the files `gone`, each a source and a path, and replace `documents`.
 
-        Returns how many rows that can be searched came and went. Writing the same again changes
-        nothing. Rows whose vector is not at hand, and with the same `queued_at` (epoch ms, now by
-        default), are embedded in the order of writing.
+        One transaction; writing the same again changes nothing. Returns how many searchable rows
+        were inserted and deleted. Rows without a vector `at_hand` are queued with `queued_at`
+        (epoch ms, now by default); those with the same value are embedded in the order of writing.
         """
         with self.writing(queued_at=queued_at, at_hand=at_hand) as write:
             note_change(write)
@@ -317,7 +313,7 @@ class DerivedStore(ABC):
 
 
 def note_change(write: Write) -> None:
-    """Count one more transaction that changes files."""
+    """Raise FILES_VERSION, within a transaction that changes files."""
     write.connection.execute(
         "INSERT INTO identity VALUES (?, '1') ON CONFLICT DO UPDATE SET value = value + 1",
         (FILES_VERSION,),

@@ -1,9 +1,8 @@
-"""The file of a database and its reading side: one commit, vectors to compare questions with.
+"""The file of a database and how it is read: snapshots, and vectors to compare questions with.
 
-Readers open a snapshot and never wait for the owner, unless there are no rows to answer from. The
-file is opened when first used and set aside where it cannot be used. Connections are given back
-while nothing uses them, and the longest unused files of a process give theirs back when very many
-are open.
+Readers open a snapshot and wait for the owner only where there are no rows to answer from. The file
+is opened when first used, and set aside if it is damaged. Idle connections are closed, and if very
+many databases are open in a process, those of the least recently used ones.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ T = TypeVar("T")
 
 
 class OpenStores:
-    """Which databases of a process have connections. Thread-safe."""
+    """The stores of this process with open connections, by last use. Thread-safe."""
 
     def __init__(self) -> None:
         self._stores: OrderedDict[Path, DerivedStore] = OrderedDict()
         self._lock = threading.Lock()
 
     def use(self, store: DerivedStore) -> None:
-        """Note that `store` is used now; the one that was not for longest may have to rest."""
+        """Note that `store` is used now; of more than MAX_OPEN, the least recently used rests."""
         with self._lock:
             self._stores[store.path] = store
             self._stores.move_to_end(store.path)
@@ -60,7 +59,7 @@ class OpenStores:
             each.rest()
 
     def forget(self, store: DerivedStore) -> None:
-        """`store` is closed: what it has in memory goes with it."""
+        """Drop `store`, which is closed, so that its memory can be freed."""
         with self._lock:
             if self._stores.get(store.path) is store:
                 del self._stores[store.path]
@@ -77,7 +76,7 @@ class StoreFile(Generic[S]):
         self.path = paths.db
         self.clock = clock
         self.lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
-        self.used_at_s = time.monotonic()  # when it was opened last, for whatever purpose
+        self.used_at_s = time.monotonic()  # when `open` was last called
         self.generation = 0  # how many times it was set aside for a new one
         self._type = store
         self._store: S | None = None
@@ -85,9 +84,9 @@ class StoreFile(Generic[S]):
         self._was_outdated = False
 
     def open(self) -> S:
-        """The store, as it is. Raises StoreCorrupt where its file was taken away.
+        """Return the store, whatever it holds. Raises StoreCorrupt if its file was taken away.
 
-        StoreBusy where it is of an older schema, and another process writes it.
+        Raises StoreBusy if its schema is older, and another process writes it.
         """
         self.used_at_s = time.monotonic()
         with self._lock:
@@ -99,19 +98,19 @@ class StoreFile(Generic[S]):
             return self._store
 
     def take_outdated(self) -> bool:
-        """Whether the database was of an older schema when it was opened; told once."""
+        """Return once whether the database had an older schema when it was opened."""
         with self._lock:
             was, self._was_outdated = self._was_outdated, False
             return was
 
     def rest(self) -> None:
-        """Give connections back; the next use opens new ones."""
+        """Close idle connections; the next use opens new ones."""
         with self._lock:
             if self._store is not None:
                 self._store.rest()
 
     def unload(self) -> None:
-        """Give the memory of the vectors back, too; the next query reads them again."""
+        """Free the vectors in memory, too; the next query reads them again."""
         with self._lock:
             if self._store is not None:
                 self._store.unload()
@@ -121,9 +120,10 @@ class StoreFile(Generic[S]):
             self._close()
 
     def start_over(self) -> None:
-        """Begin a new database. For the process that holds the writer's lock.
+        """Set the database aside, so that the next `open` makes a new one.
 
-        Raises StoreForeign and StoreNewer for what is not ours to set aside.
+        The caller holds the writer's lock. Raises StoreForeign and StoreNewer for a file that is
+        not ours to set aside.
         """
         with self._lock, named_errors(self.path):
             self.generation += 1
@@ -134,7 +134,10 @@ class StoreFile(Generic[S]):
                 set_aside(self.path)
 
     def _opened(self) -> S:
-        """An older daemon that runs would go on with the file that was set aside, and lose it."""
+        """Open the store, but an outdated one only under the writer's lock.
+
+        A running older daemon would go on writing to the file that is set aside.
+        """
         until_s = time.monotonic() + OLDER_PATIENCE_S
         while is_outdated(self.path, self._type.SCHEMA):
             if self.lock.acquire():
@@ -159,7 +162,7 @@ class StoreFile(Generic[S]):
 
 
 class ReadableDatabase(ABC, Generic[S]):
-    """What readers ask of the database in `file`."""
+    """The reading half of `Database`; the abstract methods are what needs the owner."""
 
     def __init__(
         self,
@@ -169,9 +172,9 @@ class ReadableDatabase(ABC, Generic[S]):
         models: Models,
         remedy: str,
     ) -> None:
-        """`sources` are those that the database should hold, asked anew at every call.
+        """`sources` returns the sources that the database should hold at the moment.
 
-        `remedy` is the command that a person runs to bring it up to date.
+        `remedy` is the command that brings it up to date, for hints.
         """
         self.models = models
         self.sources = sources
@@ -188,32 +191,32 @@ class ReadableDatabase(ABC, Generic[S]):
         wanted: Collection[str],
         embeds: bool,
     ) -> None:
-        """Have the rows of `lost` made again, as `snapshot` says; `known` are sources with rows."""
+        """Have the rows of `lost` built, as `snapshot` says; `known` are the sources with rows."""
 
     @abstractmethod
     def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
-        """Set the database aside for a new one; not if `generation` is past `unless_after`."""
+        """Replace the database by an empty one, unless `generation` is past `unless_after`."""
 
     def open(self) -> S:
-        """The store, as it is. Raises StoreCorrupt where its file was taken away."""
+        """Return the store, whatever it holds. Raises StoreCorrupt if its file was taken away."""
         return self.file.open()
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
-        """Do `work`, which reads; if the database is found damaged, begin anew and do it again."""
-        beginnings = self.file.generation
+        """Run `work`, which reads; if the database proves damaged, replace it and run it again."""
+        generation = self.file.generation
         try:
             return work()
         except Exception as error:
-            # A reader of the database that another thread set aside may meet any error.
-            if self.file.generation == beginnings:
+            # If another thread has set the database aside, reading it may raise any error.
+            if self.file.generation == generation:
                 if not (isinstance(error, StoreCorrupt) and error.is_of(self.file.path)):
                     raise
                 reporter.notice(f"{error.message}: rebuilding it")
-                self.start_over(reporter, unless_after=beginnings)
+                self.start_over(reporter, unless_after=generation)
             return work()
 
     def complete(self, reporter: Reporter) -> S:
-        """The store, with rows of every source: see `snapshot`."""
+        """Return the store once it has rows of every source; see `snapshot`."""
         with self.snapshot(reporter):
             return self.open()
 
@@ -226,12 +229,11 @@ class ReadableDatabase(ABC, Generic[S]):
         wanted: Collection[str] = (),
         embeds: bool = False,
     ) -> Iterator[tuple[S, Connection]]:
-        """The store, with rows of every one of its `sources`, and one commit of it to read.
+        """Yield the store and one commit of it to read, with rows of all `sources` (default: its).
 
-        What was lost is made again, with its vectors if the caller `embeds`. A process that watches
-        the sources waits for that, though not for long, only if none of those called `wanted` (by
-        default none at all) has rows yet, and never for vectors. Notices tell which sources answer
-        in part, or as they were before.
+        Sources without rows are indexed first, with their vectors if the caller `embeds`. A process
+        that watches the sources waits for that only if no source in `wanted` (none: any) has rows
+        yet, not for long, and never for vectors. Notices say which sources are incomplete.
         """
         with ExitStack() as stack:
             store = self.open()
@@ -254,10 +256,10 @@ class ReadableDatabase(ABC, Generic[S]):
         required: bool,
         static: EmbedQuery | None = None,
     ) -> EmbedQuery | None:
-        """What turns a question into a vector that can be compared with those of rows `asked`.
+        """Return a function that embeds a question for comparison with the rows counted in `asked`.
 
-        `None`, with a notice, where there are none to compare; with `static`, rows without a vector
-        are ranked by static ones. Raises ModelError or NoIndex instead where it is `required`.
+        Returns None, with a notice, where there is no vector to compare with; notices say whether
+        `static` vectors rank such rows. If `required`, raises ModelError or NoIndex instead.
         """
         meanwhile = BY_STATIC if static else BY_KEYWORD
         if not asked.rows and not required:
@@ -283,14 +285,14 @@ class ReadableDatabase(ABC, Generic[S]):
         return embedder.embed_query if embedder and problem is None else None
 
     def embed_static(self, connection: Connection) -> EmbedQuery | None:
-        """What gives a question a static vector like those of the rows; `None` without."""
+        """Return a function that makes static vectors of questions; `None` if no row has any."""
         static = self.models.static
         if static is None or read_identity(connection, "static") != static.version:
             return None
         return lambda text: static.embed([text])[0]
 
     def _embedder_for(self, connection: Connection, asked: VectorCounts) -> Embedder:
-        """Raises ModelError or NoIndex where a question cannot be compared with what is there."""
+        """Return the loaded model. Raises ModelError, and NoIndex for vectors of another model."""
         embedder = self.models.embedder
         if asked.rows > asked.pending:
             if read_identity(connection, "model") != embedder.files.sha256:
@@ -317,9 +319,9 @@ class ReadableDatabase(ABC, Generic[S]):
     def _known_and_lost(
         self, connection: Connection, sources: Sequence[Source] | None, reporter: Reporter
     ) -> tuple[set[str], list[Source]]:
-        """The names of sources that have rows, and the sources that the database knows nothing of.
+        """Return the names of sources that have rows, and the sources that have none, with notices.
 
-        The database was deleted, damaged or of an older schema, or making it was interrupted.
+        Rows are lost if the database was deleted, damaged or outdated, or its making interrupted.
         """
         if self.file.take_outdated():
             reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")

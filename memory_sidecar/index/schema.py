@@ -1,7 +1,7 @@
-"""What a database is made of, what it was made with, and whether this build may use it.
+"""The tables of a database, what it was made with, and whether this version may use it.
 
-A file that is not ours is never touched. One of a newer schema is refused, since a newer build
-may be using it. An older schema is set aside as it is and made anew: everything in it is derived.
+A file that is not ours is never touched. A newer schema is refused, since a newer version may be
+using the file. A file with an older schema is set aside and made again: all of it is derived.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ STATIC_DIMENSION = 256
 
 @dataclass(frozen=True, slots=True)
 class VectorTable:
-    """Where one kind of vector of a corpus lasts: `id`, and the vector as a blob in `embedding`."""
+    """A table with one kind of vector of a corpus: `id`, and the vector as a blob `embedding`."""
 
     name: str
     dimension: int
-    is_coded: bool  # unit vectors of whole numbers, eight bits each; else floats, in a vec0
+    is_coded: bool  # an ordinary table of 8-bit codes; else a vec0 table of 32-bit floats
 
     @property
     def version_key(self) -> str:
-        """The identity's count of transactions that changed it."""
+        """The key of `identity` that counts the transactions which changed this table."""
         return f"{self.name}_version"
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A set of rows that can be searched, with their words and their vectors: names their tables.
+    """A kind of searchable rows, such as chunks of code, and the names of its tables.
 
-    Every corpus has the same ones, named after it; the SQL that makes them explains them. A row has
-    a vector or waits for one, never both, never neither.
+    Every corpus has the same tables, named after it; the .sql files explain them. A row either has
+    a vector or waits for one in `pending`.
     """
 
     name: str
     rows: str  # the table of the rows, keyed by `id`
-    text: str  # SQL expression over a row: what the model sees of it
-    source: str  # SQL expression over a row: the name of the source that it is derived from
+    text: str  # SQL expression over a row: the text to embed
+    source: str  # SQL expression over a row: the name of its source
     columns: tuple[str, ...] = ("body",)  # of `words`
     weights: tuple[float, ...] = (1.0,)  # of these columns, for BM25
-    path: str = "''"  # the same: of its file, relative to that source
-    has_static: bool = False  # static vectors come with the words, before the model's
+    path: str = "''"  # SQL expression over a row: the path of its file, relative to the source
+    has_static: bool = False  # whether its rows have static vectors, too
 
     @property
     def words(self) -> str:
-        """FTS5, contentless: what the keyword arm finds a row by."""
+        """The contentless FTS5 table that the keyword arm searches."""
         return f"{self.name}_words"
 
     @property
     def vocabulary(self) -> str:
-        """fts5vocab over `words`: how many rows hold a word."""
+        """The fts5vocab table of `words`: how many rows hold a word."""
         return f"{self.name}_vocabulary"
 
     @property
@@ -95,22 +95,22 @@ class Corpus:
 
     @property
     def pending(self) -> str:
-        """The durable queue: id, queued_at."""
+        """The table of rows that wait for the model's vector: id, queued_at."""
         return f"{self.name}_pending"
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a kind of database is made of."""
+    """The schema of one kind of database."""
 
-    kind: str  # "code": what a person would say that it holds
+    kind: str  # what it holds, for messages: "code"
     version: int
     scripts: tuple[str, ...]  # in the package, in order, after `index/derived.sql`
-    corpora: tuple[Corpus, ...]  # what can be searched in it; the first one's rows tell the kind
+    corpora: tuple[Corpus, ...]  # the first one's table of rows identifies the kind
 
 
 def open_current(path: Path, schema: Schema) -> apsw.Connection:
-    """A writer's connection to `path` with the current schema, made or made anew as needed."""
+    """Open `path` for writing; make the database, and set one with an older schema aside first."""
     connection = connect(path)
     try:
         found = _version(connection, path, schema)
@@ -128,7 +128,7 @@ def open_current(path: Path, schema: Schema) -> apsw.Connection:
 
 
 def found_version(path: Path, schema: Schema) -> int:
-    """The version of the schema in `path`, 0 for none. Raises as `open_current`; writes nothing."""
+    """Return the schema version of `path`, 0 for none. Writes nothing; raises as `open_current`."""
     if not path.exists():
         return 0
     connection = connect(path, read_only=True)
@@ -139,14 +139,14 @@ def found_version(path: Path, schema: Schema) -> int:
 
 
 def is_outdated(path: Path, schema: Schema) -> bool:
-    """Whether `path` has an older schema. Raises as `open_current`; writes nothing."""
+    """Whether `path` has an older schema. Writes nothing; raises as `open_current`."""
     return found_version(path, schema) not in (0, schema.version)
 
 
 def require_ours(path: Path, schema: Schema) -> None:
-    """Raise StoreForeign for what is at `path` and no database of `schema`; a damaged one is ours.
+    """Raise StoreForeign if `path` exists and is no database of `schema`; damaged ones are.
 
-    For a place that a caller names, before anything is put beside it.
+    Checks a path that a caller names, before files are put beside it.
     """
     if path.is_dir():
         raise StoreForeign(f"{path} is a folder, no database", hint="name a file with --db")
@@ -155,7 +155,7 @@ def require_ours(path: Path, schema: Schema) -> None:
 
 
 def read_identity(connection: apsw.Connection, key: str) -> str:
-    """One value of the identity, "" when it has none."""
+    """Return one value of the `identity` table, "" if it is missing."""
     value = connection.execute("SELECT value FROM identity WHERE key = ?", (key,)).get
     return str(value or "")
 
@@ -165,12 +165,12 @@ def write_identity(connection: apsw.Connection, key: str, value: str) -> None:
 
 
 def new_state_id() -> str:
-    """A random id that a database and a CocoIndex state folder carry when they belong together."""
+    """Return a random id, which a source's rows and its CocoIndex state share."""
     return secrets.token_hex(16)
 
 
 def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
-    """0 for a new file."""
+    """Return the schema version, 0 for a new file. Raises StoreForeign and StoreNewer."""
     with named_errors(path), snapshot(connection):  # another process may be making it now
         application, version = (
             connection.pragma("application_id"),
