@@ -1,7 +1,7 @@
-"""Which data directory a call means, and which folders the user trusts to bring one of their own.
+"""Finds the data directory of a call, and keeps which project folders the user trusts to have one.
 
-The answers are kept in the user's configuration folder, a line each: `+/trusted`, `-/refused`.
-A folder inside of a trusted one is not trusted. Imports next to nothing: the thin client asks it.
+The user's answers are lines of a file in the configuration folder: `+/trusted`, `-/refused`. Trust
+does not extend to folders inside. Imports next to nothing, since the thin client uses it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SIGNS = {b"+": True, b"-": False}
 def locate_data_dir(
     option: str | None, *, cwd: str, environ: Mapping[str, str]
 ) -> tuple[str, str | None]:
-    """The data directory, and the nearest folder that was passed over for want of trust.
+    """Return the data directory, and the nearest untrusted project that was skipped, if any.
 
-    It is `--data-dir`, else the environment's, else that of the nearest trusted project, else the
-    user's own. A project is a folder at or above `cwd` that has `data/memory` or a
-    `memory-sidecar.toml`. Paths are absolute. A project that the user has refused is not told of.
+    The data directory is `--data-dir`, else that of the environment, of the nearest trusted
+    project, or the user's own. A project is a folder at or above `cwd` with `data/memory` or a
+    `memory-sidecar.toml`. Paths are absolute. A project that the user refused is not returned.
     """
     if named := option or environ.get(DATA_DIR_VARIABLE):
         return os.path.normpath(os.path.join(cwd, os.path.expanduser(named))), None
@@ -51,7 +51,7 @@ def locate_data_dir(
 def data_dir_of(
     arguments: Sequence[str], *, cwd: str, environ: Mapping[str, str], may_ask: bool
 ) -> str:
-    """The data directory of a command; where `may_ask`, the user is asked for trust that it wants.
+    """Return the data directory of a command; if `may_ask`, ask the user to trust a project.
 
     Raises KeyboardInterrupt as `ask_for_trust`.
     """
@@ -63,7 +63,7 @@ def data_dir_of(
 
 
 def data_dir_option(arguments: Sequence[str]) -> str | None:
-    """The value of `--data-dir` in the arguments of a command; the last one counts."""
+    """Return the value of the last `--data-dir` in the arguments of a command."""
     found = None
     for at, word in enumerate(arguments):
         if word == "--":
@@ -76,7 +76,7 @@ def data_dir_option(arguments: Sequence[str]) -> str | None:
 
 
 def move_leading_options_last(arguments: list[str]) -> list[str]:
-    """The command comes first: what stands before it goes behind all that belongs to it."""
+    """Move the options that stand before the command behind its arguments."""
     count = 0
     while count < len(arguments):
         option, equals, _ = arguments[count].partition("=")
@@ -89,7 +89,7 @@ def move_leading_options_last(arguments: list[str]) -> list[str]:
 
 
 def folder_and_parents(folder: str) -> Iterator[str]:
-    """`folder` and every folder above it."""
+    """Yield `folder` and every folder above it, upwards."""
     yield folder
     while (parent := os.path.dirname(folder)) != folder:
         yield (folder := parent)
@@ -105,7 +105,7 @@ def _user_data_folder(environ: Mapping[str, str]) -> str:
 
 
 def config_folder(environ: Mapping[str, str]) -> str:
-    """Where what is this user's alone is configured."""
+    """Return our folder within the user's configuration folder of the platform."""
     if sys.platform == "win32":
         base = environ.get("APPDATA") or os.path.join(home(environ), "AppData", "Roaming")
     else:
@@ -124,7 +124,7 @@ def trust_of(folder: str, environ: Mapping[str, str]) -> bool | None:
 
 
 def read_trust(environ: Mapping[str, str]) -> dict[str, bool]:
-    """Every answer by the folder's real path. A file that others could have written holds none."""
+    """Return the user's answers by real path; none if other users may write the file."""
     try:
         with open(_file(environ), "rb", opener=_open_at_once) as file:
             status = os.fstat(file.fileno())
@@ -137,7 +137,7 @@ def read_trust(environ: Mapping[str, str]) -> dict[str, bool]:
 
 
 def record_trust(folder: str, trusted: bool | None, environ: Mapping[str, str]) -> None:
-    """Keep the user's answer for `folder`; `None` takes back what they said before.
+    """Store whether the user trusts `folder`; `None` removes their earlier answer.
 
     Raises OSError, and ValueError for a folder whose name has a line break.
     """
@@ -157,10 +157,10 @@ def record_trust(folder: str, trusted: bool | None, environ: Mapping[str, str]) 
 
 
 def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
-    """Whether the user trusts `folder` now: asked at a terminal, elsewhere told that they do not.
+    """Ask at a terminal whether the user trusts `folder`; elsewhere, note that they do not.
 
-    They are told once a day, as programs call a hundred times an hour from the same folder.
-    Raises KeyboardInterrupt where they do not want to answer.
+    The note is written once a day, as programs call a hundred times an hour from one folder. Raises
+    KeyboardInterrupt if the user interrupts the question.
     """
     shown = "".join(letter if letter.isprintable() else "?" for letter in folder)
     what = "data/memory and memory-sidecar.toml"
@@ -183,7 +183,7 @@ def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
 
 
 def _was_noted_today(folder: str, environ: Mapping[str, str]) -> bool:
-    """Whether that was said today; from now on it was, unless that cannot be kept."""
+    """Whether the note for `folder` was written today; records that it is now, if possible."""
     import time
 
     path = os.path.join(config_folder(environ), "told")

@@ -1,4 +1,4 @@
-"""Every reason for which a file is skipped, in the words that a user reads."""
+"""The reasons for skipping a file, in the words that the user sees."""
 
 from __future__ import annotations
 

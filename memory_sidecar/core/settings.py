@@ -1,8 +1,8 @@
-"""What a user can set: the environment, a trusted `memory-sidecar.toml`, their own `config.toml`.
+"""Settings: from the environment, a trusted `memory-sidecar.toml`, the user's `config.toml`.
 
-The first of these that says something wins. An unknown key or a value of the wrong kind is an
-error that names it, never a silent default. What a source's own `memory-sidecar.toml` says is
-not believed, except where it takes something away from that source: see `narrow_settings`.
+The first of these that has a key wins. An unknown key or a value of the wrong type is an error
+that names it, never a silent default. The `memory-sidecar.toml` of a source may only leave out
+more of that source: see `narrow_settings`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Settings:
 
 
 def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
-    """The settings that count at `folder`: a data directory, or where a call is made.
+    """Load the settings for `folder`, a data directory or a working directory.
 
     Raises UsageError for a file that is not TOML, an unknown key or a value that it cannot have.
     """
@@ -83,11 +83,11 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
 
 
 def narrow_settings(root: Path, settings: Settings) -> Settings:
-    """`settings` for the source at `root`, less what its own `memory-sidecar.toml` leaves out.
+    """Return `settings` narrowed by the `memory-sidecar.toml` of the source at `root`.
 
-    Of that file, which the user need not have trusted, `excludes` add to ours, but ask for
-    nothing, and `max_file_bytes` may be less than ours. Whatever else it says, and a file that
-    cannot be read, counts for nothing.
+    The user need not trust that file, so only two keys of it count: `excludes` are added to ours,
+    without those that begin with `!`, and a smaller `max_file_bytes` replaces ours. A file that
+    cannot be read is ignored.
     """
     try:
         says = _read(root / CONFIG_NAME)
@@ -107,7 +107,7 @@ def narrow_settings(root: Path, settings: Settings) -> Settings:
 
 
 def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
-    """The files that count, the strongest last."""
+    """Return the configuration files for `folder`, in ascending order of precedence."""
     configs = [Path(os.path.realpath(Path(config_folder(environ), USER_CONFIG_NAME)))]
     for above in folder_and_parents(os.fspath(folder)):
         config = Path(above, CONFIG_NAME)
@@ -117,7 +117,7 @@ def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
 
 
 def _read(config: Path) -> dict[str, Any]:
-    """What `config` says; nothing where it is not there."""
+    """Return the keys and values of `config`, none for a missing file. Raises UsageError."""
     try:
         content = Tree(config.parent).read(config.name, MAX_CONFIG_BYTES)
         return tomllib.loads(content.decode("utf-8"))

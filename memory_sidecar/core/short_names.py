@@ -1,4 +1,4 @@
-"""What is named by its first letters, where these suffice."""
+"""Names that a user abbreviates to their first letters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ MAX_NAMED = 5
 
 
 def is_another_whole_name(short: str, name: str) -> bool:
-    """Whether `name` is more than `short`, which reads like the whole name of something else.
+    """Whether `short` reads like a whole name itself, so that it must not stand for `name`.
 
-    As `task-1` for `task-12`, and `use-tabs` for `use-tabs-in-makefiles`: who changes or removes
-    what is called so, and is gone by now, must not meet the other one.
+    So `task-1` is not short for `task-12`, nor `use-tabs` for `use-tabs-in-makefiles`: a command
+    that removes the former, when that is gone already, must not remove the latter.
     """
     if name == short or not name.startswith(short):
         return False
@@ -23,9 +23,9 @@ def is_another_whole_name(short: str, name: str) -> bool:
 
 
 def sole_match(short: str, names: Sequence[str]) -> str | None:
-    """The one of `names`, all of which begin with `short`; `None` for none.
+    """Return the only one of `names`, which all begin with `short`, or `None` for no names.
 
-    Raises UsageError for several, which names them.
+    Raises UsageError, which lists them, for several.
     """
     if len(names) > 1:
         more = ", …" if len(names) > MAX_NAMED else ""

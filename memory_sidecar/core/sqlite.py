@@ -1,4 +1,4 @@
-"""Opens SQLite the one way this product uses it, and names what can go wrong there.
+"""Opens SQLite databases in one way, and turns their errors into named ones with a next step.
 
 `apsw` carries its own SQLite with FTS5 and extension loading, which the standard library's
 module may lack. WAL lets readers see the last commit while one writer works. A connection
@@ -81,11 +81,11 @@ def connect(
 
 
 def _open_reader(path: Path) -> apsw.Connection:
-    """A connection that reads the last commit, whatever the disk has room for.
+    """Open `path` for reading the last commit, also on a full or read-only disk.
 
-    Readers find their way in the log by a file beside it. Where that can be neither made nor used,
-    no other process writes either: the log is then read without it, under no lock, and where there
-    is no log, and none can be made, the database alone. See `is_reusable`.
+    Readers need an index of the log, the `-shm` file. Where that can be neither created nor used,
+    no other process can write either: then the log is read without locks, and without a log the
+    database alone. `is_reusable` tells such connections apart.
     """
     name = path.absolute().as_uri()
     try:
@@ -113,19 +113,19 @@ def _try_reader(name: str, *, is_apart: bool = False) -> apsw.Connection:
 
 
 def is_reusable(connection: apsw.Connection) -> bool:
-    """Whether a reader hears of later commits, and lets this process write, once there is room.
+    """Whether an idle reader may be used again: it sees later commits, and blocks no writer.
 
-    Else it is closed after one use.
+    Else it is to be closed after one use.
     """
     is_apart = connection.pragma("locking_mode") == "exclusive"
     return not is_apart and os.access(os.path.dirname(connection.filename), os.W_OK)  # noqa: PTH120
 
 
 def _check_files(path: Path, *, is_made: bool) -> None:
-    """Raise FileRefused unless the files at `path` are plain ones, or none yet; then make it.
+    """Raise FileRefused unless the database's files are regular or missing; create it if `is_made`.
 
-    SQLite would follow a link there, and wait for ever at a FIFO. None is opened to look: to close
-    it would drop every lock that this process has on it.
+    SQLite would follow a link, and block for ever at a FIFO. The check opens no file: closing it
+    would drop every lock that this process holds on it.
     """
     tree = Tree(path.parent, is_own=True)
     if is_made:
@@ -144,7 +144,7 @@ def _check_files(path: Path, *, is_made: bool) -> None:
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
-    """One write transaction: all of the block, or none of it. Takes the write lock at once."""
+    """Commit all of the block or nothing of it; takes SQLite's write lock at once."""
     with named_errors(Path(connection.filename)):
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -157,7 +157,7 @@ def transaction(connection: apsw.Connection) -> Iterator[apsw.Connection]:
 
 
 def give_back_free_pages(connection: apsw.Connection) -> None:
-    """Make the file smaller by what was deleted in it."""
+    """Shrink the file by the pages that deletions have freed."""
     with named_errors(Path(connection.filename)):
         connection.execute("PRAGMA incremental_vacuum").fetchall()
 
@@ -175,10 +175,10 @@ def snapshot(connection: apsw.Connection) -> Iterator[None]:
 
 
 def _write_ahead(connection: apsw.Connection) -> None:
-    """Turn WAL on.
+    """Turn on WAL, with a retry of our own.
 
-    Two that do so at once with a new file would wait for each other, so SQLite refuses one of them
-    without the wait of the busy time-out: that is left to us.
+    If two connections do so at once with a new file, SQLite refuses one of them immediately,
+    without the busy time-out, since they would wait for each other.
     """
     if connection.readonly("main"):  # as SQLite opens, without a word, what cannot be written
         raise apsw.ReadOnlyError("it can only be read")
@@ -195,18 +195,18 @@ def _write_ahead(connection: apsw.Connection) -> None:
 
 
 def sqlite_version() -> str:
-    """Of the SQLite that `apsw` carries."""
+    """Return the version of the SQLite that `apsw` carries."""
     return apsw.sqlite_lib_version()
 
 
 def database_bytes(path: Path) -> int:
-    """What the database at `path` takes on disk, what is not yet checkpointed included."""
+    """Return the size of the database at `path` on disk, with its log."""
     parts = (path, path.with_name(path.name + "-wal"))
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
 def damage_of(db: Path) -> str:
-    """What SQLite finds wrong with the file at `db`, "" if nothing."""
+    """Return the first problem that SQLite's quick check finds in `db`, "" for none."""
     connection = connect(db, read_only=True)
     try:
         with named_errors(db):
@@ -217,9 +217,9 @@ def damage_of(db: Path) -> str:
 
 
 def set_aside(path: Path) -> None:
-    """Move a database that cannot be used out of the way, log and all, as `<name>.old`, one kept.
+    """Rename an unusable database, with its log, to `<name>.old`, replacing an earlier one.
 
-    The log first: one that was left alone would be taken for the next database's.
+    The log first: if it were left behind, SQLite would apply it to the next database.
     """
     path.with_name(path.name + "-shm").unlink(missing_ok=True)
     for suffix in ("-wal", ""):
@@ -233,13 +233,13 @@ def set_aside(path: Path) -> None:
 def column(
     connection: Connection, sql: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[Any]:
-    """The first column of the rows that `sql` gives."""
+    """Return the first column of the rows that `sql` selects."""
     return [row[0] for row in connection.execute(sql, cast("Any", values))]
 
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the disk say about `path` into errors with a next step."""
+    """Turn errors of SQLite and of the disk about `path` into errors with a next step."""
     try:
         yield
     except apsw.Error as error:
@@ -284,9 +284,9 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the SQLite header (https://sqlite.org/fileformat.html) carries our id.
+    """Whether the header (https://sqlite.org/fileformat.html) has our application id, or is zeros.
 
-    Or nothing at all, which no other program writes. Its first bytes may be overwritten.
+    No other program writes zeros. The first bytes may be damaged, so they are not looked at.
     """
     try:
         with path.open("rb") as file:
@@ -301,7 +301,7 @@ def _disk_full(path: Path) -> DiskFull:
 
 
 def _is_full(path: Path) -> bool:
-    """Whether that is why a write failed: one that fits in part ends as an I/O error."""
+    """Whether the disk is full: a write that fits only in part fails as an I/O error."""
     try:
         return shutil.disk_usage(path.parent).free < FULL_BELOW_BYTES
     except OSError:
@@ -309,7 +309,7 @@ def _is_full(path: Path) -> bool:
 
 
 def _may_open_no_more() -> bool:
-    """Whether that is why a file could not be opened, which SQLite does not tell."""
+    """Whether this process may open no more files: SQLite does not report that as such."""
     try:
         require_descriptors(1)
     except OutOfFiles:

@@ -1,4 +1,7 @@
-"""Keeps what files and callers say from steering a terminal or forging a line of a log. Pure."""
+"""Escapes texts from files and callers, so that none controls a terminal or forges a log line.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,22 @@ _MOST_CHARACTERS = 1000  # none of our own sentences is as long, few paths are
 
 
 def visible(text: str) -> str:
-    """`text` with every character that steers a terminal written out: `\\x1b`, `\\u202e`."""
+    """Return `text` with every character that controls a terminal escaped: `\\x1b`, `\\u202e`."""
     return _STEERING.sub(_written_out, text)
 
 
 def visible_json(document: str) -> str:
-    """A JSON document that says the same without such characters."""
+    """Return an equivalent JSON document with such characters escaped."""
     return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
 def visible_line(text: str) -> str:
-    """`text` in one line."""
+    """Return `text` escaped, in one line."""
     return visible(text).replace("\r\n", "\\r\\n").replace("\n", "\\n")
 
 
 def abridge(text: str) -> str:
-    """`text`, which repeats what a caller passed, without most of that where it is very long."""
+    """Shorten a very long message, which repeats what a caller passed, in the middle."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     return f"{text[:_FIRST_CHARACTERS]} … {text[-_LAST_CHARACTERS:]}"
