@@ -268,7 +268,7 @@ def refs(
     rotate: bool,
 ) -> list[AtomUse]:
     """Show how often each atom was read, the most used ones first."""
-    used = call.masked(opened.used(projects, hot=hot, cold=cold))
+    used = call.masked(opened.list_uses(projects, hot=hot, cold=cold))
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
             call.reporter.notice(f"the previous log is {opened.root.shown(path)}")

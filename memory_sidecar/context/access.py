@@ -1,8 +1,8 @@
-"""Who read what: turns paths and tool calls of coding agents into lines of the access log.
+"""Turns paths and tool calls of coding agents into lines of the access log.
 
-A tool call comes as the JSON that agents hand to their hooks: `tool_name`, `tool_input` and
-`tool_response`. Reading a file counts that file; a search counts each file that it found, once,
-or itself as `_directory_search` when it found none.
+A tool call comes as the JSON that agents pass to their hooks: `tool_name`, `tool_input` and
+`tool_response`. Reading a file counts that file; a search counts each file that it found once, or
+one `_directory_search` if it found none.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memory_sidecar.disk.atoms import is_atom_path
 from memory_sidecar.disk.usage import append_lines
 
 DIRECTORY_SEARCH = "_directory_search"
-MAX_DEPTH = 20  # of a response
+MAX_DEPTH = 20  # of lists and objects in a tool's response
 
-# A line of a search's output that begins with the path of a page, or is one.
+# A line of a search's output that begins with the path of an atom, or is one.
 _FOUND = re.compile(r"\s*(?P<path>[^\0]*?(?P<id>[A-Z]+-\w+)\.md)(?P<rest>[:\s].*)?")
 _COUNT = re.compile(r":(\d+)\s*")
 _NOTHING = re.compile(r"No (?:files|matches) found.*")
@@ -31,7 +31,7 @@ _NOTHING = re.compile(r"No (?:files|matches) found.*")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A read that was counted."""
+    """A counted read of an atom, or a search without a hit."""
 
     project: str
     file: str  # experiments/EXP-042.md, or `_directory_search`
@@ -45,9 +45,9 @@ Reads = list[tuple[Project, Access]]
 def accesses_of_paths(
     paths: Iterable[Path], *, tool: str = "Read", only: Root | None = None
 ) -> Reads:
-    """Each atom among `paths` once. Raises NotFound for a file that is not there.
+    """Make a read of each atom among `paths`, once. Raises NotFound for a missing file.
 
-    `only` limits them to one root; otherwise they may lie in any.
+    `only` limits the atoms to one root; by default they may lie in any.
     """
     found: dict[Path, tuple[Project, Access]] = {}
     for path in paths:
@@ -59,7 +59,7 @@ def accesses_of_paths(
 
 
 def accesses_of_event(event: Mapping[str, object], *, cwd: Path, only: Root | None = None) -> Reads:
-    """What a tool call read; empty for a tool, a file or a form that is none of ours."""
+    """Make the reads of the tool call `event`; none for other tools, files or forms of a call."""
     given = event.get("tool_input")
     given = given if isinstance(given, dict) else {}
     cwd = _path(event.get("cwd"), cwd)
@@ -84,7 +84,10 @@ def accesses_of_event(event: Mapping[str, object], *, cwd: Path, only: Root | No
 
 
 def append(reads: Reads, *, at: str) -> list[Path]:
-    """Write a line for each to the log of its project; returns the logs."""
+    """Append a line for each of `reads` to the log of its project; return the logs.
+
+    `at`: the time, ISO 8601.
+    """
     lines: dict[Project, list[dict[str, object]]] = {}
     for project, access in reads:
         line: dict[str, object] = {"ts": at, "file": access.file, "tool": access.tool}
@@ -100,9 +103,10 @@ def append(reads: Reads, *, at: str) -> list[Path]:
 
 
 def _hits(lines: Iterable[str], folders: tuple[Path, Path], *, by_number: bool) -> dict[Path, int]:
-    """How many lines each atom was found with. `by_number`: a line holds their number instead.
+    """Count the lines of a search's output for each atom that it found.
 
-    Paths may be relative to any of `folders`, the last of which is what was searched.
+    `by_number`: each line holds a file's count instead. Paths may be relative to any of `folders`,
+    the last of which is the path that was searched.
     """
     hits: dict[Path, int] = {}
     searched = folders[-1]
@@ -114,7 +118,7 @@ def _hits(lines: Iterable[str], folders: tuple[Path, Path], *, by_number: bool) 
         paths = [_path(found["path"], folder) for folder in folders] if found else []
         path = next((p for p in paths if is_atom_path(p.as_posix()) and _is_file(p)), None)
         if path is None and is_one_atom:
-            path = searched  # found lines come without a name when only one file is searched
+            path = searched  # a search of a single file prints its lines without the path
         if path is not None:
             number = _COUNT.fullmatch((found["rest"] or "") if found else "")
             hits[path] = hits.get(path, 0) + (int(number[1]) if by_number and number else 1)
@@ -122,7 +126,7 @@ def _hits(lines: Iterable[str], folders: tuple[Path, Path], *, by_number: bool) 
 
 
 def _texts(response: object, depth: int = 0) -> Iterator[str]:
-    """Every text in a response, whatever form the agent gives it."""
+    """Yield every text in a tool's response, in whatever structure it is."""
     match response:
         case str():
             yield response
@@ -139,7 +143,7 @@ def _texts(response: object, depth: int = 0) -> Iterator[str]:
 
 
 def _path(text: object, cwd: Path) -> Path:
-    """A path as an agent writes it, made absolute without following links; `cwd` for none."""
+    """Make a path that an agent wrote absolute, without following links; `cwd` if it is no text."""
     named = os.path.expanduser(text.replace("\0", "")) if isinstance(text, str) else ""  # noqa: PTH111  which never fails
     return Path(os.path.normpath(cwd / named))
 
@@ -157,7 +161,7 @@ def _project_of_atom(path: Path, only: Root | None) -> Project | None:
 
 
 def _project_of(path: Path, only: Root | None) -> Project | None:
-    """The project that `path` is or lies in: a folder in `projects` of a root."""
+    """Return the project whose folder, in `projects` of a root, `path` is or lies in."""
     for folder in (path, *path.parents):
         root = folder.parent.parent
         if folder.parent.name == PROJECTS and is_root(root):

@@ -1,8 +1,6 @@
-"""The atoms of a project: read from their files, and made under the next free number.
+"""Reads the atoms of a project from their files, and creates atoms and decision records.
 
-Its decision records are made here, too.
-
-Whatever is wrong with a file among them is a finding; none is lost.
+A file that is no atom, or cannot be read, becomes a finding; none is dropped silently.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ ANTI_PATTERN = "ANTI-PATTERN:"
 ANTI_PATTERN_TAG = "anti-pattern"
 
 Fix = Callable[[], object]
-"""Loses nothing and decides nothing."""
+"""A repair that loses no text and needs no decision of the user."""
 
 DECISION = "decision"
 MAX_SLUG = 60  # characters of the title in the name of a decision's file
@@ -56,7 +54,7 @@ _PROBLEM = re.compile(r"(?:line (\d+): )?(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong in one place. `rule` is filled in by the table of checks."""
+    """One fault at one line of a file. `checks.examine` fills in the `rule`."""
 
     path: Path
     line: int  # 1-based
@@ -68,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What was found out, as its file has it."""
+    """An experiment, a piece of knowledge or a pattern, as its file has it."""
 
     project: Project
     name: str  # EXP-042, as the file is called
@@ -91,7 +89,7 @@ class Atom:
         return texts_of(self.meta.get("tags"))
 
     def ids_under(self, key: str) -> tuple[str, ...]:
-        """What the list `key` of the frontmatter names: `EXP-001`, or `other/EXP-001`."""
+        """Return the ids in the list `key` of the frontmatter: `EXP-001`, or `other/EXP-001`."""
         items = texts_of(self.meta[key]) if key in self.meta else ()
         return tuple(item for item in items if is_id(item.rpartition("/")[2]))
 
@@ -109,13 +107,13 @@ class Atom:
         item: str = "",
         edits: Mapping[str, object] | None = None,
     ) -> Finding:
-        """What is wrong at `key` of the frontmatter. To set `edits` mends it."""
+        """Make a finding at `key` of the frontmatter; setting `edits` there, if given, fixes it."""
         line = self._line_of(key, item) if key else self.problem_line
         fix = partial(_edit, self, edits) if edits and not self.problem else None
         return Finding(self.path, line, text, remedy, fix=fix)
 
     def _line_of(self, key: str, item: str) -> int:
-        """1-based line of `key` in the frontmatter, or of `item` in its list; 1 if not there."""
+        """Return the 1-based line of `key` in the frontmatter, or of `item` in its list; else 1."""
         lines = self.text.splitlines()
         begin = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:")
         at = next((n for n, line in enumerate(lines, 1) if begin.match(line)), 1)
@@ -125,7 +123,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What lies in one folder for atoms, in the order of ids."""
+    """The files in a project's folder for one kind of atoms, by id."""
 
     project: Project
     kind: AtomKind
@@ -134,13 +132,13 @@ class Shelf:
 
     @property
     def problems(self) -> list[Finding]:
-        """Every file whose atom is lost, or understood in part."""
+        """A finding for each file that was not read, or only understood in part."""
         broken = [atom for atom in self.atoms if atom.problem]
         return [*(atom.finding(atom.problem, "fix it by hand") for atom in broken), *self.strays]
 
 
 def read_shelf(project: Project, kind: AtomKind) -> Shelf:
-    """Empty where the folder is missing."""
+    """Read all atoms of `kind` in `project`; an empty shelf if their folder is missing."""
     try:
         folder = project.tree.enter(project.folder(kind))
     except OSError:
@@ -173,7 +171,7 @@ def _pages(folder: Path) -> list[str]:
 
 
 def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom | Finding | None:
-    """`None` for a file that went away meanwhile."""
+    """Read one file as an atom, or a finding if it is none; `None` if it was deleted meanwhile."""
     name, path = file.removesuffix(".md"), project.folder(kind) / file
     if (known := AtomId.parse(name)) is None or known.kind is not kind:
         remedy = f"call it {kind.prefix}-NNN.md, or move it away"
@@ -204,12 +202,12 @@ def _edit(atom: Atom, edits: Mapping[str, object]) -> None:
         replace_file(tree, atom.path, edited.encode())
 
 
-# New ones
+# Creating atoms and decisions
 
 
 @dataclass(frozen=True, slots=True)
 class AtomDraft:
-    """What is to become an atom."""
+    """The content of a new atom or decision record."""
 
     summary: str  # one line
     tags: Sequence[str] = ()
@@ -218,10 +216,10 @@ class AtomDraft:
     links: Sequence[str] = ()
     evidence: Sequence[str] = ()  # required for knowledge
     source_experiments: Sequence[str] = ()  # required for a pattern
-    body: str = ""  # the sections of its kind, where left empty
+    body: str = ""  # if empty, the sections of its kind from a template
 
     def meta(self, name: str, project: Project, today: date) -> dict[str, object]:
-        """The frontmatter of the file that it becomes, which is called `name`."""
+        """Make the frontmatter of the file that will be called `name`."""
         return {
             "id": name,
             "date": today.isoformat(),
@@ -233,7 +231,7 @@ class AtomDraft:
 
     @property
     def optional(self) -> dict[str, object]:
-        """The keys of a frontmatter that only some atoms have, where they are given."""
+        """The keys of the frontmatter that not every atom has, as far as they are given."""
         given = {
             "status": self.status,
             "executor": self.executor,
@@ -247,11 +245,11 @@ class AtomDraft:
 def create_atom(
     project: Project, kind: AtomKind, draft: AtomDraft, *, today: date
 ) -> tuple[AtomId, Path]:
-    """Make an atom under the next free number, even if another process does so at the same moment.
+    """Create an atom under the next free number, safely even beside other processes.
 
-    No lock: to create the file is to take the number, and only one writer can create it. Numbers
-    are never given again, so what refers to a deleted atom never comes to mean another one. Raises
-    UsageError for a draft that its kind forbids, NotFound for a link to nothing.
+    No lock is needed: creating the file takes the number, and only one writer can create it. The
+    number follows the highest existing one. Raises UsageError for a draft that the kind forbids,
+    NotFound for a link to a missing atom.
     """
     _check(project, kind, draft)
     if draft.summary.strip().startswith(ANTI_PATTERN):
@@ -268,9 +266,9 @@ def create_atom(
 
 
 def create_decision(project: Project, draft: AtomDraft, *, today: date) -> tuple[str, Path]:
-    """Make `decisions/DR-0001-title.md` under the next free number, as an atom; returns its id.
+    """Create `decisions/DR-0001-title.md` under the next free number; return its id and path.
 
-    Raises UsageError for an empty title, and for what only an atom names.
+    Raises UsageError for an empty title, and for evidence, experiments or an executor.
     """
     title = " ".join(draft.summary.split())
     if not title:
@@ -318,7 +316,7 @@ def _check(project: Project, kind: AtomKind, draft: AtomDraft) -> None:
 
 
 def _page(project: Project, name: str, draft: AtomDraft, today: date, *, sections: str) -> bytes:
-    """The file called `name`, with the template `sections` where the draft has no body."""
+    """Make the text of the file `name`, from the template `sections` if the draft has no body."""
     meta = draft.meta(name, project, today)
     body = f"\n{draft.body.strip()}\n"
     if not draft.body.strip():

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a root. To add a check is to add a function and a line."""
+"""The table of all checks of a root, by rule. A new check is a function and a line in it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from memory_sidecar.core.model import AtomKind
 Check = Callable[[Loaded], Iterator[Finding]]
 
 
-def _of_each(check: Callable[[Loaded, Atom], Iterable[Finding]], *kinds: AtomKind) -> Check:
-    """`check` of every atom, or of those of `kinds`."""
+def _for_each_atom(check: Callable[[Loaded, Atom], Iterable[Finding]], *kinds: AtomKind) -> Check:
+    """Make a check of all atoms, or of those of `kinds`, from one of a single atom."""
 
     def check_all(loaded: Loaded) -> Iterator[Finding]:
         for atom in loaded.atoms.values():
@@ -26,44 +26,44 @@ def _of_each(check: Callable[[Loaded, Atom], Iterable[Finding]], *kinds: AtomKin
     return check_all
 
 
-def _readable(loaded: Loaded) -> Iterator[Finding]:
-    """What lies among the atoms is one, and its frontmatter is YAML."""
-    yield from _of_each(atoms.readable)(loaded)
+def _check_frontmatter(loaded: Loaded) -> Iterator[Finding]:
+    """Every file in a folder for atoms is an atom, and its frontmatter is YAML."""
+    yield from _for_each_atom(atoms.check_frontmatter)(loaded)
     for project in loaded.projects:
         for shelf in project.shelves:
             yield from shelf.strays
 
 
 CHECKS: Mapping[str, Check] = {
-    "frontmatter": _readable,
-    "required": _of_each(atoms.complete),
-    "id": _of_each(atoms.named_right),
-    "duplicate": atoms.unique,
-    "link": _of_each(atoms.links_exist),
-    "evidence": _of_each(atoms.has_basis, AtomKind.KNOWLEDGE),
-    "experiments": _of_each(atoms.has_basis, AtomKind.PATTERN),
-    "status": _of_each(atoms.explains_status),
-    "anti-pattern": _of_each(atoms.tagged_as_anti_pattern),
-    "contradicted": _of_each(atoms.uncontradicted),
-    "cold": _of_each(atoms.read_by_someone),
-    "stale": _of_each(atoms.built_upon),
-    "merge": atoms.unlike_others,
-    "missing": pages.whole,
-    "size": pages.short,
-    "sections": pages.status_has_sections,
-    "index": pages.generated,
-    "unlisted": pages.listed,
-    "tasks": pages.tasks_readable,
-    "access-log": pages.log_readable,
-    "no-file": pages.plain,
-    "leftover": pages.nothing_left_behind,
+    "frontmatter": _check_frontmatter,
+    "required": _for_each_atom(atoms.check_required),
+    "id": _for_each_atom(atoms.check_id),
+    "duplicate": atoms.check_duplicates,
+    "link": _for_each_atom(atoms.check_links),
+    "evidence": _for_each_atom(atoms.check_basis, AtomKind.KNOWLEDGE),
+    "experiments": _for_each_atom(atoms.check_basis, AtomKind.PATTERN),
+    "status": _for_each_atom(atoms.check_status),
+    "anti-pattern": _for_each_atom(atoms.check_anti_pattern_tag),
+    "contradicted": _for_each_atom(atoms.check_contradicted),
+    "cold": _for_each_atom(atoms.check_cold),
+    "stale": _for_each_atom(atoms.check_stale),
+    "merge": atoms.check_merge,
+    "missing": pages.check_missing,
+    "size": pages.check_size,
+    "sections": pages.check_sections,
+    "index": pages.check_generated,
+    "unlisted": pages.check_unlisted,
+    "tasks": pages.check_tasks,
+    "access-log": pages.check_access_log,
+    "no-file": pages.check_special_files,
+    "leftover": pages.check_leftovers,
 }
 
 
 def examine(
     loaded: Loaded, *, rules: Collection[str] = CHECKS.keys(), project: Project | None = None
 ) -> list[Finding]:
-    """What `rules` find, by file and line; of one `project` only, where one is given."""
+    """Run the checks `rules`; return their findings by file and line, `project`'s only if given."""
     found = [
         replace(finding, rule=name)
         for name, check in CHECKS.items()
@@ -75,7 +75,7 @@ def examine(
 
 
 def apply_fixes(findings: Iterable[Finding]) -> int:
-    """Do what is safe; returns how much that was."""
+    """Apply the fixes of `findings` that have one; return their number."""
     fixes = [finding.fix for finding in findings if finding.fix is not None]
     for fix in fixes:
         fix()

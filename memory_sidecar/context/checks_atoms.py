@@ -1,6 +1,6 @@
-"""Checks of atoms: is each what its kind asks for, who refers to whom, and who says the same?
+"""Checks of atoms: of their frontmatter, of references between them, and for near duplicates.
 
-Most get one atom, beside all that was loaded, and tell what is wrong with it.
+Each docstring says what must hold. Most checks get one atom, and the whole snapshot beside it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 REQUIRED = ("id", "date", "project", "summary", "tags")
 CHANGED = frozenset({"challenged", "corrected", "superseded", "refined", "invalidated"})
 STALE_AFTER = timedelta(days=30)
-# Of two summaries under bge-small. Said again in other words, they measure 0.93 to 0.98; about the
-# same thing, but saying something else, up to 0.91.
+# Cosine of two summaries by bge-small. Paraphrases measure 0.93 to 0.98; summaries about the same
+# subject that say something else up to 0.91.
 SAME_ABOVE = 0.92
-ROWS = 1024
+ROWS = 1024  # compared at a time
 SETTLING = frozenset({*CHALLENGES, *REPLACES})
 UNSETTLED = frozenset({"", "active", "valid", "partial", "challenged"})
 
@@ -34,7 +34,7 @@ _CHALLENGE = re.compile(
 )
 
 
-def readable(_: Loaded, atom: Atom) -> Iterator[Finding]:
+def check_frontmatter(_: Loaded, atom: Atom) -> Iterator[Finding]:
     """The frontmatter is YAML, and no merge left its marks."""
     if "conflict" in atom.problem:
         yield atom.finding(
@@ -47,8 +47,8 @@ def readable(_: Loaded, atom: Atom) -> Iterator[Finding]:
         yield atom.finding("it has no frontmatter", f"begin it with {', '.join(REQUIRED)}")
 
 
-def complete(_: Loaded, atom: Atom) -> Iterator[Finding]:
-    """Every key that an atom must have is there and means something."""
+def check_required(_: Loaded, atom: Atom) -> Iterator[Finding]:
+    """Every required key is there and has a valid value."""
     if atom.problem or not atom.meta:
         return
     owner = atom.project.name
@@ -72,8 +72,8 @@ def complete(_: Loaded, atom: Atom) -> Iterator[Finding]:
             yield atom.finding(f"{key} is not a list", f"write {key}: [a, b]", key=key)
 
 
-def named_right(_: Loaded, atom: Atom) -> Iterator[Finding]:
-    """The id in the file is the one that the file is called by."""
+def check_id(_: Loaded, atom: Atom) -> Iterator[Finding]:
+    """The id in the frontmatter is the name of the file."""
     written = text_of(atom.meta.get("id"))
     if written and written != atom.name:
         yield atom.finding(
@@ -82,16 +82,16 @@ def named_right(_: Loaded, atom: Atom) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def has_basis(_: Loaded, atom: Atom) -> Iterator[Finding]:
-    """Knowledge says what shows it, and a pattern what it was drawn from."""
+def check_basis(_: Loaded, atom: Atom) -> Iterator[Finding]:
+    """Knowledge names its evidence, and a pattern the experiments it was drawn from."""
     key = atom.id.kind.basis
     if atom.id.kind.needs_basis and not texts_of(atom.meta.get(key)):
         without = f"{atom.id.kind} without {key.removeprefix('source-')}"
         yield atom.finding(without, f"add {key}: [EXP-…]", key=key)
 
 
-def explains_status(_: Loaded, atom: Atom) -> Iterator[Finding]:
-    """Whatever changed an atom's standing is linked from it."""
+def check_status(_: Loaded, atom: Atom) -> Iterator[Finding]:
+    """An atom with a changed standing links to the atom that changed it."""
     status = atom.facts.status
     if status not in CHANGED or atom.successors:
         return
@@ -100,8 +100,8 @@ def explains_status(_: Loaded, atom: Atom) -> Iterator[Finding]:
         yield atom.finding(f"it is {status}, without saying by what", remedy, key="status")
 
 
-def tagged_as_anti_pattern(_: Loaded, atom: Atom) -> Iterator[Finding]:
-    """A summary that begins with ANTI-PATTERN: is found by its tag."""
+def check_anti_pattern_tag(_: Loaded, atom: Atom) -> Iterator[Finding]:
+    """An atom whose summary begins with ANTI-PATTERN: has the tag."""
     if atom.facts.summary.startswith(ANTI_PATTERN) and ANTI_PATTERN_TAG not in atom.tags:
         yield atom.finding(
             "an anti-pattern without its tag", f"add the tag {ANTI_PATTERN_TAG}",
@@ -109,15 +109,15 @@ def tagged_as_anti_pattern(_: Loaded, atom: Atom) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def links_exist(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
-    """What an atom rests on or leads to is there."""
+def check_links(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
+    """The atoms that the frontmatter names exist."""
     for key, name in loaded.named(atom):
         if loaded.target(atom, name) is None:
             text = f"{key} names {name}, which does not exist"
             yield atom.finding(text, "correct the id, or bring the file back", key=key, item=name)
 
 
-def read_by_someone(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
+def check_cold(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
     """Cold: the atom is older than two weeks and was never read."""
     if loaded.is_cold(atom):
         yield atom.finding(
@@ -127,7 +127,7 @@ def read_by_someone(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
         )
 
 
-def built_upon(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
+def check_stale(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
     """Stale: the atom is a month old, was not read within it, and no newer atom refers to it."""
     last = date_of(loaded.refs(atom).last)
     is_read = last is not None and loaded.today - last <= STALE_AFTER
@@ -140,7 +140,7 @@ def built_upon(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def uncontradicted(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
+def check_contradicted(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
     """No newer atom challenges or replaces one whose status does not say so."""
     if atom.facts.status not in UNSETTLED:
         return
@@ -156,14 +156,14 @@ def uncontradicted(loaded: Loaded, atom: Atom) -> Iterator[Finding]:
 
 
 def _verb(loaded: Loaded, newer: Atom, atom: Atom) -> str:
-    """What `newer` says that it does to `atom`, "" if nothing."""
+    """Return the verb with which `newer` challenges or replaces `atom`; "" if it does not."""
     named = *atom.successors, *atom.ids_under("links")
     if atom.facts.status == "challenged" and newer.name in named:
         return "challenges"
     for key, name in loaded.named(newer):
         if key in SETTLING and loaded.target(newer, name) is atom:
             return key
-    if not any(verb in newer.text for verb in _VERBS):  # as in nearly all: found out far sooner
+    if not any(verb in newer.text for verb in _VERBS):  # true of nearly all, and far faster
         return ""
     for found in _CHALLENGE.finditer(newer.text):
         if loaded.target(newer, found["id"]) is atom:
@@ -171,11 +171,11 @@ def _verb(loaded: Loaded, newer: Atom, atom: Atom) -> str:
     return ""
 
 
-# Of all of them together
+# Checks of all atoms together
 
 
-def unique(loaded: Loaded) -> Iterator[Finding]:
-    """No number is taken twice, as it is when two branches are merged that both took it."""
+def check_duplicates(loaded: Loaded) -> Iterator[Finding]:
+    """No number is taken twice, as happens when two branches that took the same one are merged."""
     numbers: dict[object, Atom] = {}
     for (project, _), atom in loaded.atoms.items():
         claimed = AtomId.parse(text_of(atom.meta.get("id"))) or atom.id
@@ -188,7 +188,7 @@ def unique(loaded: Loaded) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def unlike_others(loaded: Loaded) -> Iterator[Finding]:
+def check_merge(loaded: Loaded) -> Iterator[Finding]:
     """Merge: no other atom of the project and kind says nearly the same."""
     holding = [
         [each for each in shelf.atoms if each.facts.standing is Standing.ACTIVE]
@@ -213,11 +213,10 @@ def unlike_others(loaded: Loaded) -> Iterator[Finding]:
 
 
 def near_pairs(vectors: Vectors, *, threshold: float = SAME_ABOVE) -> list[tuple[int, int, float]]:
-    """For each row the nearest row before it, where their cosine reaches `threshold`.
+    """Pair each row with the nearest row before it, if their cosine reaches `threshold`.
 
-    `vectors` are (n, dimension) and of length one; a pair is the earlier row, the later row and
-    their cosine. Compares a block of rows at a time, so that memory stays small: 10,000 texts take
-    a second or two.
+    `vectors`: (n, dimension), of length one. A pair is the earlier row, the later row and their
+    cosine. Compares a block of rows at a time to save memory: 10,000 texts take a second or two.
     """
     import numpy as np  # 0.1 s
 

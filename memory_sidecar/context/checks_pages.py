@@ -1,4 +1,4 @@
-"""Checks of the pages around the atoms: there, short enough, and up to date."""
+"""Checks of the pages around the atoms. Each docstring says what must hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memory_sidecar.context.lists import (
     ListEntry,
     files_of_project,
     files_of_root,
-    with_list,
+    replace_list,
 )
 from memory_sidecar.context.loaded import Change, Loaded, write
 from memory_sidecar.context.refs import broken_lines
@@ -42,9 +42,9 @@ from memory_sidecar.core.opening import Tree
 MAX_STATUS_LINES = 120
 MAX_ISSUES_LINES = 80
 MAX_USER_BYTES = 3 * 1024
-LEFT_BEHIND_AFTER_S = 3600  # a temporary file that is younger may be in use
+LEFT_BEHIND_AFTER_S = 3600  # a younger temporary file may be in use
 
-# What a status says, each by a word that its heading has.
+# The sections of STATUS.md, each with words of which its heading has one.
 STATUS_SECTIONS = {
     "Current Situation": SITUATION_WORDS,
     "In Flight & New Variables": ("flight", "progress", "variables"),
@@ -57,8 +57,8 @@ _HEADING = re.compile(r"##+[ \t]+(.*)")
 _PLACE = re.compile(r":(\d+): (.*)")
 
 
-def whole(loaded: Loaded) -> Iterator[Finding]:
-    """Every page of the fixed shape is there."""
+def check_missing(loaded: Loaded) -> Iterator[Finding]:
+    """Every page of the fixed layout exists."""
     root = loaded.root.path
     remedy = f"run `memory-sidecar context init {quote(str(root))}`"
     yield from _missing(root, (OVERVIEW, USER), remedy, partial(make_root, root))
@@ -68,8 +68,8 @@ def whole(loaded: Loaded) -> Iterator[Finding]:
         yield from _missing(project.path, pages, remedy, partial(make_project, project))
 
 
-def short(loaded: Loaded) -> Iterator[Finding]:
-    """What is read at every start stays short."""
+def check_size(loaded: Loaded) -> Iterator[Finding]:
+    """The pages that agents read at every start stay short."""
     for project in _projects(loaded):
         for name, limit, remedy in (
             (STATUS, MAX_STATUS_LINES, "keep what holds now"),
@@ -86,7 +86,7 @@ def short(loaded: Loaded) -> Iterator[Finding]:
         yield Finding(user, 1, text, "keep what helps in every session")
 
 
-def status_has_sections(loaded: Loaded) -> Iterator[Finding]:
+def check_sections(loaded: Loaded) -> Iterator[Finding]:
     """STATUS.md says where things stand, what is under way, what blocks, and what is next."""
     for project in _projects(loaded):
         path = project.path / STATUS
@@ -97,8 +97,8 @@ def status_has_sections(loaded: Loaded) -> Iterator[Finding]:
                 yield Finding(path, 1, f"it has no section {name!r}", f"add `## {name}`")
 
 
-def generated(loaded: Loaded) -> Iterator[Finding]:
-    """Indexes and overview say what the files say."""
+def check_generated(loaded: Loaded) -> Iterator[Finding]:
+    """Indexes and overview are up to date with the files."""
     for changes in (loaded.changes, *(each.changes for each in loaded.projects)):
         for change in changes:
             is_new = change.before is None
@@ -107,7 +107,7 @@ def generated(loaded: Loaded) -> Iterator[Finding]:
                 yield Finding(change.path, 1, text, REGEN, fix=partial(write, changes))
 
 
-def listed(loaded: Loaded) -> Iterator[Finding]:
+def check_unlisted(loaded: Loaded) -> Iterator[Finding]:
     """Every file is named in the CORTEX.md above it."""
     root = loaded.root
     yield from _unlisted(root.tree, root.path / CORTEX, files_of_root(root), loaded.changes)
@@ -116,7 +116,7 @@ def listed(loaded: Loaded) -> Iterator[Finding]:
         yield from _unlisted(root.tree, page, wanted, each.changes)
 
 
-def tasks_readable(loaded: Loaded) -> Iterator[Finding]:
+def check_tasks(loaded: Loaded) -> Iterator[Finding]:
     """TASKS.yaml is a list of tasks."""
     for project in _projects(loaded):
         path = project.path / TASKS
@@ -128,23 +128,23 @@ def tasks_readable(loaded: Loaded) -> Iterator[Finding]:
             yield Finding(path, line, text, error.hint or "fix it by hand")
 
 
-def log_readable(loaded: Loaded) -> Iterator[Finding]:
+def check_access_log(loaded: Loaded) -> Iterator[Finding]:
     """Every line of the access log is JSON; others count nothing."""
     for project in _projects(loaded):
         for path, line in broken_lines(project):
             yield Finding(path, line, "this line is no JSON and counts nothing", "delete it")
 
 
-def nothing_left_behind(loaded: Loaded) -> Iterator[Finding]:
-    """No temporary file of a process that was killed."""
+def check_leftovers(loaded: Loaded) -> Iterator[Finding]:
+    """There are no temporary files of killed processes."""
     for path in loaded.root.path.rglob(TEMPORARY_PREFIX + "*"):
         if loaded.now_ms / 1000 - path.stat().st_mtime > LEFT_BEHIND_AFTER_S:
             fix = partial(delete_file, loaded.root.tree, path)
             yield Finding(path, 1, "a killed process left it behind", "delete it", fix=fix)
 
 
-def plain(loaded: Loaded) -> Iterator[Finding]:
-    """Whatever lies in a root is a file or a folder. Of the rest nothing is read or written."""
+def check_special_files(loaded: Loaded) -> Iterator[Finding]:
+    """Everything in a root is a regular file or a folder; nothing else is read or written."""
     shelves = (shelf for project in loaded.projects for shelf in project.shelves)
     told = {stray.path for shelf in shelves for stray in shelf.strays}
     for path in sorted(loaded.root.path.rglob("*")):
@@ -170,7 +170,7 @@ def _unlisted(
     if not page.is_file():
         return
     text = "\n".join(_lines(tree, page))
-    if with_list(text, FILES, []) is None:
+    if replace_list(text, FILES, []) is None:
         yield Finding(
             page, 1, "the comments around its list of files are not whole",
             f"write <!-- context:{FILES} --> and <!-- /context:{FILES} --> once each",
@@ -182,5 +182,5 @@ def _unlisted(
 
 
 def _lines(tree: Tree, path: Path) -> list[str]:
-    """The lines of a file; none if it is missing."""
+    """Read the lines of a file; none if it is missing."""
     return (page_bytes(tree, path) or b"").decode("utf-8", "replace").splitlines()

@@ -1,7 +1,7 @@
-"""Commits access logs to the git repository around them, and nothing else that may be staged.
+"""Commits access logs, and nothing else that may be staged, to the git repository around them.
 
-By libgit2, which runs no program that a repository or its configuration names: no hook, filter,
-monitor of files or signature.
+Uses libgit2, which runs no program that a repository or its configuration names: no hook, filter,
+file monitor or signing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MESSAGE = "chore: update access log"
 
 
 def commit_logs(root: Path, logs: Sequence[Path], environ: Mapping[str, str]) -> bool:
-    """Whether there was something to commit, by whom `environ` says, else git's configuration.
+    """Commit `logs`, files in `root`; return whether there was anything to commit.
 
-    Raises SidecarError with what keeps it from that.
+    The author is the one in `environ`, else in git's configuration. Raises SidecarError.
     """
     import pygit2
 
     try:
-        repository = _around(root.resolve())
+        repository = _find_repository(root.resolve())
         if repository.state() != pygit2.enums.RepositoryState.NONE:
             raise _refusal("a merge or a rebase is under way")
         entries = [_entry(repository, log.resolve()) for log in logs]
@@ -35,10 +35,11 @@ def commit_logs(root: Path, logs: Sequence[Path], environ: Mapping[str, str]) ->
         raise _refusal(str(error)) from error
 
 
-def _around(root: Path) -> Repository:
-    """The repository of the nearest folder above with a `.git`, which no clone can bring along.
+def _find_repository(root: Path) -> Repository:
+    """Open the repository of the nearest folder, upwards from `root`, that holds a `.git`.
 
-    Other folders that git takes for a repository can be brought along, and are no concern of ours.
+    A clone cannot bring a `.git` along, but other folders that git takes for a repository, which
+    are therefore ignored.
     """
     import pygit2
 
@@ -77,7 +78,7 @@ def _commit(
     tree = committed.write_tree(repository)
     if before is not None and tree == before.id:
         return False
-    author, committer = (_who(repository, role, environ) for role in ("AUTHOR", "COMMITTER"))
+    author, committer = (_signature(repository, role, environ) for role in ("AUTHOR", "COMMITTER"))
     repository.create_commit("HEAD", author, committer, MESSAGE, tree, parents)
     for entry in entries:
         repository.index.add(entry)
@@ -85,8 +86,8 @@ def _commit(
     return True
 
 
-def _who(repository: Repository, role: str, environ: Mapping[str, str]) -> Signature:
-    """As git finds it: the variables of `role` go before the configuration, each for itself."""
+def _signature(repository: Repository, role: str, environ: Mapping[str, str]) -> Signature:
+    """Make the signature as git does: each variable of `role` overrides the configuration."""
     import pygit2
 
     name, email = (environ.get(f"GIT_{role}_{part}") for part in ("NAME", "EMAIL"))

@@ -1,4 +1,4 @@
-"""What the `context` commands do, and what the daemon does for a dense-context root by itself."""
+"""Carries out the `context` commands, and the regeneration that the daemon does by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_sidecar.context.commit import commit_logs
 from memory_sidecar.context.layout import (
     Project,
     Root,
-    checked_name,
+    check_name,
     is_root,
     make_project,
     make_root,
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from memory_sidecar.context.loaded import Vectors
 
 ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
-EMBED_AT_ONCE = 512  # texts between two reports of progress
+EMBED_AT_ONCE = 512  # texts embedded between two reports of progress
 
 
 def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> Root:
-    """`option`, else what the environment or the settings name, else the nearest upwards of `cwd`.
+    """Find the root: `option`, else the one in environment or settings, else upwards from `cwd`.
 
-    Raises NotFound where that is no root, UsageError for settings that cannot be read.
+    Raises NotFound if that is no root, UsageError for settings that cannot be read.
     """
     named = option or _configured_root(cwd, environ)
     if named is None:
@@ -85,9 +85,9 @@ def _configured_root(cwd: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> list[Path]:
-    """Make a root, or a project in it, or what is missing of either; returns the new files."""
+    """Create what is missing of the root at `path` and of `project` in it; return the new files."""
     if project is not None:
-        checked_name(project)
+        check_name(project)
     with _named_errors(path):
         made = make_root(path)
         if project is not None:
@@ -97,14 +97,14 @@ def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> lis
 
 
 def record(reads: Reads) -> None:
-    """Count `reads` in the logs of their projects."""
+    """Append `reads` to the access logs of their projects."""
     if reads:
         with _named_errors(reads[0][0].root):
             append(reads, at=iso_utc(system_clock()))
 
 
 def commit(reads: Reads, *, environ: Mapping[str, str]) -> None:
-    """Commit the logs that `reads` were counted in. Raises SidecarError where git cannot."""
+    """Commit the access logs of the projects in `reads`. Raises SidecarError if git cannot."""
     projects = {project for project, _ in reads}
     for root in {project.root for project in projects}:
         logs = sorted(each.access_log for each in projects if each.root == root)
@@ -112,7 +112,7 @@ def commit(reads: Reads, *, environ: Mapping[str, str]) -> None:
 
 
 def record_own_read(file: Path, tool: str) -> None:
-    """Count that the sidecar itself gave out `file`, if that is an atom of a root."""
+    """Count that `tool` of the sidecar itself read `file`, if that is an atom of a root."""
     if file.is_file():
         record(accesses_of_paths([file], tool=tool))
 
@@ -120,7 +120,8 @@ def record_own_read(file: Path, tool: str) -> None:
 class Context:
     """One dense-context root. Everything is read from its files at each call.
 
-    `embed_with` is asked only by a look for atoms to merge; it raises ModelError without a model.
+    `embed_with` returns the model's function; only the check for atoms to merge calls it. It raises
+    ModelError without a model.
     """
 
     def __init__(self, root: Root, *, embed_with: Callable[[], Embed]) -> None:
@@ -128,9 +129,9 @@ class Context:
         self._embed_with = embed_with
 
     def project(self, name: str | None, *, cwd: Path) -> Project:
-        """The project called `name`, else the one around `cwd`, else the only one there is.
+        """Return the project called `name`, else the one around `cwd`, else the only one.
 
-        Raises UsageError where that leaves more than one, NotFound where there is none.
+        Raises UsageError if several are left, NotFound if there is none.
         """
         projects = self.projects(name, cwd=cwd)
         if not projects:
@@ -142,7 +143,7 @@ class Context:
         return projects[0]
 
     def projects(self, name: str | None, *, cwd: Path, every: bool = False) -> list[Project]:
-        """The project called `name`, else the one around `cwd` unless `every`, else all of them."""
+        """Return the project `name`, else the one around `cwd` unless `every`, else all."""
         if name is not None:
             return [self.root.project(name)]
         around = None if every else self.root.project_around(cwd)
@@ -151,9 +152,10 @@ class Context:
     def new(
         self, project: Project, kind: str, draft: AtomDraft, *, allow_secrets: bool = False
     ) -> NewAtom:
-        """Make an atom, or a decision record, under the next free number.
+        """Create an atom, or a decision record, under the next free number.
 
-        `kind` is a word of AtomKind, or DECISION. Raises SecretRefused, and as `create_atom`.
+        `kind`: a name in AtomKind in lower case, or DECISION. Raises SecretRefused, and as
+        `create_atom` and `create_decision`.
         """
         if not allow_secrets:
             refuse_credentials(draft)
@@ -167,7 +169,7 @@ class Context:
         return NewAtom(made, kind, project.name, path.as_posix())
 
     def regenerate(self, projects: Sequence[Project], *, reporter: Reporter) -> Regenerated:
-        """Bring the indexes, refs and lists of `projects`, and the root's pages, up to date."""
+        """Update the indexes, refs and lists of `projects`, and the generated lists of the root."""
         counts, written, problems = [], [], []
         with _named_errors(self.root.path):
             for done, project in enumerate(projects):
@@ -189,14 +191,14 @@ class Context:
     def check(
         self, *, rules: Collection[str], project: Project | None, reporter: Reporter
     ) -> list[Finding]:
-        """What is wrong, by file and line. Writes nothing."""
+        """Run the checks `rules`; return the findings by file and line. Writes nothing."""
         with _named_errors(self.root.path):
             embed = self._embed(reporter) if "merge" in rules else None
             loaded = load(self.root, now_ms=system_clock(), embed=embed)
             return examine(loaded, rules=rules, project=project)
 
     def shown(self, finding: Finding, *, remedy_of: Callable[[str], str]) -> ContextFinding:
-        """The finding as its caller is told; `remedy_of` completes the commands in its remedy."""
+        """Convert `finding` to a result; `remedy_of` completes the commands in its remedy."""
         return build_from(
             ContextFinding,
             finding,
@@ -206,16 +208,16 @@ class Context:
         )
 
     def fix(self, findings: Sequence[Finding], *, reporter: Reporter) -> int:
-        """Do what is safe about `findings`, then regenerate; returns how many that were."""
+        """Apply the fixes of `findings`, then regenerate all projects; return their number."""
         with _named_errors(self.root.path):
             fixed = apply_fixes(findings)
         self.regenerate(self.root.projects(), reporter=reporter)
         return fixed
 
-    def used(
+    def list_uses(
         self, projects: Sequence[Project], *, hot: bool = False, cold: bool = False
     ) -> list[AtomUse]:
-        """Every atom, or the `hot` or `cold` ones, with its refs, the most used first.
+        """List all atoms, or the `hot` or `cold` ones, with their refs, the most read first.
 
         Writes nothing.
         """
@@ -245,7 +247,7 @@ class Context:
         ]
 
     def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
-        """Count what the logs hold and begin new ones; returns the old ones."""
+        """Count the reads in the access logs and start new logs; return the old ones."""
         self.regenerate(projects, reporter=reporter)
         suffix = iso_utc(system_clock()).replace(":", "").replace(".", "")
         with _named_errors(self.root.path):
@@ -255,9 +257,9 @@ class Context:
     def tasks(
         self, projects: Sequence[Project], *, archive: bool, reporter: Reporter
     ) -> list[Task]:
-        """In the order of the files; with `archive`, move those that are done, and only these.
+        """List the tasks of `projects`; with `archive`, move the done ones, and list only these.
 
-        A project whose file is broken does not stop the others. Raises PageBroken if every one is.
+        A project with a broken file is left out, with a notice. Raises PageBroken if all are.
         """
         found: list[Task] = []
         broken: list[PageBroken] = []

@@ -1,6 +1,6 @@
-"""`index.md`: every atom of a folder in one page, those first that are used most.
+"""Renders `index.md`: all atoms of a folder on one page, the most read first.
 
-Generated from the files alone, so that the same files give the same page, but for its time.
+Generated from the files alone: the same files give the same page, except for its time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
 from memory_sidecar.context.atoms import Atom, Shelf
-from memory_sidecar.context.lists import shortened
+from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.times import iso_utc
@@ -41,7 +41,7 @@ _BY_STANDING = {
 
 
 def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: date) -> str:
-    """The page for `shelf`; `refs` by id."""
+    """Render the page of `shelf`; `refs` by id."""
     sections: dict[str, list[Atom]] = {title: [] for title in _SECTIONS}
     for atom in sorted(shelf.atoms, key=_most_used_first(refs)):
         sections[_section_of(atom)].append(atom)
@@ -69,7 +69,7 @@ def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: 
 
 
 def is_current(existing: str, rendered: str) -> bool:
-    """Whether two pages differ in nothing but their time."""
+    """Whether two pages are the same, except for their time."""
     one, other = (
         [line for line in page.splitlines() if not line.startswith(_TIME)]
         for page in (existing, rendered)
@@ -78,7 +78,7 @@ def is_current(existing: str, rendered: str) -> bool:
 
 
 def refs_in(page: str) -> dict[str, Refs]:
-    """What an index says of the use of its atoms, ours or one that another tool made."""
+    """Parse the refs in the tables of an index, ours or another tool's, by id."""
     found: dict[str, Refs] = {}
     columns: list[str] = []
     for line in page.splitlines():
@@ -96,7 +96,7 @@ def refs_in(page: str) -> dict[str, Refs]:
 
 
 def _section_of(atom: Atom) -> str:
-    """Its section: atoms that something speaks against stand apart from those to be relied on."""
+    """Return the section of an atom, by its status, or else by its standing."""
     title = atom.facts.status.capitalize()
     return title if title in _SECTIONS else _BY_STANDING[atom.facts.standing]
 
@@ -125,7 +125,7 @@ def _cells(atom: Atom, refs: Refs) -> Sequence[str]:
     return (
         atom.name,
         text_of(atom.meta.get("date")),
-        shortened(atom.facts.summary, MAX_SUMMARY),
+        shorten(atom.facts.summary, MAX_SUMMARY),
         ", ".join(atom.tags[:MAX_TAGS]),
         text_of(atom.meta.get("status")),
         str(refs.count),

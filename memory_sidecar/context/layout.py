@@ -1,4 +1,4 @@
-"""The fixed shape of a dense-context root: what lies where, and how a root is found.
+"""The fixed layout of a dense-context root: finds roots and projects, and creates them.
 
 <root>/
 ├── CORTEX.md  OVERVIEW.md      what is here · where every project stands
@@ -48,14 +48,14 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One project of a root. Nothing is known of what its folder holds."""
+    """The paths of one project of a root. Its files may be missing."""
 
     root: Path
     name: str
 
     @property
     def tree(self) -> Tree:
-        """What the files of its root are reached through."""
+        """The tree that the files of its root are opened through."""
         return Tree(self.root)
 
     @property
@@ -99,19 +99,19 @@ class Root:
         if name not in projects:
             known = ", ".join(projects) or "none yet"
             raise NotFound(
-                f"there is no project {checked_name(name)!r} in {self.path}",
+                f"there is no project {check_name(name)!r} in {self.path}",
                 hint=f"there are: {known}; `memory-sidecar context init --project {name}` makes it",
             )
         return projects[name]
 
     def project_around(self, path: Path) -> Project | None:
-        """The project that `path` lies in."""
+        """Return the project that `path` lies in; None if it lies in none."""
         above = self.path / PROJECTS
         below = path.relative_to(above).parts if path.is_relative_to(above) else ()
         return Project(self.path, below[0]) if below else None
 
     def shown(self, path: Path) -> str:
-        """`path` as people write it: from the root, with `/`."""
+        """Format `path` for people: relative to the root, with `/`."""
         return path.relative_to(self.path).as_posix()
 
 
@@ -120,32 +120,32 @@ def is_root(path: Path) -> bool:
 
 
 def root_around(path: Path) -> Root | None:
-    """The nearest root upwards of `path`, itself included."""
+    """Find the nearest root upwards from `path`, which itself may be one."""
     return next((Root(each) for each in (path, *path.parents) if is_root(each)), None)
 
 
-def checked_name(name: str) -> str:
-    """Raises UsageError unless `name` can be that of a project, which is a folder."""
+def check_name(name: str) -> str:
+    """Return `name` if it can name a project, which is a folder. Raises UsageError."""
     if not FOLDER_NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot be the name of a project", hint=FOLDER_NAME_RULE)
     return name
 
 
 def make_root(path: Path) -> list[Path]:
-    """Make what is missing of a root at `path`; returns the new files. Changes none."""
+    """Create what is missing of a root at `path`; return the new files. Existing ones stay."""
     return _make(Tree(path), path, "root", ROOT_FOLDERS, {})
 
 
 def make_project(project: Project) -> list[Path]:
-    """Make what is missing of `project`; returns the new files. Changes none."""
+    """Create what is missing of `project`; return the new files. Existing ones stay."""
     values = {"project": project.name}
     return _make(project.tree, project.path, "project", PROJECT_FOLDERS, values)
 
 
 def page_bytes(tree: Tree, path: Path) -> bytes | None:
-    """The content of the page at `path`; `None` where nothing is there.
+    """Read the page at `path`; `None` if nothing is there.
 
-    Empty for what is no file, or too large for a page: a check names it.
+    Empty for anything but a file, and for one too large for a page: a check reports those.
     """
     try:
         return tree.read(path, MAX_PAGE_BYTES)
@@ -156,9 +156,9 @@ def page_bytes(tree: Tree, path: Path) -> bytes | None:
 
 
 def is_unfilled(path: str, text: str) -> bool:
-    """Whether `text` says nothing that the template of the page at `path` does not.
+    """Whether `text`, apart from its generated lists, is the template of the page at `path`.
 
-    `path` begins at a root or above it, with `/`. Lists that are generated do not count.
+    `path` begins at a root or above it, with `/`.
     """
     *above, name = path.split("/")
     kind, values = "root", {}
@@ -175,7 +175,7 @@ def is_unfilled(path: str, text: str) -> bool:
 
 
 def template(name: str, values: dict[str, str]) -> str:
-    """The template `atoms/experiment.md` with `$id` and the like filled in."""
+    """Fill in the template `name`, such as `atoms/experiment.md`, in which `values` has `$id`."""
     return Template((_TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
 
 
@@ -194,7 +194,7 @@ def _make(
         for page, text in pages.items():
             if create_file(tree, page, text.encode()):
                 made.append(page)
-    except OSError:  # a full disk: all of them or none
+    except OSError:  # for example a full disk: create all of them or none
         for page in made:
             delete_file(tree, page)
         raise

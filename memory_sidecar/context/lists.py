@@ -1,8 +1,8 @@
-"""The generated lists in `CORTEX.md` and `OVERVIEW.md`; the text around them is people's own.
+"""Makes the generated lists in `CORTEX.md` and `OVERVIEW.md`; the text around them is the user's.
 
 A list lies between two comments, `<!-- context:files -->` and `<!-- /context:files -->`. A page
-without them gets them at its end, once; one with half of them, or with a merge conflict, is left
-as it is, for a guess could lose what a person wrote.
+without them gets them at its end, once; one with only one of them, or with a merge conflict, is
+left as it is, since a guess could lose what a person wrote.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from memory_sidecar.core.opening import Tree
 FILES = "files"
 PROJECT_LINES = "projects"
 
-MAX_CHARACTERS = 160  # of one line that is taken from another page
-HEAD_BYTES = 4096
+MAX_CHARACTERS = 160  # of a text that is copied from another page
+HEAD_BYTES = 4096  # of a page, in which its title must be
 
-# The heading in a status that tells where things stand has one of these, the surest first.
+# Words of the heading in STATUS.md under which the situation is described, the surest first.
 SITUATION_WORDS = ("situation", "current", "status")
 
 _HEADINGS = {FILES: "## Files", PROJECT_LINES: "## Projects"}
@@ -71,8 +71,8 @@ class ListEntry:
         return f"- `{self.path}`: {self.purpose}" if self.purpose else f"- `{self.path}`"
 
 
-def with_list(text: str, name: str, lines: list[str]) -> str | None:
-    """`text` with `lines` as its list `name`; `None` where that would be a guess."""
+def replace_list(text: str, name: str, lines: list[str]) -> str | None:
+    """Replace the list `name` in `text` by `lines`; `None` if its place is unclear."""
     newline = "\r\n" if "\r\n" in text else "\n"
     begin, end = f"<!-- context:{name} -->", f"<!-- /context:{name} -->"
     inside = newline.join([begin, *lines, end])
@@ -89,21 +89,21 @@ def with_list(text: str, name: str, lines: list[str]) -> str | None:
 
 
 def files_of_root(root: Root) -> list[ListEntry]:
-    """What the root's `CORTEX.md` should list."""
+    """List the files that the root's `CORTEX.md` should name."""
     listed: list[ListEntry] = []
     for entry in _entries(root.path):
         if entry.name == PROJECTS:
             pages = (project.path / CORTEX for project in root.projects())
             listed += [ListEntry(root.shown(page), _title(root.tree, page)) for page in pages]
         elif entry.name != SCANS:
-            listed += _listed(root.tree, root.path, entry)
+            listed += _list_entry(root.tree, root.path, entry)
         elif dates := _scan_dates(root):
             listed.append(ListEntry(f"{SCANS}/", f"one a date, the last on {dates[-1]}"))
     return listed
 
 
 def files_of_project(project: Project) -> list[ListEntry]:
-    """What a project's `CORTEX.md` should list."""
+    """List the files that a project's `CORTEX.md` should name."""
     generated = {
         kind.folder: ListEntry(f"{kind.folder}/{INDEX}", f"{kind.tells}, one file each")
         for kind in AtomKind
@@ -113,22 +113,22 @@ def files_of_project(project: Project) -> list[ListEntry]:
         if entry.name in generated:
             listed.append(generated[entry.name])
         else:
-            listed += _listed(project.tree, project.path, entry)
+            listed += _list_entry(project.tree, project.path, entry)
     return listed
 
 
 def project_lines(root: Root) -> list[str]:
-    """What `OVERVIEW.md` should say: a line for each project, and the date of the last scan."""
+    """Make the list in `OVERVIEW.md`: a line for each project, and the date of the last scan."""
     lines = [
-        f"- [{project.name}]({PROJECTS}/{project.name}/{CORTEX}): {situation(project)}"
+        f"- [{project.name}]({PROJECTS}/{project.name}/{CORTEX}): {read_situation(project)}"
         for project in root.projects()
     ]
     dates = _scan_dates(root)
     return [*lines, *([""] if lines else []), f"Last scan: {dates[-1] if dates else 'none yet'}"]
 
 
-def situation(project: Project) -> str:
-    """Where a project stands: the first paragraph of its status under a heading on that."""
+def read_situation(project: Project) -> str:
+    """Read a project's situation: the first paragraph of STATUS.md below a heading on it."""
     try:
         text = project.tree.read(project.path / STATUS, MAX_PAGE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -137,12 +137,12 @@ def situation(project: Project) -> str:
     for word in SITUATION_WORDS:
         for heading, said in told:
             if heading.startswith("##") and word in heading:
-                return shortened(said)
-    return shortened(told[0][1]) if told else "nothing said"
+                return shorten(said)
+    return shorten(told[0][1]) if told else "nothing said"
 
 
 def _first_paragraphs(text: str) -> Iterator[tuple[str, str]]:
-    """Each heading, "" for what stands before the first, and the paragraph that follows it."""
+    """Yield each heading with the first paragraph below it; "" for text before any heading."""
     heading, paragraph = "", ""
     is_over = False
     for line in (*text.splitlines(), "# "):
@@ -155,12 +155,12 @@ def _first_paragraphs(text: str) -> Iterator[tuple[str, str]]:
             is_over = True
 
 
-def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
+def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def _listed(tree: Tree, above: Path, entry: Path) -> Iterator[ListEntry]:
-    """A file, or what lies in a folder: each page, and anything deeper as one line."""
+def _list_entry(tree: Tree, above: Path, entry: Path) -> Iterator[ListEntry]:
+    """Yield the entry of a file, or of each file and folder in a folder."""
     for each in _entries(entry) if _is_folder(entry) else [entry]:
         name = each.relative_to(above).as_posix()
         if _is_folder(each):
@@ -170,7 +170,7 @@ def _listed(tree: Tree, above: Path, entry: Path) -> Iterator[ListEntry]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What a list may name, files first."""
+    """List the files and folders in `folder` that a list may name, files first."""
     entries = [
         entry
         for entry in folder.iterdir()
@@ -184,7 +184,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _title(tree: Tree, page: Path) -> str:
-    """The first heading of a page, "" where it has none."""
+    """Return the first heading of a Markdown page; "" if there is none."""
     if page.suffix.lower() != ".md":
         return ""
     try:
@@ -193,7 +193,7 @@ def _title(tree: Tree, page: Path) -> str:
     except OSError:
         return ""
     found = _TITLE.search(head)
-    return shortened(" ".join(found[1].split())) if found else ""
+    return shorten(" ".join(found[1].split())) if found else ""
 
 
 def _scan_dates(root: Root) -> list[str]:

@@ -1,8 +1,8 @@
-"""Keeps what is generated in a dense-context root up to date for as long as the process lives.
+"""Regenerates the lists and indexes of a dense-context root as long as the process lives.
 
-One thread waits for edits to settle, and regenerates the projects they lie in. Reads that are
-logged alone wait for the next edit, or for the look that is taken from time to time: otherwise
-every file that an agent opens would change an index.
+One thread waits for edits to settle, and regenerates the projects they lie in. New lines of an
+access log alone wait for the next edit, or for the periodic look at everything: otherwise every
+file that an agent opens would change an index.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.watch import Debouncer, Settled, Watch
 
-LOOK_S = 600.0
+LOOK_S = 600.0  # between two looks at everything
 DEBOUNCE_MS, MAX_WAIT_MS = 2_000, 30_000
-WATCH_S = 2.0  # between two looks at what no event tells
+WATCH_S = 2.0  # between two checks for changes without an event
 
 _log = logging.getLogger(__name__)
 
@@ -34,22 +34,22 @@ class ContextLive:
         self._gathering = Debouncer(debounce_ms=debounce_ms, max_wait_ms=MAX_WAIT_MS)
         self._changed = threading.Condition()
         self._is_closed = False
-        self._watch = Watch(context.root.path, on_change=self._hear)
+        self._watch = Watch(context.root.path, on_change=self._note_change)
         self._thread = threading.Thread(target=self._run, name="context", daemon=True)
 
     def start(self) -> None:
-        """Begin with a look at everything; returns at once."""
-        self._hear("")
+        """Start the thread, which regenerates everything first; return at once."""
+        self._note_change("")
         self._thread.start()
 
     def close(self) -> None:
-        """What is being written is finished first."""
+        """Stop the thread, after it has finished what it is writing."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
         self._thread.join()
 
-    def _hear(self, path: str, *, is_whole: bool = False) -> None:
+    def _note_change(self, path: str, *, is_whole: bool = False) -> None:
         with self._changed:
             self._gathering.add(path, time.monotonic(), is_whole=is_whole)
             self._changed.notify()
@@ -60,15 +60,15 @@ class ContextLive:
         while not self._is_closed:
             self._watch.look()
             if time.monotonic() >= look_at_s:
-                self._hear("")
-            if settled := self._next():
+                self._note_change("")
+            if settled := self._wait_settled():
                 look_at_s = time.monotonic() + LOOK_S
-                self._answer(self._watch.catch_up(settled))
+                self._regenerate(self._watch.catch_up(settled))
                 self._watch.follow(self._folders())
         self._watch.stop()
 
-    def _next(self) -> Settled | None:
-        """What has settled, or None after a while."""
+    def _wait_settled(self) -> Settled | None:
+        """Wait up to WATCH_S for changes to settle; None if none have."""
         with self._changed:
             left_s = self._gathering.due_s - time.monotonic()
             if left_s > 0 and not self._is_closed:
@@ -77,12 +77,12 @@ class ContextLive:
                 return None
             return self._gathering.take()
 
-    def _answer(self, settled: Settled) -> None:
+    def _regenerate(self, settled: Settled) -> None:
         if not (settled.everything or any(map(_is_edit, settled.paths))):
             return
         root = self._context.root
         if not is_root(root.path):
-            return  # unmounted, or moved away: nothing is made anew in its place
+            return  # unmounted, or moved away: create nothing in its place
         names = None if settled.everything else _projects_of(settled.paths)
         projects = [each for each in root.projects() if names is None or each.name in names]
         try:
@@ -96,7 +96,7 @@ class ContextLive:
                 _log.info("%s: %d files written", root.path, len(done.written))
 
     def _folders(self) -> Sequence[str]:
-        """Where people and agents write, relative to the root."""
+        """List the existing folders that people and agents write to, relative to the root."""
         inside = (folder for folder in PROJECT_FOLDERS if folder != META)
         projects = [f"{PROJECTS}/{project.name}" for project in self._context.root.projects()]
         wanted = [
@@ -113,7 +113,7 @@ def _is_edit(path: str) -> bool:
 
 
 def _projects_of(paths: frozenset[str]) -> set[str] | None:
-    """The projects that paths lie in, `None` for all of them."""
+    """Return the names of the projects that `paths` lie in; `None` for all projects."""
     if PROJECTS in paths:
         return None
     parts = (path.split("/") for path in paths)

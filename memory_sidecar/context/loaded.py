@@ -1,11 +1,11 @@
-"""A root at one moment, read once: what every command and every check goes by.
+"""A snapshot of a root, read once, on which commands and checks work.
 
-    load_project   its atoms, how often each was read, and what to write so that all of it agrees
+    load_project   its atoms, how often each was read, and the changes that bring files up to date
     load           all projects, and which atom refers to which
     write          each file whole, and none that another program changed meanwhile
 
-Loading writes nothing. To load once more after a kill at any moment gives what was left to do.
-Where nothing changed, no byte is written.
+Loading writes nothing. After a kill at any moment, loading again returns the changes that are left.
+If nothing changed, no byte is written.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from memory_sidecar.context.lists import (
     files_of_project,
     files_of_root,
     project_lines,
-    with_list,
+    replace_list,
 )
-from memory_sidecar.context.refs import COUNTS, Refs, count, counts_text, load_counts, read_log
+from memory_sidecar.context.refs import COUNTS, Refs, count_refs, counts_text, load_counts, read_log
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import FileRefused, Tree
@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # 0.1 s to import
 
     Vectors = npt.NDArray[np.float32]
 
-# The lists of a frontmatter that name other atoms. The last ones say what becomes of those.
+# The lists of a frontmatter that name other atoms, and what an atom does to those, or they to it.
 CHALLENGES = ("challenges", "contradicts", "refutes", "invalidates")
 REPLACES = ("supersedes", "corrects", "refines")
 REPLACED_BY = ("superseded-by", "superseded_by", "corrected-by", "refined-by", "invalidated-by")
@@ -54,7 +54,7 @@ Embed = Callable[[Sequence[str]], "Vectors"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file to write; `before` is what was read there, `None` where there was none."""
+    """A file to write; `before` is its content as it was read, `None` if there was no file."""
 
     tree: Tree
     path: Path
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LoadedProject:
-    """The atoms of a project, how often each was read, and the files to write for both to agree."""
+    """The atoms of a project, how often each was read, and the files to bring up to date."""
 
     project: Project
     shelves: tuple[Shelf, ...]
@@ -81,31 +81,31 @@ class LoadedProject:
 
 
 def load_project(project: Project, *, now_ms: int) -> LoadedProject:
-    """The project with what to write: counts, refs of atoms, their indexes, the list of files."""
+    """Load a project, with changes for its counts, the atoms' refs, indexes and list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
     indexes = {shelf.kind: _text(project.tree, project.index(shelf.kind)) for shelf in shelves}
     known = load_counts(project)
-    # An index is asked only before the first count, which knows all that is in it.
-    had = _had(shelves, indexes.values() if known is None else ())
-    refs, counts = count(read_log(project), known=known or {}, had=had)
+    # The refs in an index are used for the first count only, which then includes them.
+    had = _refs_in_files(shelves, indexes.values() if known is None else ())
+    refs, counts = count_refs(read_log(project), known=known or {}, had=had)
     changes: list[Change] = []
     if counts != known:
-        changes += _changed(project.tree, project.meta / COUNTS, counts_text(counts))
+        changes += _change(project.tree, project.meta / COUNTS, counts_text(counts))
     for shelf in shelves:
         for atom in shelf.atoms:
-            changes += _with_refs(atom, refs.get(atom.name, Refs()))
+            changes += _refs_change(atom, refs.get(atom.name, Refs()))
         if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
             page = render_index(shelf, refs, now_ms=now_ms, today=local_day(now_ms))
             if not is_current(indexes[shelf.kind], page):
-                changes += _changed(project.tree, project.index(shelf.kind), page)
+                changes += _change(project.tree, project.index(shelf.kind), page)
     empty = template(f"project/{CORTEX}", {"project": project.name})
     listed = map(str, files_of_project(project))
-    changes += _with_list(project.tree, project.path / CORTEX, FILES, listed, empty)
+    changes += _list_change(project.tree, project.path / CORTEX, FILES, listed, empty)
     return LoadedProject(project, shelves, refs, tuple(changes))
 
 
 def root_changes(root: Root) -> list[Change]:
-    """The root's own list of files, and the overview; made of the projects' pages as they are."""
+    """Return the changes of the root's list of files and of the overview, from pages on disk."""
     pages = (
         (CORTEX, FILES, map(str, files_of_root(root))),
         (OVERVIEW, PROJECT_LINES, project_lines(root)),
@@ -113,14 +113,14 @@ def root_changes(root: Root) -> list[Change]:
     changes: list[Change] = []
     for page, name, lines in pages:
         empty = template(f"root/{page}", {})
-        changes += _with_list(root.tree, root.path / page, name, lines, empty)
+        changes += _list_change(root.tree, root.path / page, name, lines, empty)
     return changes
 
 
 def write(changes: Iterable[Change]) -> list[Path]:
-    """Returns what was written. A file that is no longer what was read waits for the next time.
+    """Write the files in `changes`; return those written. One that was changed meanwhile is not.
 
-    What lies in the place of a file and is none stays as it is: a check names it.
+    A link or folder in the place of a file stays as it is: a check reports it.
     """
     written = []
     for change in changes:
@@ -133,7 +133,7 @@ def write(changes: Iterable[Change]) -> list[Path]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A whole root. `embed` is `None` where no model is to be had, or none is needed."""
+    """The snapshot of a root. `embed` is `None` without a model, or if no check needs one."""
 
     root: Root
     projects: tuple[LoadedProject, ...]
@@ -161,11 +161,11 @@ class Loaded:
         return not self.refs(atom).count and atom.facts.is_cold(self.today)
 
     def age(self, atom: Atom) -> timedelta:
-        """How old an atom is; 0 where its date is unknown."""
+        """Return the age of `atom`; 0 if its date is unknown."""
         return self.today - atom.facts.date if atom.facts.date else timedelta(0)
 
     def target(self, atom: Atom, name: str) -> Atom | None:
-        """The atom that `atom` calls `EXP-001`, or `other/EXP-001` in another project."""
+        """Resolve a name in `atom`: `EXP-001`, or `other/EXP-001` of another project."""
         project, _, written = name.rpartition("/")
         return self.atoms.get((project or atom.project.name, written))
 
@@ -174,17 +174,17 @@ class Loaded:
         return {at: list(_names_in(atom)) for at, atom in self.atoms.items()}
 
     def named(self, atom: Atom) -> Sequence[tuple[str, str]]:
-        """What the frontmatter of `atom` names: key and atom, as it is written there."""
+        """Return what the frontmatter of `atom` names, as pairs of key and name as written."""
         return self._named[atom.project.name, atom.name]
 
     def basis(self, atom: Atom) -> list[Atom]:
-        """The existing atoms that `atom` names as what it rests on or leads to."""
+        """List the existing atoms that `atom` rests on or leads to, from the list of its kind."""
         named = atom.ids_under(atom.id.kind.basis)
         return [other for name in named if (other := self.target(atom, name)) is not None]
 
     @cached_property
     def _referrers(self) -> Mapping[tuple[str, str], Sequence[Atom]]:
-        """Who names an atom anywhere: in a list of the frontmatter, in the status or the text."""
+        """By atom, those that name it anywhere: in the frontmatter, the status or the text."""
         found: dict[tuple[str, str], list[Atom]] = {}
         for atom in self.atoms.values():
             for name in {*(name for _, name in self.named(atom)), *ids_in(atom.text)}:
@@ -194,7 +194,7 @@ class Loaded:
         return found
 
     def newer_referrers(self, atom: Atom) -> list[Atom]:
-        """The atoms that refer to `atom` and were written after it, by id."""
+        """List the atoms that refer to `atom` and were written after it, by id."""
         referrers = self._referrers.get((atom.project.name, atom.name), ())
         newer = {
             (each.name, each.project.name): each for each in referrers if _is_newer(each, atom)
@@ -209,14 +209,14 @@ def load(
     now_ms: int,
     embed: Embed | None = None,
 ) -> Loaded:
-    """All of `root`, or only these `projects` of it."""
+    """Load all of `root`, or only `projects` of it."""
     chosen = root.projects() if projects is None else projects
     loaded = tuple(load_project(each, now_ms=now_ms) for each in chosen)
     return Loaded(root, loaded, tuple(root_changes(root)), now_ms, embed)
 
 
 def local_day(epoch_ms: int) -> date:
-    """Where the people here are."""
+    """Return the day in the local time zone."""
     return datetime.fromtimestamp(epoch_ms / 1000).date()
 
 
@@ -236,8 +236,8 @@ def _is_newer(one: Atom, other: Atom) -> bool:
     return one.id.kind is not other.id.kind or one.id > other.id
 
 
-def _had(shelves: Sequence[Shelf], indexes: Iterable[str]) -> dict[str, Refs]:
-    """The refs that the files have: of an atom itself, or of an index that knows of more."""
+def _refs_in_files(shelves: Sequence[Shelf], indexes: Iterable[str]) -> dict[str, Refs]:
+    """Return the refs in the atoms' files, or in `indexes` where those are higher, by id."""
     had: dict[str, Refs] = {}
     for page in indexes:
         had |= refs_in(page)
@@ -248,7 +248,7 @@ def _had(shelves: Sequence[Shelf], indexes: Iterable[str]) -> dict[str, Refs]:
     return had
 
 
-def _with_refs(atom: Atom, refs: Refs) -> list[Change]:
+def _refs_change(atom: Atom, refs: Refs) -> list[Change]:
     is_so = (refs.count, refs.last) == (atom.facts.refs, atom.facts.last_ref)
     if atom.problem or not atom.meta or is_so:
         return []
@@ -256,17 +256,19 @@ def _with_refs(atom: Atom, refs: Refs) -> list[Change]:
     return [Change(atom.project.tree, atom.path, atom.text.encode(), text.encode())]
 
 
-def _with_list(tree: Tree, path: Path, name: str, lines: Iterable[str], empty: str) -> list[Change]:
-    """`empty` is the page for those who have none yet."""
+def _list_change(
+    tree: Tree, path: Path, name: str, lines: Iterable[str], empty: str
+) -> list[Change]:
+    """Return the change of the list `name` on the page `path`; `empty` is a new page's text."""
     try:
         text = (page_bytes(tree, path) or b"").decode("utf-8") or empty
     except UnicodeDecodeError:
-        return []  # people's own words: not to be written anew without being understood
-    listed = with_list(text, name, list(lines))
-    return [] if listed is None else _changed(tree, path, listed)
+        return []  # a person's text must not be rewritten unless it was decoded
+    listed = replace_list(text, name, list(lines))
+    return [] if listed is None else _change(tree, path, listed)
 
 
-def _changed(tree: Tree, path: Path, text: str) -> list[Change]:
+def _change(tree: Tree, path: Path, text: str) -> list[Change]:
     before, after = page_bytes(tree, path), text.encode()
     return [] if before == after else [Change(tree, path, before, after)]
 

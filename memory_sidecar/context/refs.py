@@ -1,10 +1,10 @@
-"""How often each atom was read: what its file had before, and the access log.
+"""Counts how often each atom was read, from the access log and from what its file had before.
 
-A log tells only of the time since it was begun, may be rotated or cut by anyone, grows in the
-middle when branches are merged, and shrinks for a while when another branch is looked at. So beside
-it is kept what was counted, for each atom by day. A day counts as many reads as the log has ever
-had lines of it, or as were known and are newer now, whichever is more: that only grows, whatever
-happens in whichever order, and counts no line twice.
+A log covers only the time since it was started, may be rotated or cut by anyone, grows in the
+middle when branches are merged, and shrinks for a while when another branch is checked out. So the
+counts are kept beside it, for each atom by day. A day counts as many reads as it has lines in the
+log, or as its known count plus the lines newer than the last counted one, whichever is more: this
+never decreases, in whatever order things happen, and counts no line twice.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Refs:
     last: str = ""
 
     def is_before(self, at: str) -> bool:
-        """Whether a read at `at` is surely not among these. `last` may be no more than a date."""
+        """Whether a read at `at` is surely not counted here. `last` may be only a date."""
         return bool(self.last) and at[: len(self.last)] > self.last
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRead:
-    """One line of the log that is about an atom."""
+    """A line of the log about an atom."""
 
     atom: str  # EXP-042
     at: str  # ISO 8601, "" where the line has none
@@ -50,24 +50,24 @@ class LoggedRead:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What has been counted of one atom up to now."""
+    """The reads of one atom that were counted so far."""
 
     before: int = 0  # reads that no log ever held
     days: Mapping[str, int] = field(default_factory=dict)
     last: str = ""  # the newest line that was counted
 
 
-def count(
+def count_refs(
     reads: Iterable[LoggedRead],
     *,
     known: Mapping[str, Counted],
     had: Mapping[str, Refs],
 ) -> tuple[dict[str, Refs], dict[str, Counted]]:
-    """Refs of every atom in `reads`, `known` or `had`, and what to know the next time.
+    """Count the refs of every atom in `reads`, `known` or `had`; return them and the new counts.
 
-    `had` is what the files say, up to the last read that they tell of. With what was read since,
-    it never exceeds what was counted, unless the counts are new here or came apart from the files;
-    then the files are believed.
+    `known`: the counts of the last time. `had`: the refs in the files, up to the last read that
+    they name. With the reads since, these exceed the counts only if the counts are missing or out
+    of step with the files; then the files win.
     """
     there: dict[str, Counter[str]] = defaultdict(Counter)
     newer: dict[str, Counter[str]] = defaultdict(Counter)
@@ -94,7 +94,7 @@ def count(
 
 
 def read_log(project: Project) -> list[LoggedRead]:
-    """Every line about an atom, of the log and of its rotated parts that are still there."""
+    """Read every line about an atom, from the log and from its rotated parts that still exist."""
     reads = []
     for _, _, line in _lines(project):
         name = str(line.get("file", "")).rpartition("/")[2].removesuffix(".md") if line else ""
@@ -104,12 +104,15 @@ def read_log(project: Project) -> list[LoggedRead]:
 
 
 def broken_lines(project: Project) -> list[tuple[Path, int]]:
-    """Where the log holds something else than JSON, by file and line."""
+    """List the lines of the log that are no JSON objects, by file and number."""
     return [(path, number) for path, number, line in _lines(project) if line is None]
 
 
 def rotate_log(project: Project, *, suffix: str) -> Path | None:
-    """Begin a new log; returns where the old one lies. It may be deleted after the next count."""
+    """Rename the log, so that a new one is started; return its new path, None for an empty log.
+
+    The renamed log may be deleted after the next count.
+    """
     tree, log = project.tree, project.access_log
     if not (page_bytes(tree, log) or b"").strip():
         return None
@@ -118,7 +121,7 @@ def rotate_log(project: Project, *, suffix: str) -> Path | None:
 
 
 def load_counts(project: Project) -> dict[str, Counted] | None:
-    """`None` where the file is missing or broken: the atoms have their refs themselves."""
+    """Load the counts of a project; `None` if their file is missing or broken."""
     try:
         data = read_json(page_bytes(project.tree, project.meta / COUNTS) or b"")
         return {
@@ -134,7 +137,7 @@ def load_counts(project: Project) -> dict[str, Counted] | None:
 
 
 def counts_text(counts: Mapping[str, Counted]) -> str:
-    """For `_meta/access-counts.json`, an atom a line, so that a merge can put two together."""
+    """Format `_meta/access-counts.json`, one line for each atom, so that git can merge it."""
     lines = (
         f"  {json.dumps(atom)}: {json.dumps(asdict(counted), sort_keys=True)}"
         for atom, counted in sorted(counts.items())
@@ -143,9 +146,9 @@ def counts_text(counts: Mapping[str, Counted]) -> str:
 
 
 def _lines(project: Project) -> Iterator[tuple[Path, int, dict[str, Any] | None]]:
-    """File, number and value of each line that is not blank; `None` for what is no JSON object.
+    """Yield file, number and value of each line that is not blank; `None` if no JSON object.
 
-    Of `access-log.jsonl` and `access-log-2026-05-06.jsonl`, by name.
+    Reads `access-log.jsonl` and rotated parts like `access-log-2026-05-06.jsonl`, by name.
     """
     for path in sorted(project.meta.glob("access-log*.jsonl")):
         data = page_bytes(project.tree, path) or b""

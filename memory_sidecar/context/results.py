@@ -1,4 +1,4 @@
-"""What the `context` commands give back, beside the tasks and reads of `tasks` and `access`."""
+"""The results of the `context` commands, except those in `tasks` and `access`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Initialised:
 
 @dataclass(frozen=True, slots=True)
 class NewAtom:
-    """A file that was made."""
+    """An atom or decision record that was created."""
 
     id: Annotated[str, about("such as EXP-042")]
     kind: str
@@ -29,7 +29,7 @@ class NewAtom:
 
 @dataclass(frozen=True, slots=True)
 class AtomCounts:
-    """The atoms of a project."""
+    """The number of atoms of a project, by kind."""
 
     project: str
     experiments: int
@@ -39,7 +39,7 @@ class AtomCounts:
 
 @dataclass(frozen=True, slots=True)
 class Misread:
-    """What could not be understood in a file."""
+    """A place in a file that could not be understood."""
 
     file: str
     line: int
@@ -48,7 +48,7 @@ class Misread:
 
 @dataclass(frozen=True, slots=True)
 class Regenerated:
-    """What was written anew."""
+    """The files that `context regen` wrote, and the problems it met."""
 
     root: str
     projects: tuple[AtomCounts, ...]
@@ -58,7 +58,7 @@ class Regenerated:
 
 @dataclass(frozen=True, slots=True)
 class ContextFinding:
-    """Something that is wrong in a root."""
+    """A fault that a check found in a root."""
 
     rule: str
     file: str

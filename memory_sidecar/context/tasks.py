@@ -1,12 +1,12 @@
-"""`TASKS.yaml`: read as YAML, cut as text, so that comments and order stay as they are.
+"""Reads `TASKS.yaml`, and archives done tasks by cutting lines, so that comments and order stay.
 
     tasks:
       - id: a1
         text: Extract the registry
         status: done
 
-A task that is done moves, with every line of it, to `tasks-archive.md`. The archive is written
-first: a kill in between leaves a task in both, and the next run takes it out of the first only.
+A done task moves, with all its lines, to `tasks-archive.md`. The archive is written first: after a
+kill in between a task is in both files, and the next run only removes it from the first.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class _File:
     is_block: bool  # every task begins in a line of its own, with a dash
 
     def span(self, number: int) -> slice:
-        """The lines that one of `tasks` has to itself."""
+        """Return the range of lines of the task at `number` in `tasks`."""
         return slice(self.tasks[number].line - 1, self.last_lines[number])
 
 
 def read_tasks(project: Project) -> list[Task]:
-    """In the order of the file; none where it is missing. Raises PageBroken where it is no YAML."""
+    """List the tasks in the order of the file; none without a file. Raises PageBroken."""
     return _parse(project, _text(project, project.path / TASKS)).tasks
 
 
 def archive_tasks(project: Project) -> list[Task]:
-    """Move what is done to the archive; returns it.
+    """Move the done tasks to the archive, and return them.
 
-    Raises PageBroken, and changes nothing, where a task cannot be cut out without touching others;
-    Conflict where another program writes to the file meanwhile.
+    Raises PageBroken, and changes nothing, if a task cannot be cut out without touching others, and
+    Conflict if another program changes the file meanwhile.
     """
     path, archive = project.path / TASKS, project.path / ARCHIVE
     before = _text(project, path)
@@ -72,9 +72,9 @@ def archive_tasks(project: Project) -> list[Task]:
     done = [number for number, task in enumerate(file.tasks) if task.done]
     if not done:
         return []
-    left = _without(project, file, done)
+    left = _cut_tasks(project, file, done)
     archived = _text(project, archive) or template(f"project/{ARCHIVE}", {"project": project.name})
-    longer = _with_entries(archived, [_entry(file, number) for number in done])
+    longer = _add_entries(archived, [_archive_entry(file, number) for number in done])
     if longer != archived:
         replace_file(project.tree, archive, longer.encode())
     if _text(project, path) != before:
@@ -128,7 +128,7 @@ def _task(project: Project, node: Node, lines: Sequence[str]) -> Task:
 # Moving
 
 
-def _without(project: Project, file: _File, done: Sequence[int]) -> str:
+def _cut_tasks(project: Project, file: _File, done: Sequence[int]) -> str:
     refused = PageBroken(
         f"{project.path / TASKS}: the tasks that are done cannot be cut out of it line by line",
         hint="give each task lines of its own, with a dash in front, and no anchors",
@@ -152,8 +152,8 @@ def _without(project: Project, file: _File, done: Sequence[int]) -> str:
     return left
 
 
-def _entry(file: _File, number: int) -> str:
-    """A task for the archive: what it was in a line, then every line it had."""
+def _archive_entry(file: _File, number: int) -> str:
+    """Make the archive's entry of a task: its text in one line, then all lines it had."""
     task = file.tasks[number]
     own = "".join(file.lines[file.span(number)]).replace("\r\n", "\n").rstrip("\n")
     fence = "```"
@@ -164,7 +164,7 @@ def _entry(file: _File, number: int) -> str:
     return f"- [x] {task.text or 'untitled'}{name}\n\n{textwrap.indent(block, '  ')}\n"
 
 
-def _with_entries(archive: str, entries: Sequence[str]) -> str:
+def _add_entries(archive: str, entries: Sequence[str]) -> str:
     newline = "\r\n" if "\r\n" in archive else "\n"
     for entry in (entry.replace("\n", newline) for entry in entries):
         if entry not in archive:

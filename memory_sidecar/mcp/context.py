@@ -86,7 +86,7 @@ def list_atoms(caller: Caller, asked: ListAtoms, _report: Reporter) -> Atoms:
     """List experiments, findings and patterns, and how often they were read."""
     context = _context(caller)
     projects = context.projects(asked.project or None, cwd=caller.folders[0])
-    used = context.used(projects, hot=asked.hot, cold=asked.cold)
+    used = context.list_uses(projects, hot=asked.hot, cold=asked.cold)
     return Atoms(atoms=tuple(used[: asked.limit]), total=len(used))
 
 

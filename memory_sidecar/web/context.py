@@ -129,7 +129,7 @@ def _read(
     stamp = (_stamps(context.root), system_clock() // DAY_MS)
     known = _known_atoms.get(key)
     if known is None or known[0] != stamp:
-        atoms, _ = mask_document(context.used(projects))
+        atoms, _ = mask_document(context.list_uses(projects))
         found = context.check(rules=rules, project=one, reporter=visit)
         findings = [context.shown(each, remedy_of=str) for each in found]
         if len(_known_atoms) >= MOST_KNOWN:

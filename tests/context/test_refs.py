@@ -10,7 +10,7 @@ from memory_sidecar.context.refs import (
     Counted,
     LoggedRead,
     Refs,
-    count,
+    count_refs,
     load_counts,
     read_log,
     rotate_log,
@@ -137,14 +137,14 @@ def test_whatever_happens_to_a_log_the_count_is_right():
                 case "switch":  # to a branch that has not all of the log, and back after a count
                     switched, log = log, log[: chance.randint(0, len(log))]
             if switched:
-                refs, known = count(log, known=known, had=had)
+                refs, known = count_refs(log, known=known, had=had)
                 assert refs.get("EXP-001", Refs()).count == total
                 log = switched
             for _ in range(chance.randint(0, 3)):
                 minute += 1
                 log.append(LoggedRead("EXP-001", f"2026-04-01T{minute:04}Z"))
                 total += 1
-            had, known = count(log, known=known, had=had)
+            had, known = count_refs(log, known=known, had=had)
             assert had.get("EXP-001", Refs()).count == total
 
 
@@ -153,7 +153,7 @@ def test_the_largest_of_what_is_said_is_believed():
     known = {"EXP-001": Counted(before=1, days={"2026-05-01": 1}, last="2026-05-01T10:00:00Z")}
     reads = [LoggedRead("EXP-001", "2026-05-01T10:00:00Z")]
     had = {"EXP-001": Refs(5, "2026-05-02")}
-    refs, counts = count(reads, known=known, had=had)
+    refs, counts = count_refs(reads, known=known, had=had)
     assert refs == had
     assert counts["EXP-001"].before == 4
 
