@@ -157,7 +157,7 @@ def test_the_last_memory_removed_while_the_server_is_away_is_removed_there_later
     one("store", "Never retry", "--agent", "shared", "--category", "rules")
     assert found(two, "never") == [("rules/never-retry.md", True)]
     away = machine("one", f"postgresql://me@/team?host={tmp_path}")
-    assert "given to" in away("remove", "rules/never-retry", "--agent", "shared").err
+    assert "sent to" in away("remove", "rules/never-retry", "--agent", "shared").err
     back = machine("one", address)
     assert back.json("memory", "push", "--agent", "shared")["given"] == ["rules/never-retry.md"]
     assert found(two, "never") == []
