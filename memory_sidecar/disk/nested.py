@@ -29,7 +29,7 @@ from memory_sidecar.disk.rule_files import (
 
 
 class Nested:
-    """Tells of one walk, which shows a folder before what lies in it, what they leave out."""
+    """Decides for one walk, which visits a folder before its files, what these rules leave out."""
 
     def __init__(self, root: str, start: str) -> None:
         """`start` is where the walk begins, in the source at `root`."""
@@ -65,7 +65,7 @@ class Nested:
 
 
 def worktree_around(root: Path, path: Path) -> Path | None:
-    """The worktree at or around `path` that is no part of the source at `root`, if there is one."""
+    """Return the left-out worktree at or around `path` within the source at `root`, if any."""
     if path == root or not (own := worktrees_left_out(os.fspath(root))):
         return None
     return next(
@@ -90,7 +90,7 @@ _EVERYTHING = _Excludes("", [])
 
 
 def _excludes_of(top: str) -> _Excludes | None:
-    """`None` where there are none, or the crate finds them."""
+    """Return the excludes that the crate misses at `top`; `None` for none."""
     file = excludes_of_submodule(top)
     lines = rule_text(*os.path.split(file)).splitlines() if file else []
     return _Excludes(top, lines) if lines else None

@@ -1,7 +1,7 @@
-"""The system's own notice of changes, behind one small interface, and polling in its place.
+"""The interface of observers, which report changes by events of the system, and polling instead.
 
-Linux watches folder by folder, so that an ignored one costs nothing; elsewhere the system watches
-a whole tree at once (`inotify`, `tree_observer`).
+`inotify` implements it on Linux, folder by folder, so that ignored folders cost nothing;
+`tree_observer` elsewhere, where the system watches whole trees.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from typing import Protocol
 
 
 class Report(Protocol):
-    """Hears of changes."""
+    """A function that is called with changes."""
 
     def __call__(self, path: str, *, is_whole: bool = False) -> None:
-        """`path`, relative to the root with `/`, may have changed; "" for everything.
+        """Take a `path`, relative to the root with `/`, that may have changed; "" is everything.
 
-        `is_whole` where the writer has closed it, or moved or removed it: it may be read as it is.
+        `is_whole`: the writer has closed, moved or removed the file, so that it can be read now.
         """
 
 
 class Observer(Protocol):
-    """Reports changes directly inside of the folders that were added, on a thread of its own."""
+    """Reports changes directly inside of the added folders, on a thread of its own."""
 
     @property
     def is_reliable(self) -> bool:
-        """False once events were lost, the root went away or a thread died: open another then."""
+        """False once events were lost, the root is gone or a thread died; then open a new one."""
 
     @property
     def folders(self) -> frozenset[str]:
-        """Those being observed, without such as were renamed or deleted since."""
+        """The observed folders, without those that were renamed or deleted since."""
 
     def add(self, folder: str) -> None:
-        """Observe `folder`, relative to the root with `/`. Raises OSError where that is refused."""
+        """Observe `folder`, relative to the root with `/`. Raises OSError if the system refuses."""
 
     def discard(self, folder: str) -> None:
-        """Observe `folder` no longer."""
+        """Stop observing `folder`."""
 
     def close(self) -> None:
-        """Report nothing more, and wait until all threads have ended."""
+        """Stop reporting, and wait until all threads have ended."""
 
 
 MAX_SHARE = 0.05  # of one processor
@@ -56,7 +56,7 @@ _Listing = dict[str, _State] | None  # by name; None for a folder that cannot be
 
 
 class Poll:
-    """Reports changes directly inside of some folders, to the one that calls `look`."""
+    """Polls folders for changes directly inside of them, in the thread that calls `look`."""
 
     def __init__(self, root: Path, report: Report, *, poll_ms: int) -> None:
         """`report` gets paths relative to `root`, with `/`; "" for the root itself."""
@@ -73,7 +73,7 @@ class Poll:
             return frozenset(self._seen)
 
     def follow(self, folders: frozenset[str]) -> None:
-        """Poll these from now on, and no others."""
+        """Poll these `folders` from now on, and no others."""
         with self._lock:
             if folders == self._seen.keys():
                 return
@@ -83,7 +83,7 @@ class Poll:
             }
 
     def look(self) -> None:
-        """Look at every folder and report what changed, if `poll_ms` have passed since the last."""
+        """List every folder and report changes, if `poll_ms` have passed since the last time."""
         started_s = time.monotonic()
         if started_s < self._due_s:
             return
@@ -112,7 +112,7 @@ class Poll:
                 for entry in entries:
                     listing[entry.name] = _state(entry)
         except FileNotFoundError:
-            # Of a file that went away while we looked, the next listing will tell.
+            # A file vanished during the listing: the next one will show that.
             return listing if (self._root / folder).is_dir() else None
         except OSError:
             return None
@@ -134,13 +134,13 @@ _ESCAPES = {ord(letter): f"\\{ord(letter):03o}" for letter in " \t\n\\"}
 
 
 def mounted_in(root: Path) -> str:
-    """What is mounted below `root`, on Linux: the folder that a mount covers hears of nothing."""
+    """Return the mounts below `root`, on Linux: a folder covered by a mount gets no events."""
     inside = " " + f"{root}/".translate(_ESCAPES)
     return "".join(line for line in _MOUNTS.lines() if inside in line)
 
 
 class _Mounts:
-    """The system's table of mounts, read again once the system says that it is another."""
+    """The system's table of mounts, read again when the system reports a change of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,6 +1,6 @@
-"""Reads a file once: its text and the hash of its bytes, or why it is not worth indexing.
+"""Reads a file: its text and the hash of its bytes, or the reason to skip it.
 
-What a walk saw may have changed since, so the file is checked again as it is opened.
+The file may have changed since the walk, so it is checked again when it is opened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memory_sidecar.core.opening import FileRefused, Tree
 
 @dataclass(frozen=True, slots=True)
 class TextRead:
-    """A text worth indexing, line breaks as they stand, without a byte order mark."""
+    """A text to index, with its original line breaks, without a byte order mark."""
 
     text: str
     content_hash: str  # hex SHA-256 of the bytes
@@ -26,7 +26,7 @@ class TextRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadSkipped:
-    """Nothing to index, and nothing to try again until the file changes."""
+    """A file that is not indexed, and not retried until it changes."""
 
     reason: str
     content_hash: str = ""  # "" where nothing was read

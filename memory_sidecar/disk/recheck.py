@@ -1,7 +1,7 @@
-"""Looks again at what an earlier walk found, and asks the ignore rules about nothing but the rest.
+"""Scans a source again by an earlier scan, matching ignore rules only for paths that are new.
 
-To match rules is most of what a walk costs. While no rule file of the source has changed, what was
-not ignored is not ignored now. Whether a rule that lies elsewhere has changed, the caller knows
+Matching rules is most of the cost of a walk. While no rule file of the source has changed, a path
+that was not ignored is not ignored now. The caller checks the rules outside of the source
 (`rules_elsewhere`).
 """
 
@@ -22,7 +22,7 @@ _CLOCK_NS = 10_000_000  # the one that stamps files ticks this slowly
 
 
 class Recheck:
-    """What is there now, found by looking into every folder that holds files of `known`.
+    """The files that exist now, found by listing every folder that holds files of `known`.
 
     Paths are relative to the source with `/`, but for `unreadable`, which are absolute.
     """
@@ -42,7 +42,7 @@ class Recheck:
 
     @property
     def is_enough(self) -> bool:
-        """False where rules have changed or too much is unknown: then only a walk will do."""
+        """Whether the result can be used; else rules have changed, or too much is new: walk."""
         return not self._are_rules_new and not self._rule_files
 
     def _look(self, at_most: int) -> None:
@@ -86,10 +86,10 @@ class Recheck:
 
 
 def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bool:
-    """Whether `path` was found by an earlier walk, and no rule above it in the source has changed.
+    """Whether an earlier walk found `path`, and no rule file above it in the source has changed.
 
-    `known` are the stamps of that walk, of `path` and of `rules_above` it. A path in a repository
-    below the root is always asked about: that has rules of its own.
+    `known` are the stamps of that walk for `path` and for `rules_above` it. Always False for a path
+    in a repository below the root, which has rules of its own.
     """
     return (
         path in known
@@ -102,7 +102,7 @@ def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bo
 
 
 def were_rules_written(files: Iterable[SourceFile], since_ns: int) -> bool:
-    """Whether one of `files` is of rules, and a scan that began then may have read it before."""
+    """Whether a rule file among `files` was written since `since_ns`, when the scan began."""
     return any(
         file.ctime_ns >= since_ns - _CLOCK_NS and file.path.rpartition("/")[2] in RULE_NAMES
         for file in files

@@ -71,19 +71,19 @@ class Registry:
         self._data_dirs = data_dirs
 
     def all(self) -> list[Source]:
-        """In the order of registration."""
+        """Return all sources in the order of registration."""
         return self._sources(self._read())
 
     def get(self, name: str) -> Source:
-        """Raises NotFound."""
+        """Return the source called `name`. Raises NotFound."""
         sources = self.all()
         return sources[_place_of(name, sources)]
 
     def containing(self, path: Path, *, with_worktrees: bool = False) -> Source | None:
-        """The innermost source whose root is `path`, or lies above it.
+        """Return the innermost source whose root is `path`, or lies above it, if any.
 
-        What lies in a worktree of a source's repository is no part of that source, except
-        `with_worktrees`. Raises PathRefused where that cannot be told.
+        A path in a worktree of the source's repository does not belong to it, unless
+        `with_worktrees`. Raises PathRefused if git's files there cannot be read.
         """
         real = _real(path)
         around = [source for source in self.all() if real.is_relative_to(source.root)]
@@ -101,13 +101,13 @@ class Registry:
         address: str = "",
         branch: str = "",
     ) -> Source:
-        """Register the folder `root`, or return what it is registered as.
+        """Register the folder `root` and return its source, or that which it is already.
 
-        Left out, the name is made from the folder's. Excludes are added to those that a
-        registered source has. With an `address` it is a clone of that, of our own. Raises
-        PathRefused when `root` is no readable folder, our own data, or, without `force`, all that
-        the user has; UsageError for an exclude that is no glob, and a name that is taken, no name,
-        or not the one that `root` has already.
+        By default `name` is made from the folder's. `excludes` are added to those of a registered
+        source. `address` is given for a clone that we made. Raises PathRefused if `root` is not a
+        readable folder, holds our own data, or, without `force`, the user's home; UsageError for an
+        exclude that is no glob, and a name that is taken, invalid, or not that of a registered
+        `root`.
         """
         real = _readable_folder(root)
         check_excludes(excludes)
@@ -133,9 +133,9 @@ class Registry:
         return source
 
     def move(self, name: str, root: Path, *, force: bool = False) -> Source:
-        """Have the source called `name` mean the folder `root`; returns what it is now.
+        """Change the root of the source called `name` to `root`; return the changed source.
 
-        Raises NotFound, PathRefused as `add`, and UsageError where `root` is another source.
+        Raises NotFound, PathRefused as `add` does, and UsageError if `root` is another source.
         """
         real = _readable_folder(root)
         with self._changed() as (entries, sources):
@@ -152,14 +152,14 @@ class Registry:
         return moved
 
     def publish(self, name: str, *, publishes: bool) -> Source:
-        """Have this machine index the source for the team, or no longer. Raises NotFound."""
+        """Set whether this machine indexes the source for the team. Raises NotFound."""
         with self._changed() as (entries, sources):
             index = _place_of(name, sources)
             entries[index]["publishes"] = publishes
         return replace(sources[index], publishes=publishes)
 
     def remove(self, name: str) -> Source:
-        """Forget a source and return what it was. Its index is the caller's to remove.
+        """Remove a source from the list and return it; the caller deletes its rows.
 
         Raises NotFound.
         """
@@ -196,7 +196,7 @@ class Registry:
 
     @contextmanager
     def _changed(self) -> Iterator[tuple[list[dict[str, Any]], list[Source]]]:
-        """The file's entries, to be edited in the block and written after it, and their sources."""
+        """Yield the entries of the file, to be edited and then saved, and their sources."""
         file = self._path.with_suffix(".lock")
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document = self._read()

@@ -71,7 +71,7 @@ def log_move(tree: Tree, log: Path, old: str, new: str, *, at_ms: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """What a part of a log says, to be added to what the part before it said."""
+    """The reads and moves in a part of a log, to be added to those of the parts before it."""
 
     uses: Mapping[str, Uses]
     moves: Sequence[tuple[str, str]]  # old and new path: what was counted before goes along
@@ -79,7 +79,7 @@ class LogPart:
 
 
 def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
-    """Read `log` from the byte `start`, at which a line begins. A missing log holds nothing."""
+    """Read `log` from byte `start`, where a line begins. A missing log counts as empty."""
     try:
         with os.fdopen(tree.open(log), "rb") as file:
             file.seek(start)
@@ -123,7 +123,7 @@ def reads_since(tree: Tree, log: Path, since: int) -> list[tuple[str, int]]:
 
 
 def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Each as one line of JSON, all in one write, which no other writer can come between."""
+    """Append each of `lines` as JSON, all in one write, so that writers do not interleave."""
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     if not data:
         return
@@ -183,9 +183,9 @@ class QuestionLog:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="questions")
 
     def asking(self, kind: Asked, agent: str, text: str, ask: Callable[[], list[H]]) -> list[H]:
-        """What `ask` answers, the best hit first; `text` is noted with how that went.
+        """Return the hits of `ask`, best first, and log the question `text` with its outcome.
 
-        Nothing is noted where `ask` raises.
+        Nothing is logged if `ask` raises.
         """
         began = time.perf_counter()
         hits = ask()
@@ -198,7 +198,7 @@ class QuestionLog:
         return hits
 
     def since(self, at: int) -> list[AskedQuestion]:
-        """Those asked at `at`, in epoch ms, or later, in order; broken lines count for nothing."""
+        """Return the questions asked at `at` (epoch ms) or later, in order; skip broken lines."""
         with suppress(RuntimeError):
             self._writer.submit(lambda: None).result()  # what was asked before is written
         lines = (line for name in (ASKED_BEFORE, ASKED) for line in self._lines(name))
@@ -219,7 +219,7 @@ class QuestionLog:
             _log.debug("a question is not kept: %s", error)
 
     def _make_room(self) -> None:
-        """Let the older half go where the newer one is full.
+        """Start a new file of questions if this one is full, dropping the one before.
 
         Two processes that do so in the same moment lose both halves, which are statistics.
         """

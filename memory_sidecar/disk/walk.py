@@ -1,8 +1,8 @@
-"""Lists the files of a source with what `lstat` says of each. Opens none of them.
+"""Scans a source: lists its files with the `lstat` of each, without opening any.
 
-Ignored paths are left out; every other file is listed, those not worth reading with the reason.
-Folders that could not be looked into are named, because a file is only gone if its folder was
-seen without it.
+Ignored paths are left out; all other files are listed, with a reason those that are to be skipped.
+Folders that could not be listed are reported, because a file counts as gone only if its folder was
+listed without it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Collector:
 
 
 def check_root(top: str, if_gone: str = _IF_GONE) -> None:
-    """Raises NotFound and PathRefused, as `walk` does."""
+    """Raise NotFound or PathRefused, as `walk` does, unless `top` is a readable folder."""
     try:
         os.scandir(top).close()
     except FileNotFoundError as error:
@@ -164,7 +164,7 @@ def check_root(top: str, if_gone: str = _IF_GONE) -> None:
 
 
 def require_root_is_itself(source: Source) -> None:
-    """A link in the place of the root, or above it, leads to files that were not registered."""
+    """Raise PathRefused if the root is, or lies behind, a link, so that its files are others."""
     root = os.fspath(source.root)
     if (real := os.path.realpath(root)) != root:
         raise PathRefused(
@@ -174,7 +174,7 @@ def require_root_is_itself(source: Source) -> None:
 
 
 def problem_of(source: Source) -> str:
-    """Why no scan of `source` would begin, as far as its root tells; "" where one would."""
+    """Return why a scan of `source` would fail at its root; "" if it would not."""
     root = os.fspath(source.root)
     try:
         require_root_is_itself(source)
@@ -186,13 +186,13 @@ def problem_of(source: Source) -> str:
 
 
 def _outermost(under: Iterable[str]) -> frozenset[str]:
-    """The paths of `under`, normalised, without those that lie below another."""
+    """Return the paths `under`, normalised, without those that lie below another one."""
     paths = {normalised(path) for path in under}
     return frozenset(path for path in paths if paths.isdisjoint(folders_above(path)))
 
 
 def normalised(path: str) -> str:
-    """`path` below a root, written with `/`. Raises PathRefused where it may leave the root."""
+    """Return the relative `path` with `/`. Raises PathRefused if it may leave its root."""
     parts = PurePosixPath(path.replace(os.sep, "/"))
     if parts.is_absolute() or ".." in parts.parts:
         raise PathRefused(f"{path!r} leaves its root", hint="name it relative to the root")
@@ -200,7 +200,7 @@ def normalised(path: str) -> str:
 
 
 def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
-    """Absolute paths at and below `wanted`, entering no other folder."""
+    """Yield the absolute paths at and below `wanted`, listing only the folders on the way."""
     listings: dict[str, frozenset[str]] = {}
 
     def is_listed(path: str) -> bool:
@@ -221,7 +221,7 @@ def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) ->
 
 
 def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:
-    """Absolute paths at and below `wanted`, out of those of the whole source."""
+    """Yield the absolute paths at and below `wanted`, by walking the whole source."""
     for path in rules.paths(rules.root, unreadable):
         relative = _relative(path, rules.root)
         if relative in wanted or not wanted.isdisjoint(folders_above(relative)):

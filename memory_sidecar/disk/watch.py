@@ -1,13 +1,13 @@
-"""Watches the folders of one source and says what to scan again, once changes have settled.
+"""Watches the folders of one source, and debounces their changes into batches to scan.
 
-Events are hints: a lost one waits for the next scan of everything. Opens no file and knows no
-ignore rules: the scans say which folders are worth it. Folders that the system does not watch are
-polled. That sees what `lstat` shows, so no change that leaves size and times as they were, and
-takes at most a twentieth of one processor, however many folders there are.
+Events are hints: what a lost one reported is found by the next whole scan. This module opens no
+file and knows no ignore rules: the scans say which folders to watch. Folders that the system does
+not watch are polled with `lstat`, which misses changes that keep size and times, and takes at most
+a twentieth of one processor, however many folders there are.
 
-Gathered changes are due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms`
-after the first, so that a file that is written without a pause does not hold up the others. A save
-that comes alone is due after `saved_ms`.
+A batch is due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms` after its
+first change, so that a file that is written without a pause does not delay the others. A single
+save after a pause is due after `saved_ms`.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def open_observer(root: Path, report: Report) -> Observer:
 
 
 class Watch:
-    """Calls `on_change` with the paths that may have changed, from several threads.
+    """The watch of one source: calls `on_change`, from several threads, with changed paths.
 
-    To miss nothing, `start` before the first scan, `catch_up` before every scan, and after each
-    `follow` what it found: folders that are new to the watch then come as changed once more,
-    because they may have changed between the scan and the watch.
+    To miss nothing, call `start` before the first scan, `catch_up` before every scan, and `follow`
+    after it with the folders that it found. `follow` reports new folders as changed, because they
+    may have changed between the scan and the watch.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Watch:
         poll_ms: int = 2_000,
         observe: Callable[[Path, Report], Observer] = open_observer,
     ) -> None:
-        """`poll_ms` is how often to look at what cannot be watched."""
+        """`poll_ms` is the interval for polling what cannot be watched."""
         self._root = root.absolute()
         self._on_change = on_change
         self._observe = observe
@@ -91,10 +91,10 @@ class Watch:
             self._watch_missing()
 
     def look(self) -> None:
-        """Notice what no event tells; to be called about once a second.
+        """Check for what causes no event; to be called about once a second.
 
-        That is another folder in the place of the root, another disk in it, the end of the
-        observer, and changes where nothing is watched.
+        That is a replaced root, a disk mounted in it, a failed observer, and changes in folders
+        that are not watched.
         """
         if self._is_stopped:
             return
@@ -106,14 +106,14 @@ class Watch:
         self._poll.look()
 
     def catch_up(self, settled: Settled) -> Settled:
-        """Watch what came back before `settled` is scanned, and have it scanned as well."""
+        """Watch folders that exist again; return `settled` with these added, to be scanned."""
         with self._lock:
             added = self._watch_missing()
         everything = "" in added or settled.everything
         return Settled(frozenset() if everything else settled.paths | added, everything)
 
     def follow(self, folders: Iterable[str]) -> None:
-        """Watch these folders from now on and no others."""
+        """Watch these `folders` from now on, and no others."""
         with self._lock:
             self._wanted = frozenset(["", GIT_INFO, *folders])
             if self._observer is not None:
@@ -131,7 +131,7 @@ class Watch:
 
     @property
     def has_broken_off(self) -> bool:
-        """Whether changes are not heard of until the next scan of everything."""
+        """Whether the observer has failed, so that changes are missed until the next whole scan."""
         observer = self._observer
         return observer is not None and not observer.is_reliable
 
@@ -142,7 +142,7 @@ class Watch:
 
     @property
     def limit_notice(self) -> str:
-        """Which limit, and what to do about it; "" when everything is watched."""
+        """Why folders are polled, and what to do about it; "" if all are watched."""
         return self._limit_notice
 
     # Hearing of changes, on the thread of the observer and of those who call `look`
@@ -163,7 +163,7 @@ class Watch:
     # Watching, under the lock
 
     def _watch_missing(self) -> frozenset[str]:
-        """Try to watch what is wanted and not watched; returns the topmost that now are."""
+        """Try to watch the wanted folders that are not watched; return the topmost new ones."""
         if self._is_stopped:
             return frozenset()
         root_id = _identity(self._root)
@@ -200,7 +200,7 @@ class Watch:
             self._observer = None
 
     def _fall_back(self, folders: frozenset[str], error: OSError | None = None) -> None:
-        """Poll `folders` because of `error`, and a root that is gone or locked until it is back."""
+        """Poll `folders` because of `error`; poll a missing or unreadable root, too."""
         if folders and not self._unwatched:
             _log.warning("%s: %d folders are polled: %s", self._root, len(folders), error)
         self._unwatched = tuple(sorted(folders - {GIT_INFO}))
@@ -210,7 +210,7 @@ class Watch:
 
 
 def _identity(root: Path) -> tuple[int, int, str] | None:
-    """Which folder is at `root`, with what is mounted in it; None when there is none."""
+    """Return what identifies the folder at `root` and the mounts in it; None without a folder."""
     try:
         status = root.stat()
     except OSError:
@@ -228,10 +228,10 @@ def _limit_notice(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What to compare with the disk again, now that it has settled.
+    """A batch of settled changes, to be scanned.
 
-    `paths` are files and folders relative to the source, with `/`, some of which may be gone. The
-    root is never among them: with `everything` the whole source is meant, and `paths` are empty.
+    `paths` are files and folders relative to the source, with `/`; some may be gone. They never
+    hold the root: `everything` means the whole source, and `paths` are empty then.
     """
 
     paths: frozenset[str]
@@ -239,10 +239,10 @@ class Settled:
 
 
 class Debouncer:
-    """Changes that have not settled yet. Pure: the caller says how late it is, in seconds."""
+    """Gathers changes until they have settled. Pure: the caller passes the time, in seconds."""
 
     def __init__(self, *, debounce_ms: int, max_wait_ms: int, saved_ms: int | None = None) -> None:
-        """`saved_ms` is for what was saved after a pause: of many changes, the first at most."""
+        """`saved_ms` replaces `debounce_ms` for a save after a pause, of LONE_PATHS at most."""
         self._debounce_s = debounce_ms / 1000
         self._max_wait_s = max_wait_ms / 1000
         self._saved_s = (debounce_ms if saved_ms is None else saved_ms) / 1000
@@ -264,7 +264,7 @@ class Debouncer:
 
     @property
     def due_s(self) -> float:
-        """When what is gathered so far has settled, if nothing more comes; infinite for nothing."""
+        """When the batch will have settled if no more changes come; infinite for an empty one."""
         if self.is_empty:
             return math.inf
         is_save = self._follows_pause and self._is_whole and 0 < len(self._paths) <= LONE_PATHS
@@ -272,7 +272,7 @@ class Debouncer:
         return min(self._last_s + settles_s, self._first_s + self._max_wait_s)
 
     def add(self, path: str, now_s: float, *, is_whole: bool = False) -> None:
-        """Note that `path` changed, as a `Report` tells; "" stands for everything."""
+        """Add a change of `path`, "" for everything; `is_whole` as in `Report`."""
         if self.is_empty:
             self._first_s = now_s
             self._follows_pause = now_s - self._last_s >= 2 * self._debounce_s
@@ -286,7 +286,7 @@ class Debouncer:
             self._paths.clear()
 
     def take(self) -> Settled:
-        """What was gathered; nothing is left."""
+        """Return the batch, and begin an empty one."""
         settled = Settled(paths=frozenset(self._paths), everything=self._is_everything)
         self._paths.clear()
         self._is_everything = False
