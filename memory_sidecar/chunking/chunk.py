@@ -1,4 +1,4 @@
-"""A document's text as chunks, each kind of document cut where it is cut itself.
+"""Cuts a document's text into chunks, at the boundaries of its kind of document.
 
 Whatever the text is, the chunks are whole lines in order that together hold every line that is
 not blank, and none begins or ends with a blank line.
@@ -48,12 +48,12 @@ class Parsed:
 
 
 def chunk_text(text: str, language: str) -> tuple[Chunk, ...]:
-    """The chunks of `text`, as `parse_text` makes them."""
+    """Return the chunks of `text`, as `parse_text` makes them."""
     return parse_text(text, language, with_references=False).chunks
 
 
 def parse_text(text: str, language: str, *, with_references: bool = True) -> Parsed:
-    """`text`, in a language of `core.language`, as chunks; an unknown one is plain text.
+    """Cut `text`, in a language of `core.language`, into chunks; an unknown one is plain text.
 
     Chunks are about 1,000 bytes, seldom below 250 or above 1,500. Takes any text. Half a
     surrogate pair becomes U+FFFD, since nothing can store it. Safe to call from many threads.
@@ -83,7 +83,7 @@ class _Cutter:
         self._language = language
 
     def cut(self, span: Span, inner: Sequence[Definition]) -> list[Span]:
-        """`span`, which has the definitions `inner` in it, as spans that fit a chunk."""
+        """Cut `span`, which holds the definitions `inner`, into spans that fit a chunk."""
         lines = self._lines
         if lines.size(*span) <= MAX_BYTES:
             return [span]
@@ -125,7 +125,7 @@ class _Cutter:
 
 
 def _outermost(inner: Sequence[Definition]) -> Iterator[tuple[Definition, Sequence[Definition]]]:
-    """Each of `inner` that lies in no other, with those that lie in it."""
+    """Yield each of `inner` that lies in no other one, with those that lie in it."""
     index = 0
     while index < len(inner):
         outer, first = inner[index], index + 1
@@ -184,7 +184,7 @@ def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
 
 
 def _header(text: str) -> str:
-    """What stands in the brackets of a header; "" in any other line."""
+    """Return the text in the brackets of a header line; "" for any other line."""
     found = _HEADER.fullmatch(text) if text.startswith("[") else None
     return found[1].strip() if found else ""
 

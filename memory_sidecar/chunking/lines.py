@@ -40,7 +40,7 @@ _MAX_SYNTAX_BYTES = 32 * 1024
 
 
 class Lines:
-    """The rows of a text, their UTF-8 bytes, and the size of any span of them."""
+    """A text as rows, with its UTF-8 bytes and the size of any span."""
 
     def __init__(self, text: str) -> None:
         if "\r" in text:
@@ -55,11 +55,11 @@ class Lines:
         self._bytes_before = list(accumulate(map(len, lengths), initial=0))
 
     def size(self, start: int, stop: int) -> int:
-        """Bytes of the rows, line breaks included."""
+        """Return the bytes of the rows, including line breaks."""
         return self._bytes_before[stop] - self._bytes_before[start] + stop - start
 
     def text(self, start: int, stop: int) -> str:
-        """The rows joined, without the last line break."""
+        """Return the rows joined, without the last line break."""
         return "\n".join(self.rows[start:stop])
 
     def is_blank(self, start: int, stop: int) -> bool:
@@ -68,7 +68,7 @@ class Lines:
         return all(not rows[row] or rows[row].isspace() for row in range(start, stop))
 
     def trim(self, start: int, stop: int) -> Span:
-        """The span without blank rows at its ends; empty where all are blank."""
+        """Return the span without blank rows at its ends; empty if all are blank."""
         rows = self.rows
         while start < stop and (not rows[start] or rows[start].isspace()):
             start += 1

@@ -39,7 +39,7 @@ _threads = threading.local()
 
 
 def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
-    """The tree of `data`, UTF-8, or `None` for text that no person wrote by hand.
+    """Parse `data`, UTF-8; return its tree, or `None` for text that no person wrote by hand.
 
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.
@@ -49,7 +49,7 @@ def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
 
 
 def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
-    """The tree of `data` as `parse`, and the bytes of the same length that the tree is made of."""
+    """Parse `data` as `parse` does; also return the bytes, as many, that were parsed instead."""
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
         return None
     tree = _parse_guarded(_parser(language), data)
@@ -60,19 +60,19 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
 
 @cache
 def grammar(language: str) -> tree_sitter.Language:
-    """What queries and parsers are made of. Each is a package of its own, never downloaded."""
+    """Return the grammar of `language`, from its installed package; nothing is downloaded."""
     package = import_module(grammar_package(language))
     return tree_sitter.Language(getattr(package, _FUNCTIONS.get(language, "language"))())
 
 
 @cache
 def has_grammar(language: str) -> bool:
-    """Whether its package is here: that of GDScript is not made for Linux on ARM."""
+    """Whether the package of its grammar is installed: GDScript has none for Linux on ARM."""
     return find_spec(grammar_package(language)) is not None
 
 
 def load_query(language: str, *parts: str) -> tree_sitter.Query:
-    """The query of `language` that the files `queries/<part>.scm` make together."""
+    """Return the query of `language` that is made of the files `queries/<part>.scm`."""
     folder = files(__package__) / "queries"
     texts = ((folder / f"{part}.scm").read_text(encoding="utf-8") for part in parts)
     return tree_sitter.Query(grammar(language), "".join(texts))
@@ -86,7 +86,7 @@ def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
 
 
 def grammar_package(language: str) -> str:
-    """The module that carries it; its distribution is called the same, with dashes."""
+    """Return the module with the grammar; its distribution has the same name with dashes."""
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
 
 

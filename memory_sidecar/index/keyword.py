@@ -1,10 +1,10 @@
-"""The keyword arm: which words a text is found by, and what FTS5 makes of a query.
+"""The keyword arm: the keywords of a query, their weights, and BM25 by FTS5.
 
 Identifiers are split the same way on both sides: `parseHttpResponse`, `parse_http_response` and
 `parse.http.response` are all found by `http`, and by each other as a phrase. Scripts that set no
 spaces between words are indexed by character and asked for by pairs of them.
 
-Which rows hold a word is read from postings: short lists whole, long ones are asked for few rows.
+Which rows hold a word is read from its posting list, if that is short, else from the rows' texts.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a query is asked for: words and phrases, and how much each word tells."""
+    """The terms of a query (words and phrases), with the weight of each word."""
 
     terms: tuple[str, ...]
-    idf: Mapping[str, float]  # by stem, of single words
-    rows: Mapping[str, int]  # that hold a term, where that is a single word
+    idf: Mapping[str, float]  # of single words, by stem
+    rows: Mapping[str, int]  # how many rows hold a word, by term
 
     @classmethod
     def none(cls) -> Keywords:
@@ -60,9 +60,9 @@ class Keywords:
         return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total
 
     def rarest(self, max_rows: int) -> Keywords:
-        """The same with only its rarest words, as many as `max_rows` rows hold, and all phrases.
+        """Return a copy with all phrases, and the rarest words that `max_rows` rows hold together.
 
-        To score a row takes a microsecond, and the words that most rows hold tell least of them.
+        Scoring a row takes a microsecond, and the commonest words distinguish rows least.
         """
         kept: set[str] = set()
         total = 0
@@ -80,14 +80,15 @@ CountRows = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 
 
 def keywords_of(connection: Connection, corpus: Corpus, text: str) -> Keywords:
-    """The keywords of a query to `corpus`."""
+    """Return the keywords of the query `text`, weighed by their frequency in `corpus`."""
     return weigh_keywords(text, partial(document_frequencies, connection, corpus))
 
 
 def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
-    """The keywords of a query: its distinct words, and identifiers as phrases of their parts.
+    """Return the keywords of a query: its distinct words, and identifiers as phrases of parts.
 
-    Stopwords and words that half of all rows hold are left out unless nothing else is there.
+    Stopwords, and words that more than half of all rows hold, are left out unless no other word is
+    left.
     """
     words, phrases = words_and_phrases(text)
     meaningful = [word for word in words if word not in STOPWORDS] or words
@@ -110,7 +111,7 @@ def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
 
 
 def stems_of(text: str) -> list[str]:
-    """The tokens that FTS5 makes of `text`, in order."""
+    """Return the tokens that FTS5 makes of `text`, in order."""
     return indexed_tokens(index_words(text))
 
 
@@ -132,7 +133,7 @@ def match_expression(terms: Iterable[str]) -> str:
 def keyword_scores(
     connection: Connection, corpus: Corpus, keywords: Keywords, *, limit: int | None
 ) -> tuple[Ids, Floats]:
-    """BM25 of the rows that hold any of the keywords: ids and scores, the highest first.
+    """Return ids (n,) and BM25 (n,) of the rows that hold any keyword, the highest first.
 
     With `limit=None` every match is returned, so that a filter can be applied to all of them.
     """
@@ -176,7 +177,7 @@ def _tokens(name: str, arguments: list[str], text: str) -> list[str]:
 def document_frequencies(
     connection: Connection, corpus: Corpus, stems: Iterable[str]
 ) -> tuple[int, dict[str, int]]:
-    """How many rows there are, and how many hold each of `stems`."""
+    """Return the number of rows in `corpus`, and how many of them hold each of `stems`."""
     rows: list[Any] = connection.execute(
         f"SELECT term, doc FROM {corpus.vocabulary} WHERE term IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(stems)),),
@@ -189,7 +190,7 @@ MAX_ROWS_READ = 40_000  # of all lists together, the shortest first: 6 ms
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The rows that hold the words of a query, and what each word tells of it."""
+    """The posting lists of the words of a query, and the weight of each word."""
 
     lists: Mapping[str, Ids]  # by stem, each sorted
     unread: tuple[str, ...]  # stems that so many rows hold that their lists were not read
@@ -197,7 +198,7 @@ class Postings:
 
 
 def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) -> Postings:
-    """The lists of the query's rarest words, as many as may be read."""
+    """Read the posting lists of the query's rarest words, up to MAX_ROWS_READ rows."""
     lists: dict[str, Ids] = {}
     unread: list[str] = []
     read = 0
@@ -217,7 +218,7 @@ def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) ->
 def rows_with_stems(
     connection: Connection, corpus: Corpus, ids: Collection[int], stems: Collection[str]
 ) -> dict[str, Ids]:
-    """Which of the rows `ids` hold each of `stems`, by reading their texts.
+    """Return by stem which of the rows `ids` hold it, from their texts.
 
     Asking FTS5 for 300 rows of a list of 90,000 takes four times as long.
     """

@@ -1,8 +1,8 @@
-"""The vector arms: every vector of a table at hand as a code (`codes`).
+"""The in-memory index of a table of vectors, as compact codes (`codes`), which queries read.
 
-The vec0 table (sqlite-vec, 32-bit floats) is where vectors last; this is what a query reads. A
-scan of 26,000 rows takes 2 ms here against 20 ms there, in a quarter of the floats' memory, and
-gives the cosine of any row besides, not of the nearest alone.
+The vectors are stored in a vec0 table (sqlite-vec, 32-bit floats). A scan of 26,000 rows takes 2 ms
+here against 20 ms there, in a quarter of the memory, and gives the cosine of any row, not only of
+the nearest.
 
 The index follows the table by its vector version, a number that every transaction raises which
 changes vectors. A writer in this process announces the next version and hands over its changes;
@@ -33,10 +33,10 @@ _ROWS_KEPT = 10_000  # of these changes together: 4 MB
 _BLOCK_ROWS = 1024  # read at once
 
 Vector = npt.NDArray[np.float32]
-"""Of one text: 384 floats, of unit length."""
+"""The vector of one text: 384 floats, of unit length."""
 
 EmbedQuery = Callable[[str], Vector]
-"""The unit vector of a question, of as many floats as those that it is compared with."""
+"""Returns the unit vector of a question, of the dimension of the table it is compared with."""
 
 
 class VectorIndex:
@@ -50,11 +50,11 @@ class VectorIndex:
         self._rows = _Rows(table.dimension)
 
     def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
-        """As `VectorView.cosines`, of what `connection` sees."""
+        """Return `VectorView.cosines` for the commit that `connection` sees."""
         return self.view(connection).cosines(query)
 
     def view(self, connection: apsw.Connection) -> VectorView:
-        """The vectors of the commit that `connection` sees, whatever is written afterwards."""
+        """Return the vectors of the commit that `connection` sees, whatever is written later."""
         with self._lock:
             version = vector_version(connection, self.table)
             self._handed_over.wait_for(
@@ -89,13 +89,13 @@ class VectorIndex:
                 self._rows.change(version, np.array(list(removed), np.int64), *arrays)
 
     def unload(self) -> None:
-        """Give the memory back; the next query reads the table again."""
+        """Free the memory; the next query reads the table again."""
         with self._lock:
             self._rows = _Rows(self.table.dimension)
 
 
 class VectorView:
-    """The vectors of one commit. Any thread may ask."""
+    """The vectors of one commit. Thread-safe."""
 
     def __init__(self, lock: threading.Lock, rows: _Rows, version: int) -> None:
         self._lock = lock
@@ -128,16 +128,16 @@ class VectorView:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What one transaction did, to be undone for a reader of an earlier commit."""
+    """The changes of one transaction, to be undone for a reader of an earlier commit."""
 
-    version: int  # that it led to
+    version: int  # after the transaction
     added: Ids
     removed: CodedRows
 
 
 @dataclass(frozen=True, slots=True)
 class _Undone:
-    """How an earlier commit differs: without the rows `added` since, and with others."""
+    """How an earlier commit differs: it lacks the rows `added` since, and has the `others`."""
 
     added: Ids
     others: CodedRows
@@ -147,7 +147,7 @@ class _Undone:
 
 
 class _Rows:
-    """The vectors of one version, and what led there lately. The caller holds the lock."""
+    """The vectors of one version, and the latest changes. The caller holds the lock."""
 
     def __init__(self, dimension: int, version: int = -1, codes: Codes | None = None) -> None:
         self.version = version
@@ -172,11 +172,11 @@ class _Rows:
         return cls(table.dimension, version, codes)
 
     def remembers(self, version: int) -> bool:
-        """Whether it is known what the rows were at `version`."""
+        """Whether the rows of `version` can be told from the changes that are kept."""
         return version >= self.version - len(self._changes)
 
     def change(self, version: int, removed: Ids, ids: Ids, vectors: Floats) -> None:
-        """Follow one transaction."""
+        """Apply the changes of one transaction."""
         gone = self._codes.rows_of(np.unique(removed))
         gone = np.sort(gone[gone >= 0])
         self._changes.append(_Change(version, ids, self._codes.copy_of(gone)))
@@ -236,7 +236,7 @@ class _Rows:
         return scores
 
     def _undone(self, version: int) -> _Undone | None:
-        """What leads back to `version`; `None` where that is this one."""
+        """Return how `version` differs from the current one; `None` if it is the current one."""
         if version == self.version:
             return None
         added: list[Ids] = []
@@ -250,7 +250,7 @@ class _Rows:
         return _Undone(np.concatenate([*added, np.empty(0, np.int64)]), others)
 
     def _forget_changes(self) -> None:
-        """But those that a view still needs, and the last few."""
+        """Drop old changes, except those that a view still needs, and the last few."""
         needed = min((view.version for view in self.views), default=self.version)
         rows = sum(len(change.removed.ids) for change in self._changes)
         while self._changes and self._changes[0].version <= needed:
@@ -260,7 +260,7 @@ class _Rows:
 
 
 def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[Ids, Floats]:
-    """Ids (n,) and vectors (n, dimension)."""
+    """Return ids (n,) and unit vectors (n, dimension) of rows with their blobs."""
     ids = np.fromiter((row_id for row_id, _ in rows), np.int64, len(rows))
     blobs = b"".join(vector for _, vector in rows)
     if not table.is_coded:
@@ -270,7 +270,7 @@ def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[I
 
 
 def stored_vector(connection: apsw.Connection, table: VectorTable, row_id: int) -> Floats | None:
-    """The unit vector of a row, (dimension,), if it has one in `table`."""
+    """Return the unit vector of a row, (dimension,), or `None` if it has none in `table`."""
     row = connection.execute(
         f"SELECT id, embedding FROM {table.name} WHERE id = ?", (row_id,)
     ).fetchone()
@@ -278,7 +278,7 @@ def stored_vector(connection: apsw.Connection, table: VectorTable, row_id: int) 
 
 
 def blob_of(vector: Floats, table: VectorTable) -> bytes:
-    """How `table` keeps a unit vector."""
+    """Return the blob for a unit vector in `table`."""
     if not table.is_coded:
         return vector.astype(np.float32).tobytes()
     step = max(float(np.abs(vector).max()), 1e-12) / 127
@@ -287,7 +287,7 @@ def blob_of(vector: Floats, table: VectorTable) -> bytes:
 
 
 def vector_version(connection: apsw.Connection, table: VectorTable) -> int:
-    """How many transactions have changed `table`."""
+    """Return how many transactions have changed `table`."""
     version: int = connection.execute(
         "SELECT CAST(value AS INT) FROM identity WHERE key = ?", (table.version_key,)
     ).get
@@ -295,6 +295,6 @@ def vector_version(connection: apsw.Connection, table: VectorTable) -> int:
 
 
 def raise_vector_version(connection: apsw.Connection, table: VectorTable) -> int:
-    """Count one more transaction that changes it; call inside of it. Returns the new version."""
+    """Raise the version of `table`, within a transaction that changes it; return the new one."""
     connection.execute("UPDATE identity SET value = value + 1 WHERE key = ?", (table.version_key,))
     return vector_version(connection, table)
