@@ -1,8 +1,8 @@
-"""Remembers vectors by content: the same text under the same model is embedded once, ever.
+"""A cache of vectors by content, so that a text is embedded once for each model.
 
-Only a cache: a broken file is moved aside and begun anew, and one that cannot be written is done
-without for a while; either is said once in the log. Several processes may use it at the same time.
-`embed_texts` embeds through it.
+A broken file is set aside and begun anew; one that cannot be written is left alone for a while.
+Either is logged once. Several processes may use the file at the same time. `embed_texts` embeds
+through it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 
 def vector_key(model_sha256: str, text: str) -> bytes:
-    """16 bytes that name the vector of a passage under a model."""
+    """Return the key, 16 bytes, of the vector that a model makes of a passage."""
     named = hashlib.blake2b(model_sha256.encode(), digest_size=16)
     named.update(b"\0")
     named.update(text.encode("utf-8", "surrogatepass"))
@@ -65,7 +65,7 @@ def vector_key(model_sha256: str, text: str) -> bytes:
 
 
 class VectorCache:
-    """Vectors by key in one SQLite file. Thread-safe."""
+    """The cache: vectors by key, in one SQLite file. Thread-safe."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class VectorCache:
         now_s: Callable[[], float] = time.monotonic,
         max_rows: int = MAX_ROWS,
     ) -> None:
-        """What was unused for longest goes when there are more than `max_rows`."""
+        """Beyond `max_rows`, the least recently used vectors are deleted."""
         self.path = path
         self._clock = clock
         self._now_s = now_s
@@ -87,14 +87,14 @@ class VectorCache:
         self._rows_since_trim = TRIM_EVERY_ROWS  # not known: the first write looks
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Vector]:
-        """The vectors that are known, by key; read-only arrays."""
+        """Return the cached vectors of `keys`, by key, as read-only arrays."""
         wanted = tuple(set(keys))
         if not wanted:
             return {}
         return self._attempt(lambda connection: self._get(connection, wanted), otherwise={})
 
     def put_many(self, vectors: Mapping[bytes, Vector]) -> None:
-        """Remember `vectors`, all or none of them."""
+        """Store `vectors`, in one transaction."""
         if vectors:
             self._attempt(lambda connection: self._put(connection, vectors), otherwise=None)
 
@@ -134,7 +134,7 @@ class VectorCache:
             _trim(connection, self._max_rows)
 
     def _attempt(self, task: Callable[[apsw.Connection], Answer], *, otherwise: Answer) -> Answer:
-        """What `task` answers; `otherwise` where the file does not let it."""
+        """Return what `task` returns, or `otherwise` if the file cannot be used."""
         with self._lock:
             if self._now_s() < self._off_until_s:
                 return otherwise
@@ -173,7 +173,7 @@ class VectorCache:
 
 
 def _open(path: Path) -> apsw.Connection:
-    """A connection to the cache, made if missing. Raises StoreForeign for any other database."""
+    """Open the cache, made if missing. Raises StoreForeign for any other database."""
     connection = connect(path, cache_kib=CACHE_KIB)
     try:
         with transaction(connection):
@@ -195,7 +195,7 @@ def _require_schema(connection: apsw.Connection) -> None:
 
 
 def _begin_anew(path: Path) -> None:
-    """Move a broken file aside, unless another process has just put a good one there."""
+    """Set a broken file aside, unless another process has already replaced it."""
     with named_errors(path), FileLock(path.with_name(path.name + ".lock")):
         if _is_sound(path):
             return
@@ -218,7 +218,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _trim(connection: apsw.Connection, max_rows: int) -> None:
-    """Forget what was unused for longest until `max_rows` are left."""
+    """Delete the least recently used vectors until `max_rows` are left."""
     with transaction(connection):
         rows: Any = connection.execute("SELECT count(*) FROM vectors").get
         if rows <= max_rows:

@@ -1,9 +1,9 @@
-"""Models in memory, and the one that makes vectors: texts → unit vectors.
+"""The embedding model and the cross-encoder in memory, run by ONNX Runtime.
 
-A model is loaded when it is first used and given back when idle. All threads share one
-single-threaded session, hence one copy of the weights, and give it one text a call: a batch of one
-is the fastest on a CPU, because nothing is padded, and the same text gives the same bits whatever
-it is embedded beside. Queries go first: passages pause between two texts while a query is embedded.
+A model is loaded when it is first used, and freed when idle. All threads share one single-threaded
+session, and so one copy of the weights, and embed one text a call: on a CPU a batch of one is the
+fastest, as nothing is padded, and a text gives the same bits whatever it is embedded with. Queries
+go first: the embedding of passages pauses between two texts while a query is embedded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ Vectors = npt.NDArray[np.float32]
 
 
 class OnDemand(ABC, Generic[Model]):
-    """A model. Thread-safe: one that is given back serves the calls under way."""
+    """A model that is loaded at its first use and may be unloaded. Thread-safe.
+
+    Calls under way go on with the model that was unloaded.
+    """
 
     def __init__(self) -> None:
         self.used_at = time.monotonic()
@@ -48,11 +51,11 @@ class OnDemand(ABC, Generic[Model]):
         return self._model is not None
 
     def load(self) -> None:
-        """Load the model now. Raises ModelCorrupt where its files do not make a model."""
+        """Load the model now. Raises ModelCorrupt if its files are damaged."""
         self._loaded()
 
     def unload(self) -> None:
-        """Give the model's memory back; calls under way finish, the next one loads it again."""
+        """Free the model's memory; calls under way finish, the next one loads it again."""
         with self._loading:
             self._model = None
 
@@ -66,21 +69,21 @@ class OnDemand(ABC, Generic[Model]):
 
     @abstractmethod
     def _load(self) -> Model:
-        """Raises ModelCorrupt."""
+        """Load and return the model. Raises ModelCorrupt."""
 
 
 def corrupt(files: ModelFiles, error: Exception, *, hint: str) -> ModelCorrupt:
-    """What to raise for an error of ONNX Runtime's, which have no base class of their own."""
+    """Make a ModelCorrupt of an error of ONNX Runtime, whose errors have no common base class."""
     return ModelCorrupt(
         f"{files.folder / files.model_file} and its tokenizer do not load: {error}", hint=hint
     )
 
 
-PATIENCE_S = 0.1  # of what waits for a query: several times what one takes
+PATIENCE_S = 0.1  # how long background work waits for queries; one takes a fraction of it
 
 
 class QueryGate:
-    """Closed while at least one query is under way. Queries never wait for each other."""
+    """A gate at which background work waits while a query runs. Queries never wait."""
 
     def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
@@ -89,7 +92,7 @@ class QueryGate:
 
     @contextmanager
     def query(self) -> Iterator[None]:
-        """Holds the gate closed for the length of the block."""
+        """Keep the gate closed during the block."""
         with self._changed:
             self._queries += 1
         try:
@@ -100,7 +103,7 @@ class QueryGate:
                 self._changed.notify_all()
 
     def pass_through(self) -> None:
-        """Return once no query is under way, or after a while: there may always be another one."""
+        """Wait until no query runs, for `patience_s` at most, as queries may never cease."""
         with self._changed:
             self._changed.wait_for(lambda: self._queries == 0, self._patience_s)
 
@@ -126,7 +129,7 @@ class OnnxModel:
         self._inputs = [each.name for each in self._session.get_inputs()]
 
     def run(self, text: str, beside: str | None = None) -> Output:
-        """The first output for `text`, or for a pair of texts: (1, …)."""
+        """Return the model's first output, (1, …), for `text` or for the pair `text`, `beside`."""
         encoded = self._tokenizer.encode(_readable(text), beside and _readable(beside))
         fields = {
             "input_ids": encoded.ids,
@@ -192,11 +195,11 @@ _LEAST_LENGTH = 1e-12  # that is divided by
 
 
 class EmbeddingStopped(Exception):
-    """The caller wants no more."""
+    """The caller has set `stop` while its texts were embedded."""
 
 
 class Embedder(OnDemand[OnnxModel]):
-    """Vectors from the model in `files`, which is loaded by the first call. Thread-safe."""
+    """Makes vectors with the model in `files`, which the first call loads. Thread-safe."""
 
     def __init__(
         self, files: ModelFiles, *, threads: int = 0, gate: QueryGate | None = None
@@ -219,7 +222,7 @@ class Embedder(OnDemand[OnnxModel]):
         self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question, (dimension,) float32 of length one. Overtakes passages."""
+        """Return the vector of a question, (dimension,) float32 of length one, before passages."""
         return self._vector_of(text)
 
     def _embed_question(self, text: str) -> Vectors:
@@ -232,11 +235,10 @@ class Embedder(OnDemand[OnnxModel]):
     def embed_passages(
         self, texts: Sequence[str], *, stop: threading.Event | None = None
     ) -> Vectors:
-        """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
+        """Return the vectors of `texts` in order, (n, dimension) float32 of length one each.
 
-        A few overtake all that waits, like a question. Hand over many at once otherwise: the
-        threads share them, and those of several calls take turns. Raises EmbeddingStopped soon
-        after `stop` is set.
+        A few texts go first, like a question. Otherwise pass many at once, which the threads share;
+        several such calls take turns. Raises EmbeddingStopped soon after `stop` is set.
         """
         if not texts:
             return np.empty((0, self.files.dimension), dtype=np.float32)
@@ -297,7 +299,7 @@ def _available_cores() -> int:
 
 
 class Reranker(OnDemand[OnnxModel]):
-    """A cross-encoder: reads a question and a text together, and says how well that answers it.
+    """A cross-encoder: reads a question and a text together, and scores how well that answers it.
 
     Slower than comparing vectors by orders of magnitude: for a handful of candidates. The same pair
     gives the same bits whatever else is judged. The model in `files` is loaded by the first call.
@@ -305,14 +307,14 @@ class Reranker(OnDemand[OnnxModel]):
     """
 
     def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
-        """Passages that are embedded behind `gate` pause while this judges."""
+        """While `judge` runs, work that waits at `gate` pauses."""
         super().__init__()
         self.files = files
         self._gate = gate
         self._pool = ThreadPoolExecutor(RERANK_THREADS, thread_name_prefix="rerank")
 
     def judge(self, question: str, texts: Sequence[str]) -> list[float]:
-        """A number for each of `texts`, higher where it answers better: about -11 to 11.
+        """Return a score for each of `texts`, about -11 to 11, higher for a better answer.
 
         Raises ModelCorrupt where the files do not make a model.
         """

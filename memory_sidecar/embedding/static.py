@@ -61,10 +61,10 @@ class StaticFiles:
 
 
 def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
-    """The table, from the installed package; looked for on `sys.path` by default.
+    """Find the table in the installed package, which is looked for on `sys.path` by default.
 
-    Raises ModelMissing where the package is not installed, ModelCorrupt where its files are not
-    those that it was published with.
+    Raises ModelMissing if the package is not installed, ModelCorrupt if its files differ from the
+    published ones.
     """
     path = sys.path if package_path is None else package_path
     files = package_files(PACKAGE, VERSION, SHA256, path)
@@ -103,17 +103,17 @@ class _Table:
         return len(self._rows)
 
     def sum_of(self, tokens: npt.NDArray[np.int64], weights: Floats) -> Floats:
-        """The sum of the vectors of `tokens`, each times its weight: (256,)."""
+        """Return the weighted sum of the vectors of `tokens`, (256,)."""
         return (weights / self._roots[tokens]) @ self._rows[tokens].astype(np.float32)
 
     def let_go(self) -> None:
-        """Of the pages that were read."""
+        """Release the pages of the file that were read."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._file.madvise(mmap.MADV_DONTNEED)
 
 
 class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
-    """Vectors from the table in `files`, which is opened by the first call. Thread-safe."""
+    """Makes static vectors with the table in `files`, which the first call opens. Thread-safe."""
 
     version = SHA256[WEIGHTS][:16]  # of all that decides a vector
 
@@ -124,10 +124,9 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
     def embed(
         self, texts: Sequence[str], *, between: Callable[[], object] = lambda: None
     ) -> Floats:
-        """The vectors of `texts` in their order, (n, 256) float32 of length one each.
+        """Return the vectors of `texts` in order, (n, 256) float32 of length one each.
 
-        A text without a token has only zeros. Calls `between` now and then, where there are more
-        than a few. Raises ModelCorrupt.
+        A text without a token gets zeros. Calls `between` between two batches. Raises ModelCorrupt.
         """
         tokenizer, table = self._loaded()
         vectors = np.zeros((len(texts), DIMENSION), np.float32)

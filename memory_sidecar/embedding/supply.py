@@ -35,7 +35,7 @@ ONNX_FILES = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model and everywhere it can come from."""
+    """A model, and the places where it may be found."""
 
     name: str
     dimension: int
@@ -77,7 +77,7 @@ RERANKER = ModelSpec(
     hub_repo="Xenova/ms-marco-MiniLM-L-12-v2",
     hub_model_file="onnx/model.onnx",
 )
-"""What judges a question and a text together. Only where it is already: never downloaded."""
+"""The cross-encoder. It is used where it is installed, and never downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,10 @@ def find_model(
     environ: Mapping[str, str] = os.environ,
     package_path: Sequence[str] | None = None,
 ) -> ModelFiles:
-    """The model, from the first place that has it. Reads 34 MB (25 ms) once in a process.
+    """Find the embedding model in the first place that has it; reads 34 MB (25 ms) once.
 
-    `package_path` is where distributions are looked for, `sys.path` by default. Raises
-    ModelMissing where no place has it, ModelCorrupt where the first that does has a broken one.
+    `package_path` is where distributions are looked for, `sys.path` by default. Raises ModelMissing
+    if no place has it, ModelCorrupt if the first one that does has a damaged one.
     """
     if settings.model_dir:
         return _configured(BGE_SMALL, Path(settings.model_dir).expanduser())
@@ -119,9 +119,9 @@ def find_model(
 def find_reranker(
     *, environ: Mapping[str, str] = os.environ, package_path: Sequence[str] | None = None
 ) -> ModelFiles | None:
-    """The cross-encoder, from the model package or FastEmbed's cache; `None` where neither has it.
+    """Find the cross-encoder in the model package or FastEmbed's cache; `None` if neither has it.
 
-    Raises ModelCorrupt where the package has a broken one.
+    Raises ModelCorrupt if that of the package is damaged.
     """
     if packaged := _packaged(RERANKER, sys.path if package_path is None else package_path):
         return packaged
@@ -136,9 +136,9 @@ def fetch_model(
     environ: Mapping[str, str] = os.environ,
     package_path: Sequence[str] | None = None,
 ) -> ModelFiles:
-    """`find_model`, and where that finds nothing, FastEmbed's download.
+    """Find the model as `find_model` does, or else download it by FastEmbed.
 
-    Raises ModelMissing where downloads are switched off, or this one fails.
+    Raises ModelMissing if downloads are switched off, or the download fails.
     """
     try:
         return find_model(settings, environ=environ, package_path=package_path)
@@ -150,7 +150,7 @@ def fetch_model(
 
 
 def fastembed_cache(environ: Mapping[str, str]) -> Path:
-    """The folder where FastEmbed keeps what it downloaded: not its own default, which all share."""
+    """Return the folder of FastEmbed's downloads, not its default, which all users share."""
     if named := environ.get("FASTEMBED_CACHE_PATH"):
         return Path(named)
     base = environ.get("XDG_CACHE_HOME") or Path(home(environ), ".cache")
@@ -158,7 +158,7 @@ def fastembed_cache(environ: Mapping[str, str]) -> Path:
 
 
 def _own_cache(environ: Mapping[str, str]) -> Path:
-    """Raises ModelMissing for a folder that another user may have filled."""
+    """Return `fastembed_cache`. Raises ModelMissing if other users may have written to it."""
     cache = fastembed_cache(environ)
     if cache.exists() and not _is_users_own(cache):
         raise ModelMissing(
