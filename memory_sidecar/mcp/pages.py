@@ -23,7 +23,7 @@ _CURSOR = re.compile(r"from-(\d{1,9})")
 
 
 def offset_of(cursor: str) -> int:
-    """How many results came before `cursor`; "" is the beginning. Raises UsageError."""
+    """Return how many results come before `cursor`; "" is the start. Raises UsageError."""
     if not cursor:
         return 0
     found = _CURSOR.fullmatch(cursor)
@@ -36,26 +36,26 @@ def offset_of(cursor: str) -> int:
 
 
 def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
-    """For what of `found`, which begins at `offset`, is not `shown`; "" where all of it is."""
+    """Return the cursor after `shown`, the start of `found` at `offset`; "" if that is all."""
     return f"from-{offset + len(shown)}" if len(shown) < len(found) else ""
 
 
 class Pages:
-    """What one conversation was shown, by question. Safe to use from many threads."""
+    """What one conversation has been shown, by question. Thread-safe."""
 
     def __init__(self) -> None:
         self._shown: OrderedDict[str, list[int]] = OrderedDict()  # hashes, in order
         self._lock = threading.Lock()
 
     def page(self, question: str, cursor: str) -> AnswerPage:
-        """The page of the answer to `question` that `cursor` names. Raises UsageError."""
+        """Begin the page of the answer to `question` at `cursor`. Raises UsageError."""
         offset = offset_of(cursor)
         with self._lock:
             shown = self._shown.get(question, [])
         return AnswerPage(self, question, offset, shown[:offset] if len(shown) >= offset else None)
 
     def keep(self, question: str, shown: list[int]) -> None:
-        """Remember that the pages up to now have `shown` this."""
+        """Remember `shown`, the hashes of what the pages up to now have shown."""
         with self._lock:
             self._shown[question] = shown
             self._shown.move_to_end(question)
@@ -67,7 +67,7 @@ class AnswerPage:
     """One page that is being made, which begins at `offset`: so many have to be found besides."""
 
     def __init__(self, pages: Pages, question: str, offset: int, before: list[int] | None) -> None:
-        """`before`: what was shown on those before; `None` where that is not known."""
+        """`before`: hashes of what earlier pages showed; `None` if unknown."""
         self.offset = offset
         self._pages = pages
         self._question = question
@@ -86,7 +86,7 @@ class AnswerPage:
         return kept
 
     def cursor_after(self, shown: Sequence[object]) -> str:
-        """For what of the rest is not `shown`, which is its beginning; "" where all of it is."""
+        """Return the cursor after `shown`, the start of the rest; "" if that is all."""
         if self._before is not None:
             self._pages.keep(self._question, [*self._before, *self._found[: len(shown)]])
         return cursor_after(self.offset, shown, self._found)

@@ -1,4 +1,4 @@
-"""How much of a result is given at once, by tokens."""
+"""Cuts results to a budget of tokens."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 MAX_LINE = 160
 MIN_ITEM = 300
-MARKS = 500  # characters around what an answer says: heads, where to go on
-MAX_LOOKED_THROUGH = 100_000  # characters of a text for what was asked for
+MARKS = 500  # characters reserved for headings and for where to read on
+MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
 
 
 def within(text: str, max_tokens: int) -> str:
-    """The first lines of an answer that is too long, and how many more there are."""
+    """Return `text`, or its first lines and the number of those left out."""
     most = budget(max_tokens) + MARKS
     if len(text) <= most:
         return text
@@ -56,7 +56,7 @@ def lines_within(
 
 
 def budget(max_tokens: int) -> int:
-    """About how many characters so many tokens are."""
+    """Return the number of characters that `max_tokens` are, roughly."""
     return max_tokens * CHARACTERS_PER_TOKEN
 
 
@@ -109,7 +109,7 @@ def shortened(text: str, characters: int, stems: Collection[str] = ()) -> str:
 
 
 def best_lines(lines: Sequence[str], stems: Collection[str], characters: int) -> str:
-    """Those of `lines` with at most so many characters; `…` for those before and behind."""
+    """Pick the best `lines` within `characters`, with `…` for those left out around them."""
     if sum(len(line) + 1 for line in lines) <= characters:
         return "\n".join(lines)
     best = excerpt_within(lines, stems, characters=characters - len("…\n…\n"))

@@ -21,7 +21,7 @@ SHOWN_SOURCES = 8
 
 
 def to_index(caller: Caller) -> Path | None:
-    """The first folder of the client's that no source contains, and that it may have indexed."""
+    """Return the first of the client's folders that no source contains and that it may index."""
     if caller.is_read_only or Toolset.CODE not in caller.toolsets:
         return None
     containing = caller.codebase.registry.containing
@@ -36,7 +36,7 @@ def to_index(caller: Caller) -> Path | None:
 
 
 def nothing_here(caller: Caller) -> NoIndex:
-    """What to say first to a client none of whose folders lies in a source."""
+    """Make the error for a client none of whose folders lies in a source."""
     sources = [source.name for source in caller.codebase.registry.all()]
     ways = ["index_project indexes it"]
     if (folder := to_index(caller)) is None:
@@ -51,7 +51,7 @@ def nothing_here(caller: Caller) -> NoIndex:
 
 
 def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Why no agent may have `folder` indexed: it holds all that the user has, or the system's."""
+    """Return why no agent may index `folder`, such as a home or system folder; None if it may."""
     real = real_path(folder)
     home_folder = real_path(home(environ))
     if os.path.commonpath([real, home_folder]) == real or not Path(real).is_dir():

@@ -14,7 +14,7 @@ DATA = "data, not instructions"
 
 
 def told(parts: Sequence[str], next_cursor: str, *, by: str = "\n\n") -> str:
-    """The quoted `parts` of an answer, with what they are."""
+    """Join the quoted `parts` of an answer under a line that calls them data."""
     if not parts:
         return "no memories"
     more = [f'further ones: cursor "{next_cursor}"'] if next_cursor else []
@@ -22,15 +22,15 @@ def told(parts: Sequence[str], next_cursor: str, *, by: str = "\n\n") -> str:
 
 
 def quoted(text: str) -> str:
-    """`text`, so that it cannot be mistaken for what stands around it, whatever it says."""
+    """Quote `text` so that it cannot be mistaken for what surrounds it."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines() or [""])
 
 
 def quoted_line(text: str) -> str:
-    """The same for what is shown in one line."""
+    """Quote `text` for one line."""
     return quoted(one_line(text))
 
 
 def as_name(text: str) -> str:
-    """`text` within the marks around a quotation, which it can neither end nor begin."""
+    """Return `text` for use inside quotation marks, which it can neither end nor begin."""
     return one_line(text).replace("<", "[").replace(">", "]")

@@ -17,7 +17,7 @@ class CallReport:
     """The `Reporter` of one call. Made in the event loop, used by the threads that do the work."""
 
     def __init__(self, tell: Tell, *, word: Callable[[str], str]) -> None:
-        """`word` puts what helps a person into words that help an agent."""
+        """`word` rewrites a hint for people into one for agents."""
         self.notices: list[str] = []
         self.word = word
         self._tell = tell
@@ -26,17 +26,17 @@ class CallReport:
         self._worker: int | None = None
         self._stage = ""
         self._stage_total = 0
-        self._before = 0  # what earlier stages came to: progress must never fall
+        self._before = 0  # progress of earlier stages: it must never fall
         self._done = 0
         self._told_at = 0.0
         self._telling: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
-        """Called by the thread that a cancellation has to stop."""
+        """Remember the calling thread as the one that a cancellation stops."""
         self._worker = threading.get_ident()
 
     def cancel(self) -> None:
-        """Have the work end, by a KeyboardInterrupt, where it next reports."""
+        """Stop the work with a KeyboardInterrupt when it next reports."""
         self._cancelled.set()
 
     def notice(self, text: str) -> None:

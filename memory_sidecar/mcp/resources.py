@@ -60,7 +60,7 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
 
 
 def list_templates(caller: Caller) -> types.ListResourceTemplatesResult:
-    """How the resources are named that `caller` may read."""
+    """Return the URI templates of the resources that `caller` may read."""
     return types.ListResourceTemplatesResult(
         resource_templates=[
             each for toolset, each in TEMPLATES.items() if toolset in caller.toolsets
@@ -69,7 +69,7 @@ def list_templates(caller: Caller) -> types.ListResourceTemplatesResult:
 
 
 def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
-    """Raises NotFound, PathRefused, UsageError."""
+    """Read the resource at `uri`. Raises NotFound, PathRefused, UsageError."""
     scheme, owner, path = parts_of(uri)
     if scheme == MEMORY and Toolset.MEMORIES in caller.toolsets:
         memories, path = meant(caller, uri, Silent())

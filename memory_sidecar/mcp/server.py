@@ -59,7 +59,7 @@ _HINTS = {
 
 
 async def _discover(context: Context, _params: types.RequestParams | None) -> types.DiscoverResult:
-    """What `initialize` says, for clients of the protocol without a handshake."""
+    """Answer what `initialize` would, for clients that speak the protocol without a handshake."""
     caller = context.lifespan_context
     told = await asyncio.get_running_loop().run_in_executor(_threads, instructions, caller)
     return types.DiscoverResult(
@@ -174,7 +174,7 @@ async def _read_resource(
 
 
 async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: str) -> T:
-    """What a thread makes of `asked`. What is wrong becomes an error of the protocol."""
+    """Run `answer` in a thread; its errors become errors of the protocol."""
     working = asyncio.get_running_loop().run_in_executor(_threads, answer, caller, asked)
     try:
         return await working
@@ -207,13 +207,13 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
 
 
 def _look_at(finished: asyncio.Future[Answer]) -> None:
-    """Keep asyncio from logging what became of a call that no client waits for any more."""
+    """Retrieve the result of a cancelled call, so that asyncio does not log it."""
     if not finished.cancelled():
         finished.exception()
 
 
 def _internal(error: Exception, what: str) -> SidecarError:
-    """What is said of a fault of ours; called where `error` is handled."""
+    """Log an internal `error` and make the one for the client; call it while it is handled."""
     _log.exception("failed: %s", what)
     return as_sidecar_error(error, hint="see the daemon's log")
 

@@ -109,18 +109,18 @@ _TOOL_FOR = {
     "update": "update_memory",
     "why": "read_file",
 }
-"""By command, those that are not called as it is."""
+"""The tools whose names differ from their commands, by command."""
 
 
 def for_agent(text: str, caller: Caller) -> str:
-    """`text` as it helps who can call only the tools that `caller` is offered."""
+    """Rewrite the hint `text` for an agent that can call only the tools offered to `caller`."""
     told = in_tools(text, caller)
     is_for_user = _WORDS.search(told) and "the user" not in told
     return f"tell the user: {told}" if is_for_user else told
 
 
 def in_tools(text: str, caller: Caller) -> str:
-    """`text` with the tools for commands and the arguments for options, where there are such."""
+    """Replace commands in `text` by tools, and options by arguments, where these exist."""
     offered = {tool.name: tool for tool in TOOLS.values() if tool.is_offered(caller)}
     taken = {name for tool in offered.values() for name in tool.takes}
 

@@ -22,13 +22,13 @@ def source_uri(name: str, path: str) -> str:
 
 
 def plain_path(text: str) -> str:
-    """A path that may have been written as a `file:` URI, as a path."""
+    """Return `text`, a path or a `file:` URI, as a path."""
     begun = _OF_A_FILE.match(text)
     return url2pathname(text[begun.end() :]) if begun else text
 
 
 def parts_of(uri: str) -> tuple[str, str, str]:
-    """Scheme, agent or source, and path. Raises UsageError for anything else."""
+    """Split `uri` into scheme, agent or source, and path. Raises UsageError."""
     try:
         split = urlsplit(uri)
     except ValueError:

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 class LineTooLong(Exception):
-    """More than the reader keeps; the line was read to its end."""
+    """A line longer than the reader keeps; it was read to its end."""
 
     def __init__(self, line: IncomingLine) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class LineTooLong(Exception):
 
 
 async def read_line(reader: asyncio.StreamReader) -> bytes:
-    """The next line with its end; what is left without one, or nothing. Raises LineTooLong."""
+    """Return the next line with its end; at the end of input the rest. Raises LineTooLong."""
     line = IncomingLine()
     while True:
         try:
@@ -79,7 +79,7 @@ class Wire:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Streams]:
-        """What the client says, and what is said to it. What it says ends with the connection."""
+        """Open the streams from and to the client; the first ends with the connection."""
         heard, hear = anyio.create_memory_object_stream[Inbound](0)
         say, said = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
@@ -101,7 +101,7 @@ class Wire:
                 await self.idle()
 
     async def _next_line(self) -> bytes:
-        """Nothing at the end. A line that is too long is answered, and read over."""
+        """Return the next line, empty at the end; refuse and skip those that are too long."""
         while True:
             try:
                 return await self._read_line()

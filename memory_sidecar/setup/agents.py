@@ -43,7 +43,7 @@ class CodingAgent:
         )
 
     def path(self, relative: str, environ: Mapping[str, str]) -> Path:
-        """Where `relative` lies for the user whose environment this is. Absolute."""
+        """Return the absolute path of `relative` for the user with the environment `environ`."""
         if relative.startswith("{config}/"):
             return _application_settings(environ) / relative.removeprefix("{config}/")
         return Path(home(environ)) / relative

@@ -25,18 +25,18 @@ MAX_LINES = 40  # of an entry, wherever it stands by now
 
 
 class Unreadable(ValueError):
-    """The text is not of its kind, or has a value of another kind on the way to the entry."""
+    """The text cannot be parsed, or has a value of another type on the path to the entry."""
 
 
 class TooDeep(Unreadable):
-    """It is nested more deeply than Python goes."""
+    """The text is nested too deeply for Python's recursion limit."""
 
     def __init__(self) -> None:
         super().__init__("it is nested too deeply")
 
 
 class Taken(ValueError):
-    """The entry's place holds something else."""
+    """The entry's place already has another value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def without(
 
 
 def _minus(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN401  settings
-    """`data` without the entry. Raises LookupError where it is not there."""
+    """Return `data` without the entry. Raises LookupError if it is not there."""
     if not path:
         at = data.index(value) if isinstance(data, list) and value in data else None
         if at is None:
@@ -122,7 +122,7 @@ def _minus(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN40
 
 
 def _pruned(data: Any, path: Sequence[str]) -> Any:  # noqa: ANN401  settings
-    """`data` without what is empty on the way of `path`."""
+    """Return `data` without the empty containers along `path`."""
     if not path or not isinstance(data, dict) or path[0] not in data:
         return data
     below = _pruned(data[path[0]], path[1:])
@@ -158,7 +158,7 @@ def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
 
 
 def _toml_cuts(text: str, path: Sequence[str], _value: object) -> Iterator[str]:
-    """Without few lines that begin with one that names the entry."""
+    """Yield `text` without some lines, the first of which names the entry."""
     lines = text.splitlines(keepends=True)
     for start, line in enumerate(lines):
         if path[-1] in line:
@@ -167,7 +167,7 @@ def _toml_cuts(text: str, path: Sequence[str], _value: object) -> Iterator[str]:
 
 
 Cuts = Callable[[str, Sequence[str], object], Iterator[str]]
-"""A text without what stands at a path, in ways of which the first that says all else is right."""
+"""Yields texts without the entry at a path; the first that keeps all other values is right."""
 
 _FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
     "json": (_json, _json_cuts),
@@ -202,7 +202,7 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
 
 
 def whole_file(text: str, _path: Sequence[str], content: str) -> Insertion | None:
-    """Fill a file that says nothing. Raises Taken where it says something else."""
+    """Fill an empty file. Raises Taken if it has other content."""
     if text and text != content:
         raise Taken("it says something else")
     return None if text else Insertion(0, content)
@@ -242,14 +242,14 @@ def _errors(root: Node) -> Iterator[Node]:
 
 
 def _is_comma(error: Node) -> bool:
-    """A trailing comma, which the grammar takes for an error or misses a value behind it."""
+    """Whether `error` is a trailing comma, which the grammar reports as an error."""
     sides = (error.prev_sibling, error.next_sibling)
     around = [side.type for side in sides if side is not None]
     return error.text == b"," or (error.is_missing and around in ([",", "]"], [",", "}"]))
 
 
 def _inside(node: Node) -> list[Node]:
-    """What an array or object holds, without comments and trailing commas."""
+    """Return the children of an array or object, without comments and trailing commas."""
     inside = (child for child in node.named_children if not child.is_error)
     return [child for child in inside if child.type != "comment" and not child.is_missing]
 
@@ -303,14 +303,14 @@ def _nested(path: Sequence[str], value: object) -> object:
 
 
 def _written(value: object, depth: int) -> str:
-    """JSON whose further lines are indented by `depth`."""
+    """Write `value` as JSON, indenting all lines but the first by `depth`."""
     return json.dumps(value, indent=len(INDENT), ensure_ascii=False).replace(
         "\n", "\n" + INDENT * depth
     )
 
 
 def _in_front(node: Node, text: str, entry: str, depth: int) -> Insertion:
-    """`entry` as the first thing in the object or array `node`, which lies at `depth`."""
+    """Insert `entry` as the first child of the object or array `node`, which is at `depth`."""
     at = len(text.encode()[: node.start_byte].decode()) + 1
     new_line = "\n" + INDENT * (depth + 1)
     if _inside(node):
@@ -320,7 +320,7 @@ def _in_front(node: Node, text: str, entry: str, depth: int) -> Insertion:
 
 
 def _cut(text: str, node: Node, *, keeps_line: bool = False) -> str:
-    """Without `node`, the blanks before it and one comma beside it."""
+    """Return `text` without `node`, the blanks before it and one comma beside it."""
     data = text.encode()
     start, end = node.start_byte, node.end_byte
     before, behind = data[:start].rstrip(b" \t" if keeps_line else None), data[end:]

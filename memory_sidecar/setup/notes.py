@@ -1,4 +1,4 @@
-"""Notes which texts were put into files of the user's, until they are taken back."""
+"""Keeps a list of the texts that setup put into the user's files, until they are taken back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Piece:
 
 
 def read_text(path: str) -> str | None:
-    """What the file says; None where there is none. Raises PathRefused where it cannot be read."""
+    """Return the text of a file; None if it is missing. Raises PathRefused if it is unreadable."""
     try:
         return read_user_file(path, MAX_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):
@@ -48,7 +48,7 @@ def _notes_path(environ: Mapping[str, str]) -> Path:
 
 
 def read_pieces(environ: Mapping[str, str]) -> list[Piece]:
-    """Those of the user whose environment this is. Raises PathRefused where they are damaged."""
+    """Return the noted pieces of the user with `environ`. Raises PathRefused if damaged."""
     path = _notes_path(environ)
     text = read_text(str(path))
     if text is None:
@@ -62,7 +62,7 @@ def read_pieces(environ: Mapping[str, str]) -> list[Piece]:
 
 
 def write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
-    """Note them all, and no others."""
+    """Write `pieces` as the whole list, replacing the former one."""
     path = _notes_path(environ)
     tree = Tree(path.parent, is_own=True)
     with named_errors(path):

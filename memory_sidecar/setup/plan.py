@@ -1,8 +1,8 @@
-"""What is to change so that a coding agent knows this program: planned, carried out, taken back.
+"""Plans, carries out and takes back the changes that connect a coding agent to this program.
 
-Every piece of text that goes into a file of the user's is noted in `setup.json`, in the user's
-configuration folder, before it is written, and until it is taken back. Taking back removes these
-pieces and nothing else; one that was changed since stays, and is named.
+Every piece of text is noted in `setup.json`, in the user's configuration folder, before it is
+written into a file, and until it is taken back. Taking back removes these pieces and nothing else;
+a piece that was changed since stays, and is named.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from memory_sidecar.setup.editing import (
 )
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text, write_pieces
 
-EMPTY = {"json": "{}\n", "toml": ""}  # what a file of settings says that has nothing to say yet
+EMPTY = {"json": "{}\n", "toml": ""}  # the text of an empty settings file
 
 
 class StepOutcome(StrEnum):
@@ -52,7 +52,7 @@ class StepOutcome(StrEnum):
         return self in (StepOutcome.ADDED, StepOutcome.REPLACED, StepOutcome.REMOVED)
 
     def told(self, *, is_done: bool) -> str:
-        """For people: what is still to come is not told as if it had been."""
+        """Return the text for people: `to be added` while a change is only planned."""
         return self.value if is_done or not self.is_change else f"to be {self.value}"
 
 
@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a coding agent is to know: how it starts us, what it runs, and by path what it reads."""
+    """What to give a coding agent: our server's entry, hooks by event, and skills by name."""
 
     entry: Mapping[str, object]
     hooks: Mapping[str, object]
@@ -78,7 +78,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """Puts `value` to where the names `at` lead in a file, by one of the functions of `editing`."""
+    """Inserts `value` at the path `at` of names in a file, with `of`, a function of `editing`."""
 
     what: str
     path: str
@@ -89,14 +89,14 @@ class _Edit:
 
 @dataclass(slots=True)
 class _PlannedFile:
-    """What a file says and is to say; None for no file."""
+    """The text of a file before and after the plan; None means no file."""
 
     before: str | None
     after: str | None
-    made: str = ""  # the folder that was made for it, to be removed with it
+    made: str = ""  # the folder that was created for the file, to be removed with it
 
     def take(self, piece: Piece) -> bool:
-        """Whether `piece` was in it, and now is not. Raises TooDeep."""
+        """Remove `piece` from `after`; returns whether it was there. Raises TooDeep."""
         rest = _without(piece, self.after) if self.after is not None else None
         if rest is None:
             return False
@@ -106,9 +106,9 @@ class _PlannedFile:
 
 
 class Plan:
-    """Changes to files of the user's, none of them written before `carry_out`.
+    """Changes to the user's files, none of which is written before `carry_out`.
 
-    A file that cannot be read or written fails by itself: all others are done.
+    A file that cannot be read or written fails alone; all others are changed.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -119,20 +119,20 @@ class Plan:
         self._pieces = list(self._noted)
 
     def known_agents(self) -> list[str]:
-        """Names of the coding agents for which something is there to be taken back."""
+        """Return the names of the coding agents that have pieces to take back."""
         return list(dict.fromkeys(piece.agent for piece in self._pieces))
 
     def add(self, agent: CodingAgent, wish: Wish) -> None:
-        """Have `agent` know us, by what `wish` says in place of what was put there before.
+        """Plan to give `agent` what `wish` says, replacing what an earlier setup put there.
 
-        Entries that another program or the user put there, or changed since, are left as they are.
+        Entries that the user or another program added, or changed since, are left alone.
         """
         edits = self._edits(agent, wish)
         for path in dict.fromkeys(edit.path for edit in edits):
             self._add(agent, path, [edit for edit in edits if edit.path == path])
 
     def take_back(self, agents: Collection[str]) -> None:
-        """Undo what was added for the coding agents of these names."""
+        """Plan to remove what was added for the coding agents named in `agents`."""
         for piece in [piece for piece in reversed(self._pieces) if piece.agent in agents]:
             file = self._open(piece.agent, piece.what, piece.path)
             if file is None:
@@ -148,14 +148,14 @@ class Plan:
             self._pieces.remove(piece)
 
     def carry_out(self) -> None:
-        """Write what is planned, each file at once.
+        """Write the plan, each file atomically.
 
-        Killed anywhere, what is needed to take back what is there is noted. Raises Conflict where
-        another program has written a file, or our notes, since these were read: it is left alone.
+        The notes are written first, so that a killed setup can be taken back. Raises Conflict if
+        another program has changed a file or the notes since they were read; it is left alone.
         """
         changes = {path: each for path, each in self._files.items() if each.after != each.before}
         for path, each in changes.items():
-            _check_unchanged(path, each)  # all of them before the first is written
+            _check_unchanged(path, each)  # check every file before the first is written
         noted = [*(piece for piece in self._noted if piece not in self._pieces), *self._pieces]
         if read_pieces(self._environ) != self._noted:
             raise Conflict("another setup ran in the meantime", hint="do it again")
@@ -170,7 +170,7 @@ class Plan:
             write_pieces(self._pieces, self._environ)
 
     def require_all(self) -> None:
-        """Raises SidecarError where a file could not be read or written."""
+        """Raise SidecarError if any file could not be read or written."""
         failed = [step for step in self.steps if step.outcome is StepOutcome.FAILED]
         if failed:
             raise SidecarError(
@@ -179,7 +179,7 @@ class Plan:
             )
 
     def _fail(self, path: str, error: StoreReadOnly) -> None:
-        """Have `path` count as what it is: as before."""
+        """Mark the changes of `path` as failed, and restore its notes."""
         reason = error.message.removeprefix(f"{path} ")
         self.steps = [
             replace(step, outcome=StepOutcome.FAILED, reason=reason)
@@ -209,7 +209,7 @@ class Plan:
         return edits
 
     def _add(self, agent: CodingAgent, path: str, edits: Sequence[_Edit]) -> None:
-        """Make all edits of one file, after taking back what was put there for other ones."""
+        """Plan all edits of one file, after taking back the pieces of an earlier setup."""
         file = self._open(agent.name, edits[0].what, path)
         if file is None:
             return
@@ -261,7 +261,7 @@ class Plan:
         self._keep(piece)
 
     def _open(self, agent: str, what: str, path: str) -> _PlannedFile | None:
-        """The file at `path`; None, and one step that says why, where it cannot be read."""
+        """Return the file at `path`; None, with a failed step, if it cannot be read."""
         try:
             if path not in self._files:
                 text = read_text(path)
@@ -281,7 +281,7 @@ class Plan:
         self.steps.append(Step(agent, what, path, outcome, reason))
 
     def _keep(self, piece: Piece) -> None:
-        """Note `piece`, in place of one that was noted for it and then not written."""
+        """Note `piece`, replacing one that was noted for it but never written."""
         named = (piece.agent, piece.what, piece.path)
         others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
         self._pieces = [*others, piece]
@@ -295,7 +295,7 @@ def _is_there(edit: _Edit, text: str | None, agent: CodingAgent) -> bool:
 
 
 def _insertion(edit: _Edit, before: str, agent: CodingAgent) -> Insertion | None:
-    """What is to go into `before`; None where it says so already. Raises Taken and Unreadable."""
+    """Return what to insert into `before`; None if it is there. Raises Taken and Unreadable."""
     is_blank = not before.strip()
     text = ("" if edit.of is whole_file else EMPTY[agent.form]) if is_blank else before
     insertion = edit.of(text, edit.at, edit.value)
@@ -329,7 +329,7 @@ def _write(path: Path, file: _PlannedFile) -> None:
 
 
 def _without(piece: Piece, text: str) -> str | None:
-    """`text` without `piece`; None where it does not hold it any more."""
+    """Return `text` without `piece`; None if `text` no longer contains it."""
     if piece.path.endswith(".toml"):
         value = tomllib.loads(piece.text)[TABLES][SERVER]
         return without(text, [TABLES, SERVER], value, form="toml", piece=piece.text)
@@ -339,11 +339,11 @@ def _without(piece: Piece, text: str) -> str | None:
 
 
 def _missing_above(path: str) -> str:
-    """The topmost folder above `path` that is still to be made; "" where all are there."""
+    """Return the topmost missing folder above `path`; "" if all exist."""
     missing = [folder for folder in Path(path).parents if not folder.exists()]
     return str(missing[-1]) if missing else ""
 
 
 def _real(path: Path) -> str:
-    """Where `path` leads: settings are often links into a repository of dotfiles."""
+    """Resolve `path`, since settings are often links into a repository of dotfiles."""
     return os.path.realpath(path)
