@@ -31,7 +31,7 @@ from memory_sidecar.sessions.store import SESSIONS
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror import Mirror
 from memory_sidecar.team.mirror_rows import TeamFile
-from memory_sidecar.team.mirrored import MirroredFolder, MirrorReport
+from memory_sidecar.team.mirror_state import MirroredFolder, MirrorReport
 
 BOTH_WAYS: Final = ExchangeRequest()
 LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from the local files
@@ -71,7 +71,7 @@ class TeamFiles:
 
     def differing(self) -> tuple[Differing, ...]:
         """List the conflicts as of the last exchange; asks no server."""
-        return _differing(self._mirror.differing())
+        return _differing(self._mirror.differing_files())
 
     def before_reading(self, reporter: Reporter) -> None:
         """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""
@@ -79,7 +79,7 @@ class TeamFiles:
             return
         self._looked_at_s = time.monotonic()
         try:
-            if self._link.is_away:
+            if self._link.is_unreachable:
                 reporter.notice(f"{self._link.shown} is away: answered from this machine")
             elif self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False))
@@ -94,7 +94,7 @@ class TeamFiles:
         """
         changed = {f"{directory}/{file}" for file in files}
         try:
-            if self._link.is_away:
+            if self._link.is_unreachable:
                 self._owe(changed)
                 reporter.notice(f"{self._link.shown} is away: stored here, and sent to it later")
                 return
@@ -111,7 +111,7 @@ class TeamFiles:
     def _owe(self, changed: Collection[str]) -> None:
         """Note that the files `changed` are still to be uploaded."""
         with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
-            self._mirror.owe(changed)
+            self._mirror.note_owed(changed)
 
     def _index(self, done: MirrorReport, reporter: Reporter) -> None:
         for name in (OWN_DIRECTORY, SESSIONS):

@@ -17,7 +17,7 @@ from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import about, pluralize
 
 if TYPE_CHECKING:
-    from memory_sidecar.team.backup import KeptSource
+    from memory_sidecar.team.backup import ExportedSource
 
 ROLES = ("memory_sidecar_reader", "memory_sidecar_indexer", "memory_sidecar_agent")
 
@@ -50,7 +50,7 @@ class TeamCopy:
     sources: tuple[TeamSource, ...]
 
     @classmethod
-    def of(cls, database: str, file: Path, kept: Sequence[KeptSource]) -> TeamCopy:
+    def of(cls, database: str, file: Path, kept: Sequence[ExportedSource]) -> TeamCopy:
         sources = (TeamSource(k.repository, k.branch, k.folder, k.chunks) for k in kept)
         return cls(database, str(file), tuple(sources))
 

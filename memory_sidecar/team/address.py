@@ -1,7 +1,7 @@
-"""Where a team's database is and how it is reached: the setting as parameters of libpq.
+"""The address of a team's database: the setting `database` as connection parameters of libpq.
 
-A password never stands in a setting: it comes from `PGPASSWORD`, from a passfile, which libpq reads
-itself, or from the first line that a command of the user's prints.
+No setting holds a password: it comes from `PGPASSWORD`, from a passfile, which libpq reads itself,
+or from the first line that `database_password_command` prints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memory_sidecar.core.children import child_environment, find_program, run_ch
 from memory_sidecar.core.errors import DatabaseRefused, UsageError
 from memory_sidecar.core.settings import Settings
 
-CONNECT_S = 2  # a host that starts us for one call waits five
+CONNECT_S = 2  # programs that run us for one call give up after five
 PASSWORD_S = 10.0
 _HERE = ("", "localhost", "127.0.0.1", "::1")
 _EXAMPLE = "for example postgresql://me@db.example/team?sslmode=verify-full"
@@ -27,15 +27,15 @@ _EXAMPLE = "for example postgresql://me@db.example/team?sslmode=verify-full"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A database, without a password."""
+    """The connection parameters of a database, without a password."""
 
     parameters: Mapping[str, str]
     password_command: str
-    passed_on: tuple[str, ...]  # variables that the command is given besides the usual ones
+    passed_on: tuple[str, ...]  # extra environment variables for the command
 
     @classmethod
     def of(cls, settings: Settings) -> Address:
-        """Raises UsageError for what is no address, and for one that holds a password."""
+        """Parse the setting. Raises UsageError if it is no address, or holds a password."""
         try:
             found = conninfo_to_dict(settings.database)
         except psycopg.ProgrammingError as error:
@@ -56,7 +56,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """For people: database, user and host, and nothing else."""
+        """The database, user and host, for messages."""
         named = self.parameters
         user = f"{named['user']}@" if "user" in named else ""
         host = named.get("host", named.get("hostaddr", ""))
@@ -64,7 +64,10 @@ class Address:
         return f"{named.get('dbname', named.get('user', ''))} ({user}{host or 'local'}{port})"
 
     def password(self) -> dict[str, str]:
-        """The password as a parameter, where a command prints it. Raises DatabaseRefused."""
+        """Return the password parameter that the command prints; empty without a command.
+
+        Raises DatabaseRefused.
+        """
         if not self.password_command:
             return {}
         words = shlex.split(self.password_command) or [""]

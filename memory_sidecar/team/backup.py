@@ -1,7 +1,7 @@
-"""Code of a team as one file: its sources with their words and vectors, for a database to take.
+"""Exports a team's code into one file, and imports it: sources with words and vectors.
 
-A zip of the rows of each table as COPY streams them, all of one commit. Ids are given out anew
-where the file is taken, in the same order. Memories are not in it: they are files anyway.
+The file is a zip with the rows of each table as COPY streams them, from one snapshot. The import
+assigns new ids in the same order. Memories are not in it: each machine has them as files.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.team.code_write import copy_words
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import TeamLink
-from memory_sidecar.team.postings import unpacked
+from memory_sidecar.team.postings import unpack_entries
 from memory_sidecar.team.schema import VERSION, declare_nearest, make_schema, require_schema
 
 HEADER = "memory-sidecar.json"
 BLOCK_BYTES = 1 << 20
-WORDS_AT_ONCE = 10_000  # rows, which are rewritten here
+WORDS_AT_ONCE = 10_000  # rows of `words` that are renumbered in memory at once
 
 _OF_SOURCES = "source = ANY(%s)"
 _TABLES: Final = {
@@ -43,17 +43,18 @@ _TABLES: Final = {
 _NEW_IDS = (
     "CREATE TEMP TABLE {0}_ids ON COMMIT DROP AS"
     " SELECT id, nextval(pg_get_serial_sequence('{0}', 'id'))::int AS new"
-    " FROM (SELECT id FROM came_{0} ORDER BY id) AS came"
+    " FROM (SELECT id FROM imported_{0} ORDER BY id) AS imported"
 )
-_TAKE = (
+_INSERT = (
     "INSERT INTO files OVERRIDING SYSTEM VALUE SELECT i.new, s.new, f.path, f.language,"
-    " f.fingerprint, coalesce(c.new, 0), f.chunks, 1 FROM came_files f"
+    " f.fingerprint, coalesce(c.new, 0), f.chunks, 1 FROM imported_files f"
     " JOIN files_ids i USING (id) JOIN sources_ids s ON s.id = f.source"
     " LEFT JOIN chunks_ids c ON c.id = f.first_chunk",
     "INSERT INTO chunks SELECT c.new, f.new, start_line, end_line, code, symbols, scope, signature,"
-    " head, tokens FROM came_chunks JOIN chunks_ids c USING (id) JOIN files_ids f ON f.id = file",
+    " head, tokens FROM imported_chunks JOIN chunks_ids c USING (id)"
+    " JOIN files_ids f ON f.id = file",
     *(
-        f"INSERT INTO {table} SELECT c.new, s.new, f.new{more} FROM came_{table}"
+        f"INSERT INTO {table} SELECT c.new, s.new, f.new{more} FROM imported_{table}"
         " JOIN chunks_ids c USING (id) JOIN sources_ids s ON s.id = source"
         " JOIN files_ids f ON f.id = file"
         for table, more in (
@@ -66,8 +67,8 @@ _TAKE = (
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSource:
-    """A source as the file has it."""
+class ExportedSource:
+    """A source in an exported file."""
 
     id: int
     repository: str
@@ -79,10 +80,10 @@ class KeptSource:
     tokens: int
 
 
-def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSource]:
-    """Write the sources of `repository`, or all, to `file`, which is there whole or not at all.
+def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[ExportedSource]:
+    """Write the sources of `repository` (all for "") to `file`, whole or not at all.
 
-    Raises NotFound where there is none, NoIndex, DatabaseError, and SidecarError for the file.
+    Raises NotFound if there is none, NoIndex, DatabaseError, and SidecarError for the file.
     """
     part = file.with_name(f"{file.name}.part")
     with named_errors(file), link.reading() as connection:
@@ -92,7 +93,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSou
             " WHERE %(only)s IN ('', repository) ORDER BY id",
             {"only": repository},
         )
-        sources = [KeptSource(*row) for row in rows]
+        sources = [ExportedSource(*row) for row in rows]
         if not sources:
             raise NotFound(
                 f"{link.shown} has nothing of {repository or 'any repository'}",
@@ -113,11 +114,11 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[KeptSou
 
 def import_code(
     link: TeamLink, file: Path, *, replaces: bool, reporter: Reporter
-) -> Sequence[KeptSource]:
-    """Take the sources that `file` holds, all or none; with `replaces`, in the place of known ones.
+) -> Sequence[ExportedSource]:
+    """Import the sources in `file`, all or none; `replaces` those that the team has already.
 
-    Raises Conflict where one is there, StoreForeign and StoreNewer for a file that is none of ours
-    or of a later version, DatabaseError, and SidecarError for one that cannot be read.
+    Raises Conflict if the team has one, StoreForeign for another kind of file, StoreNewer for one
+    of a later version, DatabaseError, and SidecarError if it cannot be read.
     """
     try:
         with named_errors(file), ZipFile(file) as kept:
@@ -127,18 +128,18 @@ def import_code(
                     f"{file} has schema {header['version']}, this version knows {VERSION}",
                     hint="update memory-sidecar on this machine",
                 )
-            sources = [KeptSource(**each) for each in header["sources"]]
+            sources = [ExportedSource(**each) for each in header["sources"]]
             make_schema(link, reporter)
             with link.writing(patience_s=inf) as connection:
                 try:
                     for table in _TABLES:
                         connection.execute(
-                            f"CREATE TEMP TABLE came_{table} (LIKE {table}) ON COMMIT DROP"
+                            f"CREATE TEMP TABLE imported_{table} (LIKE {table}) ON COMMIT DROP"
                         )
                         with kept.open(table) as stream:
-                            _copy_from(connection, f"came_{table}", stream)
-                    _take(connection, sources, replaces=replaces)
-                except psycopg.DataError as error:  # the server, of rows that are none
+                            _copy_from(connection, f"imported_{table}", stream)
+                    _insert_sources(connection, sources, replaces=replaces)
+                except psycopg.DataError as error:  # the server rejects malformed rows
                     raise ValueError(str(error)) from error
     except (BadZipFile, KeyError, ValueError, TypeError) as error:
         raise StoreForeign(
@@ -164,7 +165,10 @@ def _copy_from(connection: Connected, table: str, stream: IO[bytes]) -> None:
             copy.write(block)
 
 
-def _take(connection: Connected, sources: Sequence[KeptSource], *, replaces: bool) -> None:
+def _insert_sources(
+    connection: Connected, sources: Sequence[ExportedSource], *, replaces: bool
+) -> None:
+    """Insert the rows of the temporary tables under new ids."""
     connection.execute("CREATE TEMP TABLE sources_ids (id int, new int) ON COMMIT DROP")
     new_sources: dict[int, int] = {}
     for each in sources:
@@ -174,11 +178,11 @@ def _take(connection: Connected, sources: Sequence[KeptSource], *, replaces: boo
         )
     for table in ("files", "chunks"):
         connection.execute(_NEW_IDS.format(table))
-    for statement in _TAKE:
+    for statement in _INSERT:
         connection.execute(statement)
-    files, chunks = _Renumbered.of(connection, "files"), _Renumbered.of(connection, "chunks")
+    files, chunks = _NewIds.of(connection, "files"), _NewIds.of(connection, "chunks")
     with connection.cursor("words", binary=True) as words, connection.cursor() as cursor:
-        words.execute("SELECT source, term, entries FROM came_words")
+        words.execute("SELECT source, term, entries FROM imported_words")
         while rows := words.fetchmany(WORDS_AT_ONCE):
             for source, new in new_sources.items():
                 lists: dict[str, bytes] = {}
@@ -188,7 +192,8 @@ def _take(connection: Connected, sources: Sequence[KeptSource], *, replaces: boo
                 copy_words(cursor, new, {term: each for term, each in lists.items() if each})
 
 
-def _new_source(connection: Connected, kept: KeptSource, *, replaces: bool) -> int:
+def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) -> int:
+    """Insert the row of a source, in place of the team's if `replaces`; return its id."""
     named = (kept.repository, kept.branch, kept.folder)
     known = connection.execute(
         "SELECT id FROM sources WHERE (repository, branch, folder) = (%s, %s, %s) FOR UPDATE", named
@@ -216,25 +221,25 @@ def _new_source(connection: Connected, kept: KeptSource, *, replaces: bool) -> i
 
 
 @dataclass(frozen=True, slots=True)
-class _Renumbered:
-    """Ids in the file, ascending, and what they have become."""
+class _NewIds:
+    """Maps ids in the file, ascending in `before`, to the new ones in `after`."""
 
     before: Ids
     after: Ids
 
     @classmethod
-    def of(cls, connection: Connected, table: str) -> _Renumbered:
+    def of(cls, connection: Connected, table: str) -> _NewIds:
         rows = connection.execute(f"SELECT id, new FROM {table}_ids ORDER BY id").fetchall()
         before, after = np.array([*rows, (1 << 40, 0)], np.int64).T
         return cls(before, after)
 
     def __call__(self, ids: Ids) -> Ids:
-        """0 for those that are gone."""
+        """Return the new ids; 0 for ids that the file has no row of."""
         at = np.searchsorted(self.before, ids)
         return np.where(self.before[at] == ids, self.after[at], 0)
 
 
-def _renumbered(entries: bytes, files: _Renumbered, chunks: _Renumbered) -> bytes:
-    found = unpacked([entries]).copy()
+def _renumbered(entries: bytes, files: _NewIds, chunks: _NewIds) -> bytes:
+    found = unpack_entries([entries]).copy()
     found["row"], found["file"] = chunks(found["row"]), files(found["file"])
     return found[found["row"] > 0].tobytes()

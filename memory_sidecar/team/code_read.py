@@ -1,7 +1,6 @@
-"""Reads the code of a team: what files a source has, and what a search asks of their chunks.
+"""The chunks of a team's database that a query searches, all read in one snapshot.
 
-What a developer has changed is masked: their own rows answer for it. Everything is read in one
-transaction.
+Files that differ on this machine are masked: local rows replace them, see `overlaid`.
 """
 
 from __future__ import annotations
@@ -21,64 +20,64 @@ from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.connection import HalfVector, integers
-from memory_sidecar.team.link import Asking, AskingBeside, TeamLink, Values
+from memory_sidecar.team.link import ParallelReads, ReadTransaction, TeamLink, Values
 from memory_sidecar.team.postings import Statistics, bm25
-from memory_sidecar.team.shared_files import Reach, SourceRow
+from memory_sidecar.team.shared_files import SearchScope, SourceRow
 from memory_sidecar.team.words_read import WordsRead
 
-FEW_CHUNKS = 20_000  # of so few that a filter leaves, every vector is compared
+FEW_CHUNKS = 20_000  # up to here a filtered search compares every vector, without the graph
 
 
 class SharedRows:
-    """The chunks of some sources that satisfy a filter and are not masked: see `CodeRows`."""
+    """The team's part of `CodeRows`: chunks that satisfy the filter and are not masked."""
 
     def __init__(
         self,
-        asking: Asking,
+        reads: ReadTransaction,
         link: TeamLink,
         sources: Mapping[str, SourceRow],
-        reach: Reach,
+        scope: SearchScope,
     ) -> None:
-        """`asking` is of a transaction of `link`."""
+        """`reads`: a read transaction of `link`, in which everything is read."""
         rows = sources.values()
-        self._asking = asking
+        self._reads = reads
         self._sources = integers(row.id for row in rows)
         state = "SELECT id, generation FROM sources WHERE id = ANY(%s) ORDER BY id"
         seen = sorted((row.id, row.generation) for row in rows)
-        self._beside = AskingBeside(link, asking, (state, (self._sources,)), seen)
+        self._beside = ParallelReads(link, reads, (state, (self._sources,)), seen)
         self._by_name = sources
-        self._reach = reach
+        self._scope = scope
         self.words = WordsRead(
-            asking.ask,
+            reads.ask,
             [row.id for row in rows],
-            reach,
+            scope,
             Statistics(
                 sum(row.statistics.rows for row in rows),
                 sum(row.statistics.tokens for row in rows),
             ),
         )
-        self._file_of: dict[int, int] = {}  # of the chunks that were found
+        self._file_of: dict[int, int] = {}  # file id of each chunk that was found
         self._arms: list[_SharedVectors] = []
-        self._described: dict[int, tuple[list[str], str]] = {}  # names and scope of a chunk
+        self._described: dict[int, tuple[list[str], str]] = {}  # symbols and scope of each chunk
 
     def vector_counts(self) -> VectorCounts:
-        """How many chunks these sources have, and how many of them have no vector yet."""
-        rows = self._asking.ask(
+        """Count the chunks of these sources, and those without a vector of the model."""
+        rows = self._reads.ask(
             "SELECT count(*) FROM chunk_pending WHERE source = ANY(%s) AND file <> ALL(%s)",
-            (self._sources, integers(self._reach.masked)),
+            (self._sources, integers(self._scope.masked)),
         )
-        return VectorCounts(self._reach.chunks, rows[0][0])
+        return VectorCounts(self._scope.chunks, rows[0][0])
 
     def keyword_arm(self, keywords: Keywords) -> Arm:
-        terms = self.words.weighed(keywords)
-        lists = [self.words.living(self.words.list_of(stems)) for stems, _ in terms]
+        terms = self.words.terms_with_idf(keywords)
+        lists = [self.words.current(self.words.entries_of(stems)) for stems, _ in terms]
         ids, scores, files = bm25(
             lists,
             [idf for _, idf in terms],
             CHUNKS.weights,
             self.words.statistics.mean_tokens,
         )
-        if len(ids) > KEYWORD_DEPTH and not self._reach.narrows:
+        if len(ids) > KEYWORD_DEPTH and not self._scope.is_filtered:
             best = np.sort(np.argpartition(scores, -KEYWORD_DEPTH)[-KEYWORD_DEPTH:])
             ids, scores, files = ids[best], scores[best], files[best]
         self._file_of.update(zip(ids.tolist(), files.tolist(), strict=True))
@@ -88,21 +87,21 @@ class SharedRows:
         return self._nearest("chunk_vectors", self._beside)
 
     def static_search(self) -> VectorSearch:
-        return self._nearest("chunk_static", self._asking)
+        return self._nearest("chunk_static", self._reads)
 
     def chunk_at(self, at: Line) -> int | None:
         source = self._by_name.get(at.source)
-        rows = self._asking.ask(
+        rows = self._reads.ask(
             "SELECT c.id, f.id FROM files f JOIN chunks c ON c.file = f.id"
             " WHERE f.source = %s AND f.path = %s AND c.start_line <= %s AND c.end_line >= %s"
             " ORDER BY c.id LIMIT 1",
             (source.id if source else None, at.path, at.line, at.line),
         )
-        return rows[0][0] if rows and rows[0][1] not in self._reach.masked else None
+        return rows[0][0] if rows and rows[0][1] not in self._scope.masked else None
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
         table = "chunk_static" if static else "chunk_vectors"
-        rows = self._asking.ask(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
+        rows = self._reads.ask(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
         return np.array(rows[0][0], np.float32) if rows else None
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
@@ -111,22 +110,22 @@ class SharedRows:
             stems = stems_of(symbol_phrase(name[-1]))
             if not stems:
                 continue
-            defining = self.words.living(self.words.list_of(stems))
+            defining = self.words.current(self.words.entries_of(stems))
             defining = defining[(defining["names"] & 15) > 0][:MAX_CHUNKS_PER_NAME]
-            found += self._noted(defining["row"].tolist(), defining["file"].tolist())
+            found += self._in_scope(defining["row"].tolist(), defining["file"].tolist())
         for path in names.paths:
             files = [
                 file_id
-                for file_id in self._reach.called.get(path.rpartition("/")[2], ())
-                if f"/{self._reach.path_of(file_id)}".endswith(f"/{path}")
+                for file_id in self._scope.by_name.get(path.rpartition("/")[2], ())
+                if f"/{self._scope.path_of(file_id)}".endswith(f"/{path}")
             ]
-            if not files:  # as of most names that a guide may have
+            if not files:  # as for most of the entry pages of a guide
                 continue
-            rows = self._asking.ask(
+            rows = self._reads.ask(
                 "SELECT id, file FROM chunks WHERE file = ANY(%s) ORDER BY id LIMIT %s",
                 (integers(files), MAX_CHUNKS_PER_NAME),
             )
-            found += self._noted([row[0] for row in rows], [row[1] for row in rows])
+            found += self._in_scope([row[0] for row in rows], [row[1] for row in rows])
         return found
 
     def message_chunks(self, text: str) -> Sequence[int]:
@@ -135,25 +134,25 @@ class SharedRows:
         return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
-        """Those whose text holds `words` in a row, `limit` at most."""
+        """Return the ids of at most `limit` chunks whose text holds `words` in a row."""
         stems = stems_of(words)
         if not stems:
             return []
-        found = self.words.living(self.words.list_of(stems))
+        found = self.words.current(self.words.entries_of(stems))
         found = found[found["body"] > 0][:limit]
-        return self._noted(found["row"].tolist(), found["file"].tolist())
+        return self._in_scope(found["row"].tolist(), found["file"].tolist())
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         self.describe(ids.tolist())
-        numbers = [self._reach.numbers[self._file_of[row]] for row in ids.tolist()]
-        return self._reach.files, np.array(numbers, np.int32)
+        numbers = [self._scope.numbers[self._file_of[row]] for row in ids.tolist()]
+        return self._scope.files, np.array(numbers, np.int32)
 
     def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         self.describe(ids)
         return self._described
 
     def describe(self, ids: Sequence[int]) -> None:
-        """Read what is not known of these chunks, and what each arm says of them, at once."""
+        """Read symbols, and the score by each arm, of the chunks not read before, in one query."""
         wanted = set(ids)
         new = wanted - self._described.keys()
         lacking = [(arm, wanted - arm.known.keys()) for arm in tuple(self._arms)]
@@ -165,12 +164,12 @@ class SharedRows:
         cosines = "".join(
             f", (SELECT 1 - ({arm.distance}) FROM {arm.table} WHERE id = c.id)" for arm in arms
         )
-        rows = self._asking.ask(
+        rows = self._reads.ask(
             f"SELECT id, symbols, scope{cosines} FROM chunks c WHERE id = ANY(%(ids)s)", values
         )
         if not rows:
             return
-        # Column by column, which takes half of the time.
+        # Column by column takes half the time.
         found, names, scopes, *said = zip(*rows, strict=True)
         described = zip(map(str.split, names), scopes, strict=True)
         self._described.update(zip(found, described, strict=True))
@@ -178,14 +177,14 @@ class SharedRows:
             arm.known.update(zip(found, each, strict=True))
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        rows = self._asking.ask(
+        rows = self._reads.ask(
             "SELECT id, file, start_line, end_line, code, symbols, scope, signature FROM chunks"
             " WHERE id = ANY(%s)",
             (integers(ids),),
         )
         found = []
         for row, file_id, *chunk in rows:
-            file = self._reach.files[self._reach.numbers[file_id]]
+            file = self._scope.files[self._scope.numbers[file_id]]
             found.append(
                 StoredChunk(row, file.source, file.path, file.language, chunk_from_row(chunk))
             )
@@ -193,7 +192,7 @@ class SharedRows:
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
         first, last = stored.chunk.start_line, stored.chunk.end_line
-        rows = self._asking.ask(
+        rows = self._reads.ask(
             "SELECT start_line, code FROM chunks WHERE file = %s AND end_line >= %s"
             " AND start_line <= %s ORDER BY start_line",
             (self._file_of[stored.chunk_id], first - lines, last + lines),
@@ -202,13 +201,13 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str, asking: Asking | AskingBeside) -> VectorSearch:
+    def _nearest(self, table: str, reads: ReadTransaction | ParallelReads) -> VectorSearch:
         def nearest(query: Floats, depth: int) -> SearchArm:
             arm = _SharedVectors(self, table, query)
             self._arms.append(arm)
-            found = asking.ask(*self._query_of(arm, depth))
+            found = reads.ask(*self._query_of(arm, depth))
             found.sort(key=lambda row: row[2])  # an index gives them nearly in order
-            self._noted([row for row, _, _ in found], [file for _, file, _ in found])
+            self._in_scope([row for row, _, _ in found], [file for _, file, _ in found])
             arm.known.update((row, 1 - distance) for row, _, distance in found)
             arm.found = np.array([row for row, _, _ in found], np.int64)
             return arm
@@ -216,32 +215,32 @@ class SharedRows:
         return nearest
 
     def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Values]:
-        """For ids, files and distances of the nearest."""
+        """Build the query for the ids, files and distances of the `depth` nearest chunks."""
         values: dict[str, Any] = {"sources": self._sources, arm.table: arm.query, "depth": depth}
         chosen = "source = ANY(%(sources)s)"
-        if self._reach.narrows:
+        if self._scope.is_filtered:
             chosen = "file = ANY(%(files)s)"
-            values["files"] = integers(self._reach.numbers)
-        elif self._reach.masked:
+            values["files"] = integers(self._scope.numbers)
+        elif self._scope.masked:
             chosen += " AND file <> ALL(%(files)s)"
-            values["files"] = integers(self._reach.masked)
+            values["files"] = integers(self._scope.masked)
         rows = f"SELECT id, file, {arm.distance} AS distance FROM {arm.table} WHERE {chosen}"
-        if self._reach.narrows and self._reach.chunks <= FEW_CHUNKS:
-            # Of few rows an index over all of them would find some late, and some not.
+        if self._scope.is_filtered and self._scope.chunks <= FEW_CHUNKS:
+            # The graph over all rows would find some of these few late, and some not at all.
             rows = f"WITH few AS MATERIALIZED ({rows}) SELECT * FROM few"
         return f"{rows} ORDER BY distance LIMIT %(depth)s", values
 
-    def _noted(self, ids: Sequence[int], files: Sequence[int]) -> list[int]:
-        """Those of `ids` whose files may be hits; in which they lie is remembered."""
+    def _in_scope(self, ids: Sequence[int], files: Sequence[int]) -> list[int]:
+        """Remember the file of each of `ids`; return the ids whose file is in the scope."""
         found = [
-            (row, file) for row, file in zip(ids, files, strict=True) if file in self._reach.numbers
+            (row, file) for row, file in zip(ids, files, strict=True) if file in self._scope.numbers
         ]
         self._file_of.update(found)
         return [row for row, _ in found]
 
 
 class _SharedVectors:
-    """A vector arm: a `SearchArm`."""
+    """The `SearchArm` of one vector search in the team's rows."""
 
     def __init__(self, rows: SharedRows, table: str, query: Floats) -> None:
         self.table = table

@@ -1,7 +1,7 @@
-"""Writes documents into the team's database: one transaction, the same again changes nothing.
+"""Writes documents into a team's database, in one idempotent transaction.
 
-Who writes holds the lease of the source: one machine at a time, until it lets go, or has not
-written for `LEASE_S`. Each transaction takes it anew, so that one who lost it writes nothing.
+The writer holds the lease of the source: one machine at a time, until it has not written for
+`LEASE_S`. Each transaction renews the lease first, so that a machine that lost it writes nothing.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.connection import Connected, HalfVector
-from memory_sidecar.team.postings import WordRow, packed, unpacked
+from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
 
-LEASE_S = 900  # an indexer that has nothing to write renews it when it rescans, each ten minutes
-MOST_SEGMENTS = 16  # rows of one word, after which they are joined
-_ADVISORY = 0x6D65  # of the locks of sources
+LEASE_S = 900  # an indexer without changes renews it by its rescan every ten minutes
+MOST_SEGMENTS = 16  # rows of one word; more are joined into one
+_ADVISORY = 0x6D65  # class of the advisory locks of sources
 
 
-class Held(Conflict):
-    """Another machine indexes this source."""
+class LeaseHeld(Conflict):
+    """Another machine holds the lease of the source."""
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
-    """A document as it goes up: `fingerprint` is of its content alone."""
+class TeamDocument:
+    """A document to be written to the team; `fingerprint` is of its content alone."""
 
     document: Document
     fingerprint: str
@@ -45,21 +45,21 @@ class Raised:
 
     @property
     def indexed_fingerprint(self) -> str:
-        """That of what the team has then: "" for nothing."""
+        """The fingerprint that the team has after the write: "" for a skipped file."""
         return self.fingerprint if self.is_indexed else ""
 
     @property
     def chunks(self) -> Sequence[tuple[Chunk, Findable]]:
-        """Each with how it is found: by body, symbols and path, and by its head."""
+        """The chunks, each with the words and the head it is found by."""
         if not isinstance(self.document, CodeDocument):
             return ()
         return list(zip(self.document.chunks, self.document.found, strict=True))
 
 
 def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:
-    """Hold the lease of `source` from now on, till `LEASE_S` after the commit.
+    """Take or renew the lease of `source`, until `LEASE_S` after the transaction began.
 
-    Returns the generation that this transaction makes. Raises Held.
+    Returns the generation that this transaction makes. Raises LeaseHeld.
     """
     connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_ADVISORY, source))
     taken = connection.execute(
@@ -71,7 +71,7 @@ def take_lease(connection: Connected, source: int, holder: str, *, by_force: boo
     ).fetchone()
     if taken is None:
         (other,) = _row(connection, "SELECT holder FROM sources WHERE id = %s", (source,))
-        raise Held(
+        raise LeaseHeld(
             f"{other} indexes this source for the team",
             hint="its lease ends 15 minutes after its last write; `--take` takes over",
         )
@@ -83,14 +83,15 @@ def write_documents(
     connection: Connected,
     source: int,
     generation: int,
-    written: Sequence[Raised],
+    written: Sequence[TeamDocument],
     *,
     gone: Collection[str] = (),
     at_hand: ReadyVectors = NO_READY_VECTORS,
 ) -> None:
-    """Replace `written` and delete what is `gone`, in the transaction that took the lease.
+    """Replace the documents `written` and delete the paths `gone`.
 
-    What is there with the same fingerprint is left as it is, unless its chunks were lost.
+    Runs in the transaction that took the lease. A file with the same fingerprint is left as it is,
+    unless it has no chunks.
     """
     kept = {each.document.file.path: each for each in written if each.is_indexed}
     gone = {*gone, *(w.document.file.path for w in written)} - kept.keys()
@@ -126,7 +127,7 @@ def write_documents(
 
 
 def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats]) -> None:
-    """Give chunks their vectors, by id; those replaced since they were read are passed over."""
+    """Write the vectors of chunks, by id; chunks replaced since they were read are skipped."""
     waiting = connection.execute(
         "DELETE FROM chunk_pending WHERE id = ANY(%s) RETURNING id, file", (list(vectors),)
     ).fetchall()
@@ -136,9 +137,9 @@ def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats
 
 
 def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, int]) -> None:
-    """Join the rows of words that have many, without what is of chunks that are gone.
+    """Join the rows of words that have more than `MOST_SEGMENTS`, dropping deleted chunks.
 
-    `first_chunks` are, by file, the first chunk of its current version.
+    `first_chunks`: by file, the id of the first chunk of its current version.
     """
     many = connection.execute(
         "SELECT term FROM words WHERE source = %s GROUP BY term HAVING count(*) > %s",
@@ -154,7 +155,7 @@ def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, in
         lists.setdefault(term, []).append(entries)
     joined = {}
     for term, parts in lists.items():
-        entries = unpacked(parts)
+        entries = unpack_entries(parts)
         first = [first_chunks.get(file, 1 << 31) for file in entries["file"].tolist()]
         joined[term] = entries[entries["row"] >= np.array(first)].tobytes()
     with connection.cursor() as cursor:
@@ -169,7 +170,7 @@ class _ChunkRow:
 
 
 def _delete_chunks(connection: Connected, files: Sequence[int]) -> tuple[int, int]:
-    """Delete the chunks of `files` and their rows; how many, and of how many tokens."""
+    """Delete the chunks of `files`, by id; return how many, and their number of tokens."""
     if not files:
         return 0, 0
     for table in ("chunk_static", "chunk_vectors", "chunk_pending"):
@@ -184,7 +185,7 @@ def _delete_chunks(connection: Connected, files: Sequence[int]) -> tuple[int, in
 
 
 def _new_ids(connection: Connected, wanted: int) -> list[int]:
-    """Ascending, and higher than any that was given out before: see files.first_chunk."""
+    """Return new chunk ids, ascending and higher than all before: see `files.first_chunk`."""
     rows = connection.execute(
         "SELECT nextval(pg_get_serial_sequence('chunks', 'id')) FROM generate_series(1, %s)",
         (wanted,),
@@ -196,10 +197,10 @@ def _put_files(
     connection: Connected,
     source: int,
     generation: int,
-    written: Mapping[str, Raised],
+    written: Mapping[str, TeamDocument],
     ids: Mapping[str, Sequence[int]],
 ) -> Mapping[str, int]:
-    """The id of each file of `written`, by its path, whose chunks are to have these `ids`."""
+    """Upsert the files of `written`, whose chunks get these `ids`; return their ids by path."""
     found = connection.execute(
         "INSERT INTO files (source, path, language, fingerprint, first_chunk, chunks, generation)"
         " SELECT %s, *, %s FROM unnest(%s::text[], %s::text[], %s::text[], %s::int[], %s::int[])"
@@ -218,7 +219,7 @@ def _put_files(
     return dict(found.fetchall())
 
 
-def _chunk_rows(written: Raised, file: int, ids: Sequence[int]) -> Iterator[_ChunkRow]:
+def _chunk_rows(written: TeamDocument, file: int, ids: Sequence[int]) -> Iterator[_ChunkRow]:
     for row, (chunk, found) in zip(ids, written.chunks, strict=True):
         body, symbols, path = map(indexed_tokens, found.words)
         yield _ChunkRow(chunk, found.text, WordRow(row, file, (body, symbols, path)))
@@ -240,11 +241,11 @@ def _copy_all(
             copy.write_row(
                 (
                     *(each.words.row, each.words.file, chunk.start_line, chunk.end_line),
-                    *(text.replace("\0", "") for text in texts),  # which PostgreSQL keeps in none
+                    *(text.replace("\0", "") for text in texts),  # PostgreSQL stores none
                     each.words.tokens,
                 )
             )
-    copy_words(cursor, source, packed(each.words for each in rows))
+    copy_words(cursor, source, pack_words(each.words for each in rows))
     for table, vectors in (("chunk_static", at_hand.static), ("chunk_vectors", at_hand.known)):
         known = [
             (each.words.row, source, each.words.file, vectors[each.head])
@@ -283,7 +284,7 @@ def copy_vectors(
 def _copy_binary(
     cursor: Cursor[tuple[object, ...]], table: str, rows: Iterable[Sequence[bytes]]
 ) -> None:
-    """Copy `rows` into `table`, each value in its type's own binary form, as the columns are."""
+    """COPY `rows` into `table`; values are in the binary format of their columns, in order."""
     with cursor.copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
         copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
         for values in rows:

@@ -1,7 +1,7 @@
-"""The code of a team, for the machine of one developer or of an indexer: the `Team` of `code`.
+"""The code in a team's database, seen from one machine: implements the `Team` of `code.shared`.
 
-Which source of the team's a folder is, is told by its repository. What the server does not answer
-is answered by what is here.
+A local source is matched with one of the team by the address of its repository, the folder in it
+and the branch.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.link import Asking, TeamLink
-from memory_sidecar.team.overlaid import Overlaid
+from memory_sidecar.team.link import ReadTransaction, TeamLink
+from memory_sidecar.team.overlaid import OverlaidRows
 from memory_sidecar.team.schema import declare_nearest, require_schema
-from memory_sidecar.team.shared_files import Reach, SourceRow, read_sources
-from memory_sidecar.team.source import FAILS, MadeWith, SourceOfTeam
+from memory_sidecar.team.shared_files import SearchScope, SourceRow, read_sources
+from memory_sidecar.team.source import TEAM_ERRORS, PostgresSource, VectorModels
 
 _log = logging.getLogger(__name__)
 
-MAX_REACHES = 4  # kept for the next searches of the same
+MAX_SCOPES = 4  # cached for the next searches with the same filter
 
 
 class TeamCode:
-    """Thread-safe."""
+    """Implements `Team`. Thread-safe."""
 
     def __init__(self, link: TeamLink, *, holder: str, models: Models) -> None:
-        """`holder` is what other machines are told of this one while it indexes."""
+        """`holder`: how messages on other machines name this one while it indexes."""
         self.link = link
         self.holder = holder
         self.models = models
-        self._sources: dict[str, SourceOfTeam] = {}
-        self._reaches: dict[object, Reach] = {}
+        self._sources: dict[str, PostgresSource] = {}
+        self._scopes: dict[object, SearchScope] = {}
         self._lock = threading.Lock()
 
-    def source(self, source: Source) -> SourceOfTeam | None:
+    def source(self, source: Source) -> PostgresSource | None:
         origin = origin_of(source.root)
         if origin is None:
             return None
         with self._lock:
             known = self._sources.get(source.name)
             if known is None or (known.source, known.origin) != (source, origin):
-                known = SourceOfTeam(
-                    self.link, source, origin, holder=self.holder, made_with=self._made_with
+                known = PostgresSource(
+                    self.link, source, origin, holder=self.holder, vector_models=self._vector_models
                 )
                 self._sources[source.name] = known
             return known
@@ -65,7 +65,7 @@ class TeamCode:
         shared = None if source.publishes else self.source(source)
         try:
             has_begun = shared is not None and shared.begin()
-        except (*FAILS, NoIndex) as error:
+        except (*TEAM_ERRORS, NoIndex) as error:
             reporter.notice(f"{error}: {source.name} is indexed on this machine alone")
             return False
         if has_begun:
@@ -73,29 +73,31 @@ class TeamCode:
         return has_begun
 
     @contextmanager
-    def searching(self, local: LocalRows, sources: Sequence[Source]) -> Iterator[Overlaid | None]:
+    def searching(
+        self, local: LocalRows, sources: Sequence[Source]
+    ) -> Iterator[OverlaidRows | None]:
         wanted = local.wanted.sources
         asked = [each for each in sources if not wanted or each.name in wanted]
         shared = [each for source in asked if (each := self.source(source)) is not None]
         with ExitStack() as stack:
-            rows: dict[str, tuple[SourceRow, SourceOfTeam]] = {}
+            rows: dict[str, tuple[SourceRow, PostgresSource]] = {}
             if shared:
-                self.link.require()
+                self.link.require_reachable()
                 connection = stack.enter_context(self.link.reading())
                 require_schema(connection, self.link)
-                found = read_sources(connection, [each.sought for each in shared])
+                found = read_sources(connection, [each.query for each in shared])
                 for each, row in zip(shared, found, strict=True):
-                    each.saw(row)
+                    each.note_row(row)
                     if row is not None:
                         rows[each.source.name] = row, each
             if not rows:
                 yield None
                 return
-            reach = self._reach(connection, local, rows)
+            scope = self._scope(connection, local, rows)
             known = {name: row for name, (row, _) in rows.items()}
-            made = self._made_with()
-            yield Overlaid(
-                SharedRows(Asking(connection), self.link, known, reach),
+            made = self._vector_models()
+            yield OverlaidRows(
+                SharedRows(ReadTransaction(connection), self.link, known, scope),
                 local,
                 has_vectors=all(row.model == made.model for row in known.values()),
                 has_static=all(row.static == made.static for row in known.values()),
@@ -122,50 +124,50 @@ class TeamCode:
                     yield before + done, max(total, before + done)
 
     def _declare_nearest(self) -> None:
-        """Declare the graph after a pass over files, whose vectors are all looked at until then."""
+        """Create the HNSW graphs after a pass; until then searches compare every vector."""
         try:
             declare_nearest(self.link)
-        except (*FAILS, NoIndex) as error:
+        except (*TEAM_ERRORS, NoIndex) as error:
             _log.info("%s has no graph of vectors: %s", self.link.shown, error)
 
     def close(self) -> None:
         self.link.close()
 
-    def _made_with(self) -> MadeWith:
+    def _vector_models(self) -> VectorModels:
         try:
             model = self.models.files.sha256
         except ModelError:
             model = ""
-        return MadeWith(model, self.models.static.version if self.models.static else "")
+        return VectorModels(model, self.models.static.version if self.models.static else "")
 
-    def _reach(
+    def _scope(
         self,
         connection: Connected,
         local: LocalRows,
-        rows: Mapping[str, tuple[SourceRow, SourceOfTeam]],
-    ) -> Reach:
+        rows: Mapping[str, tuple[SourceRow, PostgresSource]],
+    ) -> SearchScope:
         files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
         version = read_identity(local.connection, FILES_VERSION)
         state = tuple((name, row.id, row.generation) for name, (row, _) in rows.items())
         key = (version, state, local.wanted)
-        reach = self._reaches.get(key)
-        if reach is None:
+        scope = self._scopes.get(key)
+        if scope is None:
             masked = {
                 name: _masked(local.connection, name, {each.path for each in known.values()})
                 for name, known in files.items()
             }
-            reach = Reach.of(files, local.wanted, masked)
+            scope = SearchScope.of(files, local.wanted, masked)
             with self._lock:
-                if len(self._reaches) >= MAX_REACHES:
-                    self._reaches.clear()
-                self._reaches[key] = reach
-        return reach
+                if len(self._scopes) >= MAX_SCOPES:
+                    self._scopes.clear()
+                self._scopes[key] = scope
+        return scope
 
 
 def _masked(local: Connection, source: str, theirs: AbstractSet[str]) -> frozenset[str]:
-    """The files of the team's that the own rows answer for: changed, deleted or ignored here.
+    """Return the team's files that local rows replace: changed, deleted or ignored here.
 
-    Before the first scan has ended what is not here yet is not taken for deleted.
+    Before the first scan has ended, a file without a local row does not count as deleted.
     """
     tracked: dict[str, str] = dict(
         local.execute("SELECT path, fingerprint FROM files WHERE source = ?", (source,))
@@ -173,6 +175,6 @@ def _masked(local: Connection, source: str, theirs: AbstractSet[str]) -> frozens
     scanned = local.execute(
         "SELECT scanned_at IS NOT NULL FROM sources WHERE name = ?", (source,)
     ).get
-    answered = {path for path, fingerprint in tracked.items() if is_left_out(fingerprint)}
-    kept = answered if scanned else theirs - (tracked.keys() - answered)
+    same = {path for path, fingerprint in tracked.items() if is_left_out(fingerprint)}
+    kept = same if scanned else theirs - (tracked.keys() - same)
     return frozenset(theirs - kept)

@@ -1,4 +1,4 @@
-"""A connection that waits for no server for ever, and what it sends in the server's own form."""
+"""A psycopg connection with a limit on waiting, and values in PostgreSQL's own formats."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from psycopg.pq import Format
 from memory_sidecar.index.codes import Floats
 
 Connected = psycopg.Connection[tuple[Any, ...]]
-READ_S, WRITE_S = 15.0, 120.0  # the longest wait for an answer of a server that is there
+READ_S, WRITE_S = 15.0, 120.0  # the longest wait for an answer of a connected server
 T = TypeVar("T")
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The server is there, and has said nothing for long."""
+    """The connected server has not answered for too long."""
 
 
 class TeamConnection(Connected):
-    """Waits for an answer no longer than `patience_s`."""
+    """A connection that raises NoAnswer after `patience_s` without an answer."""
 
     patience_s = READ_S
 
@@ -32,7 +32,7 @@ class TeamConnection(Connected):
 
 
 def _patient(gen: Generator[Any, Any, T], patience_s: float) -> Generator[Any, Any, T]:
-    """`gen`, which psycopg sends what its socket is ready for, or ten times a second nothing."""
+    """Wrap `gen`, psycopg's wait: it is sent the socket's readiness, or 0 ten times a second."""
     last_s = time.monotonic()
     try:
         awaited = next(gen)
@@ -49,7 +49,7 @@ def _patient(gen: Generator[Any, Any, T], patience_s: float) -> Generator[Any, A
 
 
 def integers(values: Iterable[int]) -> str:
-    """An array of them as PostgreSQL writes it, in a twentieth of the time that psycopg takes."""
+    """Return an array literal of PostgreSQL, in a twentieth of the time that psycopg takes."""
     return f"{{{','.join(map(str, values))}}}"
 
 
@@ -63,7 +63,7 @@ class HalfVector(bytes):
 
 class HalfVectorDumper(Dumper):
     format = Format.BINARY
-    oid = 0  # the server tells the type from where it stands: each database has its own number
+    oid = 0  # unknown: the type's oid differs by database, and the server infers the type
 
     def dump(self, obj: HalfVector) -> bytes:
         return obj

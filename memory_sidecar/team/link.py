@@ -1,9 +1,10 @@
-"""Connections to a team's database: one transaction each, errors with a next step.
+"""Connections to a team's database: one transaction each, and errors with a next step.
 
-Idle connections are kept for the next question. There is no pool of threads: a command that takes
-50 ms opens what it needs in its own. What fails for a lost connection, `retrying` does again on a
-new one. Several threads ask in one commit: one after the other, or what takes long on a second
-connection, whose answer counts if that sees the same.
+Idle connections are kept for the next transaction. There is no pool of threads: a command that
+takes 50 ms opens what it needs in its own thread. `retry` repeats work on a new connection if the
+connection is lost. The threads of a search take turns on one transaction (`ReadTransaction`), or
+run a slow query on a second connection, whose answer counts if it sees the same commit
+(`ParallelReads`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from memory_sidecar.team.connection import (
 MAX_IDLE = 4
 TRIES = 3
 PAUSE_S = 0.2  # before the second try, twice as long before the third
-AWAY_S = 15.0  # for so long a server that did not answer is not asked again by a reader
+AWAY_S = 15.0  # after a failure readers do not ask the server for this long
 SCHEMA_NAME = "memory_sidecar"
 
 _OURS = {
@@ -60,18 +61,20 @@ _BUSY = re.compile(
     "too many (clients|connections)|remaining connection slots|starting up|shutting down"
     "|recovery mode|not yet accepting"
 )
-"""In what a server says that lets nobody in for a while; libpq tells no code of it."""
+"""In messages of a server that refuses connections for a while; libpq gives no code for them."""
 
 _TLS = re.compile("server does not support SSL|certificate")
-"""In what libpq says of a server that it does not go on with: nor will it later."""
+"""In messages of libpq about TLS: trying again would not help."""
 
 _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
-"""Of a graph of static vectors fewer rows are looked at than of one of the model's, which have a
-connection beside: at so many of either that 99 of a hundred that are nearest are found."""
+"""A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
+second connection: with 100 and 600 either finds 99 of a hundred nearest rows."""
 
-_LOOK_AT_MORE = "SELECT set_config('hnsw.ef_search', '600', true)"  # as there
+_SEARCH_WIDER = (
+    "SELECT set_config('hnsw.ef_search', '600', true)"  # as the second connection has it
+)
 
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
@@ -79,37 +82,37 @@ Question = tuple[str, Values]
 
 
 class TeamLink:
-    """A team's database. Thread-safe."""
+    """The connections to a team's database. Thread-safe."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._idle: deque[TeamConnection] = deque()  # the one used last comes first again
+        self._idle: deque[TeamConnection] = deque()  # a stack: the one used last is used next
         self._away_until_s = 0.0
-        self._away: SidecarError | None = None  # what was said then
+        self._away: SidecarError | None = None  # the error that `require_reachable` repeats
 
     @property
     def shown(self) -> str:
-        """For people."""
+        """The address, for messages."""
         return self.address.shown
 
     @property
-    def is_away(self) -> bool:
-        """Whether the server did not answer a moment ago."""
+    def is_unreachable(self) -> bool:
+        """Whether the server failed to answer within the last AWAY_S."""
         return time.monotonic() < self._away_until_s
 
-    def require(self) -> None:
-        """Raise DatabaseUnreachable where the server did not answer a moment ago."""
-        if self.is_away and self._away is not None:
+    def require_reachable(self) -> None:
+        """Raise the error of the last failure while `is_unreachable`."""
+        if self.is_unreachable and self._away is not None:
             raise self._away
 
     @contextmanager
     def reading(self) -> Iterator[Connected]:
-        """A transaction whose every query sees the same commit; it waits for no writer."""
+        """Open a read transaction: all its queries see one snapshot and wait for no writer."""
         with self._transaction(_READ) as connection:
             yield connection
 
     def ask(self, *questions: Question) -> list[list[Any]]:
-        """The rows of each of `questions`, which see the latest commit, by one wait for all.
+        """Run `questions` in one round trip, each on the latest commit; return the rows of each.
 
         Raises DatabaseError.
         """
@@ -117,18 +120,18 @@ class TeamLink:
             connection = self._idle.pop()
         except IndexError:
             connection = self.connect()
-        with self._kept(connection, READ_S), connection.pipeline():
+        with self._use(connection, READ_S), connection.pipeline():
             asked = [connection.execute(*each, binary=True) for each in questions]
             return [each.fetchall() for each in asked]
 
     @contextmanager
     def writing(self, *, patience_s: float = WRITE_S) -> Iterator[Connected]:
-        """A transaction: all of the block is committed, or none."""
+        """Open a write transaction, committed at the end of the block."""
         with self._transaction("BEGIN", patience_s) as connection:
             yield connection
 
-    def retrying(self, work: Callable[[], T]) -> T:
-        """Do `work`, which changes nothing when it is done twice; again if a connection is lost."""
+    def retry(self, work: Callable[[], T]) -> T:
+        """Run `work`, which must be idempotent, up to TRIES times while connections are lost."""
         for tried in range(1, TRIES):
             try:
                 return work()
@@ -138,14 +141,14 @@ class TeamLink:
         return work()
 
     def delay_ms(self) -> float:
-        """How long the server takes to answer, in ms. Raises DatabaseError."""
+        """Measure how long the server takes to answer, in ms. Raises DatabaseError."""
         with self.reading() as connection:
             started = time.perf_counter()
             connection.execute("SELECT 1")
             return 1000 * (time.perf_counter() - started)
 
     def connect(self) -> TeamConnection:
-        """A connection of its own, which the caller closes. Raises DatabaseError."""
+        """Open a connection, which the caller closes. Raises DatabaseError."""
         password = self.address.password()
         try:
             connection = TeamConnection.connect(
@@ -153,13 +156,13 @@ class TeamLink:
                 autocommit=True,
             )
         except psycopg.Error as error:
-            raise self._named(error) from error
+            raise self._translate(error) from error
         connection.adapters.register_dumper(HalfVector, HalfVectorDumper)
         self._away_until_s = 0.0
         return connection
 
     def close(self) -> None:
-        """Give back every idle connection; the next use opens what it needs."""
+        """Close all idle connections; the next use opens a new one."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
@@ -169,41 +172,42 @@ class TeamLink:
 
     @contextmanager
     def _transaction(self, begin: str, patience_s: float = READ_S) -> Iterator[Connected]:
-        connection = self._begun(begin)
-        with self._kept(connection, patience_s):
+        connection = self._begin_transaction(begin)
+        with self._use(connection, patience_s):
             yield connection
             connection.execute("COMMIT")
 
     @contextmanager
-    def _kept(self, connection: TeamConnection, patience_s: float) -> Iterator[None]:
-        """Keep `connection` for the next question after the block, unless that fails."""
+    def _use(self, connection: TeamConnection, patience_s: float) -> Iterator[None]:
+        """Return `connection` to the idle ones after the block; close it if the block fails."""
         connection.patience_s = patience_s
         try:
             yield
         except BaseException as error:
             connection.close()  # which rolls back
             if isinstance(error, psycopg.Error):
-                named = self._named(error)
+                translated = self._translate(error)
                 if isinstance(error, NoAnswer):
-                    self._note_away(named)
-                raise named from error
+                    self._note_away(translated)
+                raise translated from error
             raise
         if len(self._idle) < MAX_IDLE:
             self._idle.append(connection)
         else:
             connection.close()
 
-    def _begun(self, begin: str) -> TeamConnection:
+    def _begin_transaction(self, begin: str) -> TeamConnection:
+        """Run `begin` on an idle connection that still works, or on a new one."""
         with suppress(IndexError):
             while True:
                 connection = self._idle.pop()
                 connection.patience_s = CONNECT_S
                 try:
                     connection.execute(begin)
-                except psycopg.Error as error:  # a server that was restarted is noticed here
+                except psycopg.Error as error:  # the server may have restarted since
                     connection.close()
                     if isinstance(error, NoAnswer):
-                        self.close()  # the others would be waited for as long
+                        self.close()  # each of the others would take as long
                 else:
                     return connection
         try:
@@ -215,11 +219,12 @@ class TeamLink:
             connection.execute(begin)
         except psycopg.Error as error:
             connection.close()
-            raise self._named(error) from error
+            raise self._translate(error) from error
         return connection
 
-    def _named(self, error: psycopg.Error) -> SidecarError:
-        said = _said(error)
+    def _translate(self, error: psycopg.Error) -> SidecarError:
+        """Return the error of ours that names the cause and a next step."""
+        said = _message_of(error)
         match error:
             case errors.InsufficientPrivilege() if "extension" in said:
                 return DatabaseRefused(
@@ -270,8 +275,8 @@ class TeamLink:
                 return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
 
 
-def _said(error: psycopg.Error) -> str:
-    """One line: what the server says, or libpq of it, without advice and address."""
+def _message_of(error: psycopg.Error) -> str:
+    """Return the message of the server or of libpq in one line, without advice and address."""
     if said := error.diag.message_primary:
         return said
     lines = [line for line in str(error).strip().split("\n") if not line.startswith("\t")]
@@ -279,7 +284,7 @@ def _said(error: psycopg.Error) -> str:
 
 
 def _is_refusal(error: psycopg.Error) -> bool:
-    """Whether the server answered and refused the login, for good or for want of TLS."""
+    """Whether the server refused the login for good, or lacks the TLS that is asked for."""
     said = str(error)
     return bool(_TLS.search(said)) or (
         "FATAL:" in said and not (error.sqlstate or _BUSY.search(said))
@@ -287,39 +292,41 @@ def _is_refusal(error: psycopg.Error) -> bool:
 
 
 def link_of(settings: Settings) -> TeamLink | None:
-    """The team's database, if there is one. Raises UsageError; connects to nothing."""
+    """Return the link to the team's database, if one is set; connects later. Raises UsageError."""
     return TeamLink(Address.of(settings)) if settings.database else None
 
 
-class Asking:
-    """One transaction. Any thread may ask, one after the other."""
+class ReadTransaction:
+    """A read transaction that several threads query, one after the other."""
 
     def __init__(self, connection: Connected) -> None:
         self._connection = connection
         self._lock = threading.Lock()
 
     def ask(self, query: str, values: Values = ()) -> list[Any]:
-        """The rows of one answer."""
+        """Return the rows of a query."""
         with self._lock:
             return self._connection.execute(query, values, binary=True).fetchall()
 
 
-class AskingBeside:
-    """Asks on another connection, if that sees what the transaction `first` sees."""
+class ParallelReads:
+    """Runs slow queries on a second connection that sees the same commit as `first`."""
 
-    def __init__(self, link: TeamLink, first: Asking, state: Question, seen: list[Any]) -> None:
-        """`state` is asked for what tells one commit from the next; `first` has `seen` that."""
+    def __init__(
+        self, link: TeamLink, first: ReadTransaction, state: Question, seen: list[Any]
+    ) -> None:
+        """`state`: a query whose rows change with each commit; `first` sees the rows `seen`."""
         self._link = link
         self._first = first
         self._state = state
         self._seen = seen
 
     def ask(self, query: str, values: Values = ()) -> list[Any]:
-        """As `Asking.ask`, of more rows of a graph."""
-        with suppress(DatabaseError):  # such as for too many connections
+        """As `ReadTransaction.ask`, with the wider search of a graph; falls back to `first`."""
+        with suppress(DatabaseError):  # such as too many connections
             found, seen = self._link.ask((query, values), self._state)
-            if seen == self._seen:  # asked last: nothing was committed in between
+            if seen == self._seen:  # read last, so that nothing was committed before the query
                 return found
-        self._link.require()  # what was waited for in vain is not waited for again
-        self._first.ask(_LOOK_AT_MORE)
+        self._link.require_reachable()  # do not wait for a second timeout
+        self._first.ask(_SEARCH_WIDER)
         return self._first.ask(query, values)

@@ -1,4 +1,4 @@
-"""Rows of `codebase.sqlite` as the documents that they were made of, with their vectors."""
+"""Reads documents back from the rows of `codebase.sqlite`, with their vectors, to move them up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_sidecar.index.writing import ReadyVectors
 def read_documents(
     store: CodeStore, source: str, paths: Sequence[str]
 ) -> tuple[list[CodeDocument], ReadyVectors]:
-    """The documents at `paths`, without names, and the vectors of their heads."""
+    """Return the documents at `paths`, without their names, and the vectors by head."""
     documents: list[CodeDocument] = []
     known: dict[str, Floats] = {}
     static: dict[str, Floats] = {}

@@ -1,12 +1,13 @@
-"""Keeps the files of one agent the same on each of its machines, by way of a team's database.
+"""Keeps the files of one agent the same on all its machines, by a three-way merge of whole files.
 
-    what we have · what both had when last in step · what the team has ──▶ keep, give, take
+    ours · base (what both had when last in step) · the team's ──▶ keep, give, take or conflict
 
-A file that only one side has changed goes to the other. One that both have changed is a conflict:
-it is named, and stays as it is. An edit outlives a removal. A folder that is gone says nothing.
+A file that one side has changed goes to the other. A file that both have changed is a conflict: it
+is reported, and both sides keep theirs. An edit wins over a removal. A folder that is missing or
+empty removes nothing.
 
-Killed at any moment, the next exchange goes on: what was written on one side only is found equal on
-both then. Which files were in step is remembered in a file, and without it told from the contents.
+If an exchange is killed, the next one continues: a file written on one side only is then equal on
+both. The base is kept in a state file; without it, equal contents become the base again.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from memory_sidecar.team.mirror_rows import (
     read_news,
     write_offers,
 )
-from memory_sidecar.team.mirrored import (
+from memory_sidecar.team.mirror_state import (
     STATE,
     UNKNOWN,
     Known,
@@ -45,19 +46,19 @@ from memory_sidecar.team.mirrored import (
     MirrorReport,
     MirrorState,
     MirrorStep,
-    readable,
+    read_or_none,
+    reason_not_to_give,
     step_for,
-    why_kept_back,
 )
 from memory_sidecar.team.schema import make_schema, require_schema
 
 LOCK_TIMEOUT_S = 30
 MAX_STATE_BYTES = 256 << 20
-OFFERED_BYTES = 8 << 20  # in one transaction, and one file more
+OFFERED_BYTES = 8 << 20  # of one transaction; the file that passes it is the last
 
 
 class Mirror:
-    """The files of `agent` in `folders`, and the team's. Thread-safe."""
+    """Exchanges the files of `agent` in `folders` with a team. Thread-safe."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Mirror:
         archive: Path,
         clock: Clock,
     ) -> None:
-        """`state` is the file that remembers; what is replaced or removed goes to `archive`."""
+        """`state`: the state file. Files replaced or removed here are moved to `archive`."""
         self.link = link
         self.agent = agent
         self.folders = {each.name: each for each in folders}
@@ -79,47 +80,49 @@ class Mirror:
         self._clock = clock
 
     def exchange(self, wanted: ExchangeRequest, reporter: Reporter) -> MirrorReport:
-        """Bring both sides in step. Raises DatabaseError, StoreBusy, what changing files raises."""
+        """Bring both sides in step. Raises DatabaseError, StoreBusy and errors of writing files."""
         with self._changing_state() as state:
-            news = self._news(state, made_by=reporter if wanted.gives else None)
+            news = self._read_news(state, made_by=reporter if wanted.gives else None)
             if news.database != state.database:
                 state.reset(news.database)
             elif news.is_all:
-                state.forget_all_but(head.path for head in news.heads)
+                state.keep_only(head.path for head in news.heads)
             team = state.open | {head.path: head for head in news.heads}
-            ours = self._ours(state, wanted.changed) if wanted.gives else self._those(team)
+            ours = (
+                self._local_files(state, wanted.changed) if wanted.gives else self._hash_files(team)
+            )
             work = _MirrorPass(self, wanted, state, team, ours)
             state.seen, state.seen_at_us = news.seen, news.seen_at_us
             state.open.update(team)
             work.run()
             if wanted.gives:
-                state.settle()
+                state.clear_owed()
             return work.done
 
-    def owe(self, changed: Collection[str]) -> None:
-        """Remember that the files `changed`, or those in such folders, were not given."""
+    def note_owed(self, changed: Collection[str]) -> None:
+        """Note in the state that the files `changed`, or below such folders, were not given."""
         with self._changing_state() as state:
             named = tuple(f"{path}/" for path in changed)
             touched = [path for path in state.files if f"{path}/".startswith(named)]
-            state.owe(touched, there=self._those(touched))
+            state.note_owed(touched, there=self._hash_files(touched))
 
     def has_news(self) -> bool:
-        """Whether the team has something that this machine has not seen. Raises DatabaseError."""
-        return bool(self._news(self._load()).heads)
+        """Whether the team has changes that this machine has not read. Raises DatabaseError."""
+        return bool(self._read_news(self._load()).heads)
 
-    def differing(self) -> list[TeamFile]:
-        """What the team had at the last exchange that is not here; asks no server."""
+    def differing_files(self) -> list[TeamFile]:
+        """Return the team's files that differed here after the last exchange; asks no server."""
         return sorted(self._load().open.values(), key=lambda head: head.path)
 
     def folder_of(self, path: str) -> tuple[MirroredFolder, str] | None:
-        """The folder of a file, and its path in that; `None` for one that may not be there."""
+        """Return the folder of a file and its path in it; `None` for a path that is not allowed."""
         name, _, rest = path.partition("/")
         folder = self.folders.get(name)
         return (folder, rest) if folder is not None and folder.is_path(rest) else None
 
     @contextmanager
     def _changing_state(self) -> Iterator[MirrorState]:
-        """The remembered state, locked for the block and saved however the block ends."""
+        """Load the state under its lock; it is saved after the block, even if that fails."""
         lock = self._state.with_suffix(".lock")
         with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
             state = self._load()
@@ -131,7 +134,7 @@ class Mirror:
                     with named_errors(self._state):
                         replace_file(self._tree, self._state, after)
 
-    def _news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
+    def _read_news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
         def read() -> News:
             with self.link.reading() as connection:
                 require_schema(connection, self.link)
@@ -139,12 +142,12 @@ class Mirror:
                 return read_news(connection, self.agent, *since)
 
         try:
-            return self.link.retrying(read)
+            return self.link.retry(read)
         except NoIndex:
             if made_by is None:
                 raise
             make_schema(self.link, made_by)
-            return self.link.retrying(read)
+            return self.link.retry(read)
 
     def _load(self) -> MirrorState:
         try:
@@ -152,55 +155,56 @@ class Mirror:
         except (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError):
             return MirrorState()
 
-    def _ours(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
-        """Every file that is here, and those that must be taken to be."""
+    def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
+        """Return all local files by path, and those that cannot be read, as known before."""
         named = tuple(f"{path}/" for path in {*changed, *state.removed})
-        told = () if state.owes else named
+        only = () if state.owes else named  # compare just these; empty: all
         found: dict[str, Known] = {}
         for folder in self.folders.values():
             start = f"{folder.name}/"
             known = {path: each for path, each in state.files.items() if path.startswith(start)}
             others = {p: each for p, each in known.items() if not f"{p}/".startswith(named)}
-            if told:
+            if only:
                 found |= others
             under = [path.removeprefix(start) for path in changed if path.startswith(start)]
-            if told and not under:
+            if only and not under:
                 continue
-            scan = folder.scan(under if told else None)
-            if scan.unreadable or not scan.files:  # what is gone as a whole is no removal
+            scan = folder.scan(under if only else None)
+            if scan.unreadable or not scan.files:  # an empty folder may be an unmounted disk
                 found |= others
             for file in scan.files:
                 path = start + file.path
                 before = known.get(path)
                 is_same = bool(file.skip_reason) or (before and before.stamp == file.stamp)
-                content = None if is_same else readable(folder, file.path)
+                content = None if is_same else read_or_none(folder, file.path)
                 if content is not None:
                     found[path] = Known(file_hash(content), file.stamp)
-                elif before is not None:  # what cannot be read is not removed
+                elif before is not None:  # unreadable, but not removed
                     found[path] = before
         return found
 
-    def _those(self, paths: Collection[str]) -> dict[str, Known]:
+    def _hash_files(self, paths: Collection[str]) -> dict[str, Known]:
+        """Return those of `paths` that are readable here, with their hash."""
         found = {}
         for path in paths:
             place = self.folder_of(path)
-            if place is not None and (content := readable(*place)) is not None:
+            if place is not None and (content := read_or_none(*place)) is not None:
                 found[path] = Known(file_hash(content), UNKNOWN)
         return found
 
-    def batch(self) -> Path:
-        """The folder of the archive for what is put away now."""
+    def archive_folder(self) -> Path:
+        """Return the folder of the archive for files that are moved there now."""
         return self._archive / f"{compact_utc(self._clock())}-team"
 
 
 @dataclass(frozen=True, slots=True)
 class _MirrorPass:
-    """One exchange. `state` is brought up to date with each step."""
+    """One exchange; updates `state` with each step, so that it can be killed at any moment."""
 
     mirror: Mirror
     wanted: ExchangeRequest
     state: MirrorState
-    team: Mapping[str, TeamFile]  # what is not as when it was last in step
+    team: Mapping[str, TeamFile]  # the team's files that differ from the base
     ours: Mapping[str, Known]
     done: MirrorReport = field(default_factory=MirrorReport)
 
@@ -211,7 +215,7 @@ class _MirrorPass:
                 if self._ours(path) != self._base(path):
                     paths.add(path)
                 else:
-                    self.state.files[path] = self.ours[path]  # it may have been touched
+                    self.state.files[path] = self.ours[path]  # its stamp may have changed
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
         for path in sorted(paths):
             step = step_for(self._ours(path), self._base(path), self._team(path))
@@ -219,7 +223,7 @@ class _MirrorPass:
                 step = MirrorStep.GIVE if wanted.gives else MirrorStep.TAKE
             steps[step].append(path)
         for path in steps[MirrorStep.KEEP]:
-            self._in_step(path, self._ours(path))
+            self._note_in_step(path, self._ours(path))
         self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]
         if wanted.gives:
             for offers in self._offers(steps[MirrorStep.GIVE]):
@@ -236,7 +240,8 @@ class _MirrorPass:
     def _team(self, path: str) -> str:
         return self.team[path].hash if path in self.team else self._base(path)
 
-    def _in_step(self, path: str, its_hash: str) -> None:
+    def _note_in_step(self, path: str, its_hash: str) -> None:
+        """Make `its_hash` the base of a file that both sides have now; "" if neither has it."""
         self.state.open.pop(path, None)
         before = self.state.files.pop(path, None)
         if its_hash:
@@ -268,8 +273,8 @@ class _MirrorPass:
     def _text(self, path: str) -> str | None:
         """What a file says, if the team may have that; else it is left out."""
         place = self.mirror.folder_of(path)
-        data = readable(*place) if place else None
-        reason = why_kept_back(data, with_secrets=self.wanted.with_secrets)
+        data = read_or_none(*place) if place else None
+        reason = reason_not_to_give(data, with_secrets=self.wanted.with_secrets)
         if reason:
             self.done.left_out.append(LeftOut(path, reason))
         return None if reason or data is None else data.decode()
@@ -281,14 +286,14 @@ class _MirrorPass:
             with link.writing() as connection:
                 return write_offers(connection, agent, offers, state.seen, state.seen_at_us)
 
-        written = link.retrying(write)
+        written = link.retry(write)
         self.state.seen, self.state.seen_at_us = written.seen, written.seen_at_us
         refused = {head.path: head for head in written.refused}
         for offer in offers:
             if (head := refused.get(offer.path)) is not None:
-                self.state.open[offer.path] = head  # what comes of it, the next exchange says
+                self.state.open[offer.path] = head  # the next exchange decides about it
             else:
-                self._in_step(offer.path, offer.hash)
+                self._note_in_step(offer.path, offer.hash)
                 self.done.given.append(offer.path)
 
     # Taking
@@ -300,13 +305,13 @@ class _MirrorPass:
             with link.reading() as connection:
                 return read_contents(connection, agent, paths)
 
-        contents = link.retrying(read) if paths else {}
+        contents = link.retry(read) if paths else {}
         places = {path: self.mirror.folder_of(path) for path in paths}
         for folder in self.mirror.folders.values():
-            those = [(path, each[1]) for path, each in places.items() if each and each[0] is folder]
-            if those:
+            files = [(path, each[1]) for path, each in places.items() if each and each[0] is folder]
+            if files:
                 with folder.changing():
-                    for path, file in those:
+                    for path, file in files:
                         self._take_one(path, folder, file, contents.get(path))
         for path in (path for path, place in places.items() if place is None):
             self.done.left_out.append(
@@ -315,21 +320,22 @@ class _MirrorPass:
             self.state.open.pop(path, None)
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, text: str | None) -> None:
-        wanted = self._team(path)
+        team_hash = self._team(path)  # "": removed there
         content = b"" if text is None else text.encode()
-        if wanted and file_hash(content) != wanted:
-            return  # it has changed since; the next exchange sees to it
+        if team_hash and file_hash(content) != team_hash:
+            return  # changed since it was read; the next exchange takes it
         try:
             there = folder.read(file)
-        except OSError:  # what cannot be read is not replaced
+        except OSError:  # do not replace what cannot be read
             return
         if (file_hash(there) if there is not None else "") != self._ours(path):
             return
-        is_kept = bool(wanted) and self._ours(path) == self._base(path)
-        if there is not None and not is_kept and not folder.put_away(file, self.mirror.batch()):
+        is_superseded = bool(team_hash) and self._ours(path) == self._base(path)
+        batch = self.mirror.archive_folder()
+        if there is not None and not is_superseded and not folder.archive(file, batch):
             return
-        if wanted:
+        if team_hash:
             with named_errors(folder.root / file):
                 replace_file(folder.tree, folder.root / file, content)
-        self._in_step(path, wanted)
+        self._note_in_step(path, team_hash)
         self.done.taken.append(path)

@@ -1,6 +1,6 @@
-"""One agent's files in a team's database: read as they changed, written unless they did.
+"""The rows of one agent's files in a team's database: reads changes, writes by compare-and-set.
 
-Whose they are is the role's that is logged in, but for what all share.
+They belong to the role that is logged in; those of the agent `shared` belong to all.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ WHERE mirrored.hash IN (%(expected)s, excluded.hash)
 
 @dataclass(frozen=True, slots=True)
 class TeamFile:
-    """A file as the team has it."""
+    """The latest version of a file at the team, without its content."""
 
     path: str
-    hash: str  # "" where it was removed
+    hash: str  # "" if it was removed
     written_by: str  # the role
     written_at: str  # ISO 8601 in UTC
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What changed since a number was seen."""
+    """The changes since the number that a machine had read up to."""
 
-    database: str  # which one it is: numbers of another mean nothing
-    seen: int  # the number to ask from the next time
-    seen_at_us: int  # when that was, by the server's clock
+    database: str  # its identity; the numbers of another database mean nothing
+    seen: int  # the number to continue from
+    seen_at_us: int  # when it was read, by the server's clock
     heads: tuple[TeamFile, ...]
-    is_all: bool  # of the team's files: it has no others
+    is_all: bool  # whether these are all files of the team, not only the changed ones
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A file to be written to the team, if the team still has what was `expected`."""
+    """A file to write, if the team's version still has the hash `expected`."""
 
     path: str
     hash: str
@@ -63,10 +63,10 @@ class Offer:
 
 
 def read_news(connection: Connected, agent: str, database: str, seen: int, seen_at_us: int) -> News:
-    """What changed of the files of `agent` since `seen`, which was at `seen_at_us`.
+    """Read the files of `agent` that changed after the number `seen`, read at `seen_at_us`.
 
-    All of them in another `database`, and in one restored from an older copy: its numbers end
-    below `seen`, or it has given some of those again, to what was written later than they were.
+    Reads all files if the database is not `database`, or was restored from an older copy: then its
+    numbers end below `seen`, or a number up to `seen` belongs to a row written after `seen_at_us`.
     """
     row = connection.execute(
         "SELECT (SELECT value FROM identity WHERE key = 'mirror'),"
@@ -87,7 +87,7 @@ def read_news(connection: Connected, agent: str, database: str, seen: int, seen_
 
 
 def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> dict[str, str]:
-    """The contents of those of `paths` that the team has now, by path."""
+    """Read the contents of `paths`, by path; without those that the team lacks."""
     rows = connection.execute(
         f"SELECT path, content FROM mirrored WHERE {_OWN} AND path = ANY(%(paths)s)"
         " AND content IS NOT NULL",
@@ -98,17 +98,17 @@ def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of offers."""
+    """The result of writing offers."""
 
-    seen: int  # the number to ask from the next time
+    seen: int  # the number to continue from
     seen_at_us: int
-    refused: tuple[TeamFile, ...]  # what the team has of those that others have changed meanwhile
+    refused: tuple[TeamFile, ...]  # the team's versions of offers that were not `expected`
 
 
 def write_offers(
     connection: Connected, agent: str, offers: Collection[Offer], seen: int, seen_at_us: int
 ) -> Accepted:
-    """Write what may be written, for who has `seen` all up to a number."""
+    """Write the offers whose `expected` still holds; `seen` is what this machine has read up to."""
     refused = []
     for each in offers:
         values = {
@@ -122,7 +122,7 @@ def write_offers(
             found = connection.execute(_HEADS + "path = %(path)s", values).fetchone()
             assert found is not None
             refused.append(_head(*found))
-    # Writing keeps others from that: where nothing else is new, our own need not be read again.
+    # If all changes since `seen` are our own, they need not be read again: other writers wait.
     row = connection.execute(
         f"SELECT count(*), max(changed), {_NOW_US} FROM mirrored"
         f" WHERE {_OWN} AND changed > %(seen)s",

@@ -1,8 +1,8 @@
-"""A team's chunks and a developer's own, searched as one.
+"""A team's chunks overlaid by those of this machine, searched as one.
 
-A file is in one of them: what was changed, added or deleted here is masked there. Words count for
-as much as the team's statistics say, here too, or a few changed files would judge by themselves
-what is rare. Ids of own rows begin at `OWN`, so that they mean the same to every method.
+Each file is in one of both: files changed, added or deleted here are masked there. Local rows are
+scored by the word statistics of both together; by their own, a few changed files would decide what
+is rare. The ids of local rows are shifted by `OWN`, so that no id is ambiguous.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.code_read import SharedRows
-from memory_sidecar.team.postings import share_of_term
+from memory_sidecar.team.postings import term_share
 
 OWN = 1 << 40
 _BM25 = "bm25_beside"
@@ -40,8 +40,8 @@ _BM25 = "bm25_beside"
 V = TypeVar("V")
 
 
-class Overlaid:
-    """A `CodeRows`."""
+class OverlaidRows:
+    """Implements `CodeRows` over the team's rows and the local ones."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Overlaid:
         has_vectors: bool,
         has_static: bool,
     ) -> None:
-        """Has the team's vectors where they are made with the same as those here."""
+        """`has_vectors`, `has_static`: whether the team's vectors are of the same model as ours."""
         self._shared = shared
         self._local = local
         self._has_vectors = has_vectors
@@ -64,11 +64,11 @@ class Overlaid:
         return VectorCounts(theirs.rows + own.rows, pending + own.pending)
 
     def keywords(self, text: str) -> Keywords:
-        self._shared.words.holding(stems_of(text))  # those of its phrases, too, at once
+        self._shared.words.row_counts(stems_of(text))  # in one query, phrases included
         return weigh_keywords(text, self._holding)
 
     def _holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        rows, theirs = self._shared.words.holding(stems)
+        rows, theirs = self._shared.words.row_counts(stems)
         more, own = document_frequencies(self._local.connection, CHUNKS, stems)
         return rows + more, {stem: theirs.get(stem, 0) + own.get(stem, 0) for stem in stems}
 
@@ -78,7 +78,7 @@ class Overlaid:
             return theirs
         connection = self._local.connection
         connection.register_fts5_function(_BM25, _bm25_beside)
-        idf = json.dumps([idf for _, idf in self._shared.words.weighed(keywords)])
+        idf = json.dumps([idf for _, idf in self._shared.words.terms_with_idf(keywords)])
         rows: list[Any] = connection.execute(
             f"SELECT rowid, {_BM25}({CHUNKS.words}, ?, ?) FROM {CHUNKS.words}"
             f" WHERE {CHUNKS.words} MATCH ?",
@@ -87,15 +87,15 @@ class Overlaid:
         ids = np.array([row for row, _ in rows], np.int64)
         scores = np.array([score for _, score in rows], np.float32)
         shares = keyword_share(scores, keywords.whole)
-        return _Both(theirs, Arm.of(ids, shares, self._local.allowed))
+        return _OverlaidArm(theirs, Arm.of(ids, shares, self._local.allowed))
 
     def vector_search(self) -> VectorSearch:
-        theirs = self._shared.vector_search() if self._has_vectors else _silent
-        return _of_both(theirs, self._local.vector_search())
+        theirs = self._shared.vector_search() if self._has_vectors else _search_none
+        return _search_both(theirs, self._local.vector_search())
 
     def static_search(self) -> VectorSearch:
-        theirs = self._shared.static_search() if self._has_static else _silent
-        return _of_both(theirs, self._local.static_search())
+        theirs = self._shared.static_search() if self._has_static else _search_none
+        return _search_both(theirs, self._local.static_search())
 
     def chunk_at(self, at: Line) -> int | None:
         own = self._local.chunk_at(at)
@@ -133,11 +133,11 @@ class Overlaid:
         if len(their_numbers) == len(ids):  # as nearly always: there may be many files
             return theirs, their_numbers
         own, own_numbers = self._local.files_of(ids[ids >= OWN] - OWN)
-        # Ids ascend, so that the own ones come last.
+        # Ids ascend, so that local ones come last.
         return [*theirs, *own], np.concatenate([their_numbers, own_numbers + len(theirs)])
 
     def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        theirs, own = _split(ids)
+        theirs, own = _split_ids(ids)
         named = self._local.symbols_of(own) if own else {}
         return {
             **self._shared.symbols_of(theirs),
@@ -148,7 +148,7 @@ class Overlaid:
         return self._local.history_boosts(text)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        theirs, own = _split(ids)
+        theirs, own = _split_ids(ids)
         found = self._local.read(own) if own else ()
         return [
             *(self._shared.read(theirs) if theirs else ()),
@@ -161,8 +161,8 @@ class Overlaid:
 
 
 @dataclass(frozen=True, slots=True)
-class _Both:
-    """An arm of both; `own` by the ids that they have there."""
+class _OverlaidArm:
+    """The `SearchArm` of both; `own` knows local rows by their unshifted ids."""
 
     theirs: SearchArm
     own: SearchArm
@@ -180,23 +180,23 @@ class _Both:
         return scores
 
 
-def _of_both(theirs: VectorSearch, own: VectorSearch) -> VectorSearch:
+def _search_both(theirs: VectorSearch, own: VectorSearch) -> VectorSearch:
     def nearest(query: Floats, depth: int) -> SearchArm:
-        return _Both(theirs(query, depth), own(query, depth))
+        return _OverlaidArm(theirs(query, depth), own(query, depth))
 
     return nearest
 
 
-def _silent(_query: Floats, _depth: int) -> SearchArm:
+def _search_none(_query: Floats, _depth: int) -> SearchArm:
     return Arm.silent()
 
 
-def _split(ids: Sequence[int]) -> tuple[list[int], list[int]]:
+def _split_ids(ids: Sequence[int]) -> tuple[list[int], list[int]]:
     return [row for row in ids if row < OWN], [row - OWN for row in ids if row >= OWN]
 
 
 def _bm25_beside(api: FTS5ExtensionApi, *given: Any) -> float:  # noqa: ANN401
-    """BM25 of an own row by given statistics; FTS5 calls it."""
+    """Compute BM25 of a local row by given statistics; an auxiliary function of FTS5."""
     idfs, mean_tokens = given
     tokens = api.column_size(-1)
     total = 0.0
@@ -205,5 +205,5 @@ def _bm25_beside(api: FTS5ExtensionApi, *given: Any) -> float:  # noqa: ANN401
         count = sum(
             weight * len(found) for weight, found in zip(CHUNKS.weights, places, strict=True)
         )
-        total += idf * share_of_term(count, tokens, mean_tokens)
+        total += idf * term_share(count, tokens, mean_tokens)
     return total

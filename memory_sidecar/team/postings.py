@@ -1,7 +1,7 @@
-"""Words in PostgreSQL: which rows hold each, in packed lists, and BM25 as FTS5 computes it.
+"""Posting lists in PostgreSQL, packed as bytes, and BM25 over them as FTS5 computes it.
 
-A list is read whole and scored here. To score by `tsvector` and its index, each row that holds a
-word has to be fetched.
+A list is read whole and scored here: scoring by `tsvector` and its index would fetch each row that
+holds a word.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from memory_sidecar.index.codes import Floats, Ids
 ENTRY = np.dtype(
     [("row", "<i4"), ("file", "<i4"), ("tokens", "<u2"), ("body", "u1"), ("names", "u1")]
 )
-"""One row that holds a word: its id, its file's, how many tokens it has, how often the word stands
-in its first column, and in the others: the low four bits count the second, the high the third."""
+"""A posting: the ids of the row and of its file, the number of tokens of the row, and how often the
+word stands in its first column (`body`), its second and third (`names`: low and high four bits)."""
 
-_PACKED = struct.Struct("<iiHBB")  # the same; an array of tuples takes five times as long to make
+_PACKED = struct.Struct(
+    "<iiHBB"
+)  # the same layout; building an array of tuples takes five times as long
 
-_K1, _B = 1.2, 0.75  # of FTS5, as are the formula and the least idf
+_K1, _B = 1.2, 0.75  # those of FTS5, like the formula and the least idf
 _LEAST_IDF = 1e-6
 
 Entries = npt.NDArray[np.void]
@@ -34,7 +36,7 @@ Entries = npt.NDArray[np.void]
 
 @dataclass(frozen=True, slots=True)
 class WordRow:
-    """One row and its tokens, column by column."""
+    """The tokens of one row, by column: body, symbols, path."""
 
     row: int
     file: int
@@ -45,8 +47,8 @@ class WordRow:
         return sum(map(len, self.columns))
 
 
-def packed(rows: Iterable[WordRow]) -> dict[str, bytes]:
-    """The lists of every word in `rows`."""
+def pack_words(rows: Iterable[WordRow]) -> dict[str, bytes]:
+    """Pack the posting list of each word in `rows`."""
     lists: defaultdict[str, bytearray] = defaultdict(bytearray)
     for each in rows:
         body, second, third = map(Counter, each.columns)
@@ -57,20 +59,20 @@ def packed(rows: Iterable[WordRow]) -> dict[str, bytes]:
     return {term: bytes(entries) for term, entries in lists.items()}
 
 
-def unpacked(entries: Iterable[bytes]) -> Entries:
-    """The entries of some lists of one word."""
+def unpack_entries(entries: Iterable[bytes]) -> Entries:
+    """Unpack the lists of one word into one array."""
     return np.frombuffer(b"".join(entries), ENTRY)
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How many rows can be found, and how many tokens they have."""
+    """The number of rows that can be found, and of their tokens."""
 
     rows: int
     tokens: int
 
     def idf(self, holding: int) -> float:
-        """The weight of a word that `holding` rows have; its list may count rows that are gone."""
+        """Return the IDF of a word in `holding` rows, which may count deleted ones."""
         holding = min(holding, self.rows)
         return max(math.log((self.rows - holding + 0.5) / (holding + 0.5)), _LEAST_IDF)
 
@@ -79,10 +81,10 @@ class Statistics:
         return self.tokens / max(self.rows, 1)
 
 
-def held_together(lists: Sequence[Entries]) -> Entries:
-    """The rows that hold all words of a phrase, counted as often as the rarest of them.
+def intersect_entries(lists: Sequence[Entries]) -> Entries:
+    """Return the rows that hold all words of a phrase; each count is the least of the words'.
 
-    More than hold them in a row, which these lists do not tell.
+    Lists have no positions: the words need not stand in a row there.
     """
     shared, *others = sorted(lists, key=len)
     shared = shared[np.argsort(shared["row"])]
@@ -102,7 +104,7 @@ def held_together(lists: Sequence[Entries]) -> Entries:
 
 
 def count_phrase(phrase: Sequence[str], tokens: list[str]) -> int:
-    """How often the tokens of `phrase` stand in a row among `tokens`."""
+    """Count how often the tokens of `phrase` stand in a row among `tokens`."""
     wanted, found, at = list(phrase), 0, -1
     with suppress(ValueError):
         while True:
@@ -111,8 +113,8 @@ def count_phrase(phrase: Sequence[str], tokens: list[str]) -> int:
     return found
 
 
-def share_of_term(count: float, tokens: float, mean_tokens: float) -> float:
-    """What BM25 multiplies the idf of a word by that stands so often in a row of so many tokens."""
+def term_share(count: float, tokens: float, mean_tokens: float) -> float:
+    """Return the factor of a word's IDF in BM25: it occurs `count` times in a row of `tokens`."""
     length = _K1 * (1 - _B + _B * tokens / max(mean_tokens, 1e-9))
     return count * (_K1 + 1) / max(count + length, 1e-9)
 
@@ -123,9 +125,9 @@ def bm25(
     weights: Sequence[float],
     mean_tokens: float,
 ) -> tuple[Ids, Floats, Ids]:
-    """BM25 of the rows in `lists`, one for each word: ids (n,), ascending, scores and files (n,).
+    """Score the rows in `lists`, one of each word: returns ids, ascending, scores and files, (n,).
 
-    `weights` are of the three columns.
+    `weights`: of the three columns.
     """
     if not any(map(len, lists)):
         return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64)

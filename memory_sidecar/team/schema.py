@@ -1,7 +1,7 @@
-"""Makes the schema of a team's database, brings an older one forward, and refuses a newer one.
+"""Creates the schema of a team's database, migrates an older one, and refuses a newer one.
 
-All of it is one transaction under a lock, so that of several machines that start at once one does
-it and the others find it done.
+This is one transaction under a lock: of several machines that start at once, one does the work and
+the others find it done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import SCHEMA_NAME, TeamLink
 
 SCRIPTS: Final = ("team.sql", "mirror.sql", "code.sql", "nearest.sql")
-"""What makes a new schema, in order."""
+"""The scripts that create a new schema, in order."""
 
 MIGRATIONS: Final = (
     ("code.sql",),
@@ -28,11 +28,11 @@ MIGRATIONS: Final = (
     ("writer.sql",),
     ("nearest.sql", "folded.sql"),
 )
-"""What leads from version n to n + 1, from 1 on. `SCRIPTS` make what all of them lead to."""
+"""The scripts from version n to n + 1, for n from 1 on. `SCRIPTS` create the last version."""
 
 _log = logging.getLogger(__name__)
 _SILENT: Final = Silent()
-MANY_CHUNKS = 10_000  # of all sources, from which on vectors are found by an index
+MANY_CHUNKS = 10_000  # of all sources; from here on searches of vectors use HNSW graphs
 VERSION: Final = 1 + len(MIGRATIONS)
 _LOCK = 0x6D656D73  # "mems"
 _MAKE: Final = f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}; CREATE EXTENSION IF NOT EXISTS vector"
@@ -43,9 +43,9 @@ _SET_VERSION: Final = (
 
 
 def require_schema(connection: Connected, link: TeamLink) -> None:
-    """Raise NoIndex where there is no schema yet, TeamOlder for an older one, else StoreNewer."""
+    """Raise NoIndex if there is no schema, TeamOlder for an older one, StoreNewer for a newer."""
     try:
-        found = _kept_version(connection)
+        found = _read_version(connection)
     except errors.UndefinedTable:
         found = 0
     if found == VERSION:
@@ -58,14 +58,14 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
 
 
 def has_schema(connection: Connected) -> bool:
-    """Whether there is one, of whatever version."""
+    """Whether there is a schema, of any version."""
     return _version(connection) > 0
 
 
 def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
-    """Make the schema, or bring it forward. Raises StoreNewer, and DatabaseRefused without right.
+    """Create the schema, or migrate it. Raises StoreNewer; DatabaseRefused without the right.
 
-    Nothing is asked of the server but the version where it is current.
+    If it is current, only its version is read.
     """
     with link.reading() as connection:
         if _version(connection) == VERSION:
@@ -87,13 +87,13 @@ def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
 
 
 def grant_roles(link: TeamLink) -> None:
-    """Make the roles of `roles.sql`, and give them their rights. Raises DatabaseRefused."""
+    """Create the roles of `roles.sql` and grant their rights. Raises DatabaseRefused."""
     with link.writing() as connection:
         connection.execute(_script("roles.sql"))
 
 
 def declare_nearest(link: TeamLink, reporter: Reporter = _SILENT) -> None:
-    """Have the server keep graphs of the vectors, once there are so many that it saves time."""
+    """Create the HNSW graphs of vectors once there are MANY_CHUNKS, if they are missing."""
     with link.reading() as connection:
         row = connection.execute(
             "SELECT sum(chunks) FROM sources HAVING sum(chunks) >= %s"
@@ -111,7 +111,7 @@ def declare_nearest(link: TeamLink, reporter: Reporter = _SILENT) -> None:
 
 
 def whole_script() -> str:
-    """What `make_schema` and `grant_roles` do in an empty database, to be run by psql."""
+    """Return the SQL of `make_schema` and `grant_roles` for an empty database, to run by psql."""
     scripts = map(_script, (*SCRIPTS, "roles.sql"))
     path = f"SET search_path TO {SCHEMA_NAME}, public;"
     return "\n".join(("BEGIN;", f"{_MAKE};", path, *scripts, f"{_SET_VERSION};", "COMMIT;"))
@@ -122,14 +122,14 @@ def _script(name: str) -> str:
 
 
 def _version(connection: Connected) -> int:
-    """0 where there is none."""
+    """Return the version of the schema; 0 if there is none."""
     held = connection.execute("SELECT to_regclass('identity') IS NOT NULL").fetchone()
     if held is None or not held[0]:
         return 0
-    return _kept_version(connection)
+    return _read_version(connection)
 
 
-def _kept_version(connection: Connected) -> int:
+def _read_version(connection: Connected) -> int:
     row = connection.execute("SELECT value FROM identity WHERE key = 'version'").fetchone()
     return int(row[0]) if row else 0
 

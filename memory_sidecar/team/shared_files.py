@@ -1,4 +1,4 @@
-"""What files the sources of a team have, as a reader remembers them from one search to the next."""
+"""The files of a team's sources, cached between searches, and those that a search may return."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """A file that the team has."""
+    """A file in the team's database."""
 
     path: str
     language: str
@@ -32,7 +32,7 @@ class SharedFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source as one commit has it."""
+    """The row of a source in one snapshot."""
 
     id: int
     generation: int
@@ -42,15 +42,15 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """A source to be found: its branch, or unless `is_exact` the main one."""
+class SourceQuery:
+    """Which source to read: that of the branch, or unless `is_exact` that of the main branch."""
 
     origin: Origin
     is_exact: bool
 
 
-def read_sources(connection: Connected, sought: Sequence[Sought]) -> list[SourceRow | None]:
-    """What the team has of each of them, in their order."""
+def read_sources(connection: Connected, queries: Sequence[SourceQuery]) -> list[SourceRow | None]:
+    """Read the row of each source asked for, in the same order; None if the team has none."""
     rows = connection.execute(
         "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[], %s::bool[]) WITH ORDINALITY"
         " AS s (repository, folder, branch, exact, place) LEFT JOIN LATERAL"
@@ -60,10 +60,10 @@ def read_sources(connection: Connected, sought: Sequence[Sought]) -> list[Source
         " ORDER BY branch = s.branch DESC, branch IN ('main', 'master') DESC, id LIMIT 1"
         ") AS f ON true ORDER BY place",
         (
-            [each.origin.address for each in sought],
-            [each.origin.inside for each in sought],
-            [each.origin.branch for each in sought],
-            [each.is_exact for each in sought],
+            [each.origin.address for each in queries],
+            [each.origin.inside for each in queries],
+            [each.origin.branch for each in queries],
+            [each.is_exact for each in queries],
         ),
     )
     return [
@@ -74,7 +74,7 @@ def read_sources(connection: Connected, sought: Sequence[Sought]) -> list[Source
 
 @dataclass
 class SharedFiles:
-    """The files of one source, kept from one search to the next. Thread-safe."""
+    """A cache of the files of one source, updated by generation. Thread-safe."""
 
     source: int
     by_id: dict[int, SharedFile] = field(default_factory=dict)
@@ -82,10 +82,10 @@ class SharedFiles:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, connection: Connected, generation: int) -> Mapping[int, SharedFile]:
-        """By id, as the commit of `connection` has them; that is of `generation`."""
+        """Return the files by id as of the snapshot of `connection`, whose generation is given."""
         with self._lock:
             if generation != self.generation:
-                # A mapping that a reader has is left as it is.
+                # Copied: another reader may be using the old mapping.
                 known = {} if generation < self.generation else dict(self.by_id)
                 since = self.generation if known else -1
                 rows = connection.execute(
@@ -95,7 +95,7 @@ class SharedFiles:
                 )
                 for file, *row in rows:
                     each = SharedFile(*row)
-                    if each.fingerprint and each.chunks:  # each document has one, at least
+                    if each.fingerprint and each.chunks:  # every document has at least one chunk
                         known[file] = each
                     else:
                         known.pop(file, None)
@@ -104,23 +104,23 @@ class SharedFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """Which files of some sources may hold hits."""
+class SearchScope:
+    """The files of a team's sources that a search may return: not masked, and within its filter."""
 
     files: Sequence[ChunkFile]
-    numbers: Mapping[int, int]  # in `files`, by the id of the file
-    called: Mapping[str, Sequence[int]]  # ids by the last part of the path
-    first: npt.NDArray[np.int32]  # the first chunk of each, by its id; none is below NO_CHUNK
-    masked: Sequence[int]  # ids of files that the reader's own rows answer for
+    numbers: Mapping[int, int]  # the place in `files` of each file, by its id
+    by_name: Mapping[str, Sequence[int]]  # ids of files by the last part of the path
+    first: npt.NDArray[np.int32]  # the first current chunk, by file id; NO_CHUNK: not in the scope
+    masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
-    narrows: bool  # whether a filter left files out
+    is_filtered: bool  # whether the filter left files out
 
     def path_of(self, file: int) -> str:
-        """Of a file, by its id."""
+        """Return the path of the file with that id."""
         return self.files[self.numbers[file]].path
 
     def first_of(self, files: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """The first chunk of each of `files`, which a hit may have; `NO_CHUNK` for the others."""
+        """Return the first current chunk of each of `files`; NO_CHUNK for files out of scope."""
         if not len(self.first):
             return np.full(len(files), NO_CHUNK, np.int32)
         known = self.first[np.minimum(files, len(self.first) - 1)]
@@ -132,12 +132,12 @@ class Reach:
         sources: Mapping[str, Mapping[int, SharedFile]],
         wanted: CodeFilter,
         masked: Mapping[str, Collection[str]],
-    ) -> Reach:
-        """`sources` and `masked`, paths, are by the name that a source has on this machine."""
+    ) -> SearchScope:
+        """`sources` and `masked` (paths) are keyed by the name of the source on this machine."""
         is_wanted = file_filter(wanted)
         files: list[ChunkFile] = []
         numbers: dict[int, int] = {}
-        called: defaultdict[str, list[int]] = defaultdict(list)
+        by_name: defaultdict[str, list[int]] = defaultdict(list)
         last = max((max(known, default=0) for known in sources.values()), default=0)
         first = np.full(last + 1, NO_CHUNK, np.int32)
         hidden: list[int] = []
@@ -149,10 +149,10 @@ class Reach:
                     hidden.append(file_id)
                 elif is_wanted(file):
                     numbers[file_id] = len(files)
-                    called[each.path.rpartition("/")[2]].append(file_id)
+                    by_name[each.path.rpartition("/")[2]].append(file_id)
                     files.append(file)
                     first[file_id] = each.first_chunk
                     chunks += each.chunks
                 else:
                     left_out += 1
-        return cls(files, numbers, called, first, hidden, chunks, narrows=bool(left_out))
+        return cls(files, numbers, by_name, first, hidden, chunks, is_filtered=bool(left_out))

@@ -1,7 +1,7 @@
-"""One source as a team has it: what is known of it, what this machine adds to it.
+"""One source at a team: reads what the team has of it, and writes what this machine indexes.
 
-What could not be given to the team, because its server did not answer or another machine indexes
-the source, stays in the own rows and is given at the end of a later pass.
+What cannot be written to the team, because its server does not answer or another machine holds the
+lease, stays in the local rows and is written at the end of a later pass.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (
-    Held,
-    Raised,
+    LeaseHeld,
+    TeamDocument,
     fold_words,
     put_vectors,
     take_lease,
@@ -39,29 +39,29 @@ from memory_sidecar.team.schema import has_schema, make_schema, require_schema
 from memory_sidecar.team.shared_files import (
     SharedFile,
     SharedFiles,
-    Sought,
+    SourceQuery,
     SourceRow,
     read_sources,
 )
 
-REFRESH_S = 1.0  # for so long it is taken that the team has what it had
-FOLD_EVERY = 64  # transactions of a source
-BATCH = 64  # files of one transaction that moves rows up
-FAILS = (DatabaseError, DiskFull, StoreNewer, Held)
+REFRESH_S = 1.0  # how long fingerprints that were read stay cached
+FOLD_EVERY = 64  # transactions of a source, after which its word lists are joined
+BATCH = 64  # files that one transaction moves to the team
+TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, LeaseHeld)
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class MadeWith:
-    """What vectors are made with here, "" for nothing."""
+class VectorModels:
+    """The versions of the models that this machine has, "" for none."""
 
     model: str
     static: str
 
 
-class SourceOfTeam:
-    """A `SharedSource`. Thread-safe."""
+class PostgresSource:
+    """Implements `SharedSource` of `code.builder`. Thread-safe."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class SourceOfTeam:
         origin: Origin,
         *,
         holder: str,
-        made_with: Callable[[], MadeWith],
+        vector_models: Callable[[], VectorModels],
     ) -> None:
         self.source = source
         self.origin = origin
         self.generation = self._seen = 0
-        self.problem = ""  # why what is here could not be given to the team
+        self.problem = ""  # why the last write to the team failed
         self._link = link
         self._holder = holder
-        self._made_with = made_with
+        self._vector_models = vector_models
         self._files: SharedFiles | None = None
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
@@ -89,21 +89,21 @@ class SourceOfTeam:
         return self._seen > self.generation
 
     @property
-    def sought(self) -> Sought:
-        return Sought(self.origin, is_exact=self.source.publishes)
+    def query(self) -> SourceQuery:
+        return SourceQuery(self.origin, is_exact=self.source.publishes)
 
     def row(self, connection: Connected) -> SourceRow | None:
-        """What one commit knows of it."""
-        (row,) = read_sources(connection, [self.sought])
-        self.saw(row)
+        """Read the row of the source at the team."""
+        (row,) = read_sources(connection, [self.query])
+        self.note_row(row)
         return row
 
-    def saw(self, row: SourceRow | None) -> None:
-        """Take note of what a commit knows of it."""
+    def note_row(self, row: SourceRow | None) -> None:
+        """Note the generation that a reader has seen: see `has_moved_on`."""
         self._seen = row.generation if row else 0
 
     def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
-        """Its files in that commit."""
+        """Return the files of the source in the snapshot of `connection`, by id."""
         if self._files is None or self._files.source != row.id:
             self._files = SharedFiles(row.id)
         return self._files.read(connection, row.generation)
@@ -111,11 +111,11 @@ class SourceOfTeam:
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         with self._lock:
             is_fresh = time.monotonic() - self._read_at_s < REFRESH_S and not anew
-            if is_fresh or self._link.is_away:
+            if is_fresh or self._link.is_unreachable:
                 return self._fingerprints
             try:
-                self._fingerprints = self._link.retrying(self._read_fingerprints)
-            except FAILS as error:
+                self._fingerprints = self._link.retry(self._read_fingerprints)
+            except TEAM_ERRORS as error:
                 _log.warning("%s: %s", self.source.name, error)
             self._read_at_s = time.monotonic()
             return self._fingerprints
@@ -125,11 +125,11 @@ class SourceOfTeam:
     ) -> Sequence[Document]:
         if not self.source.publishes:
             return documents
-        written = [Raised(each, split_tracked(each.fingerprint)[0]) for each in documents]
+        written = [TeamDocument(each, split_tracked(each.fingerprint)[0]) for each in documents]
         try:
             self._write(written, gone, at_hand)
-        except FAILS as error:
-            self._note(error)
+        except TEAM_ERRORS as error:
+            self._note_problem(error)
             return documents
         self.problem = ""
         return [
@@ -141,8 +141,8 @@ class SourceOfTeam:
         if self.source.publishes:
             try:
                 self.give(store, by_force=False)
-            except FAILS as error:
-                self._note(error)
+            except TEAM_ERRORS as error:
+                self._note_problem(error)
 
     def counts_at(self, path: str) -> VectorCounts:
         with self._link.reading() as connection:
@@ -155,32 +155,32 @@ class SourceOfTeam:
             ).fetchone()
         assert found
         chunks, pending = found
-        is_ours = row is not None and row.model == self._made_with().model
+        is_ours = row is not None and row.model == self._vector_models().model
         return VectorCounts(chunks, pending if is_ours else chunks)
 
     def begin(self) -> bool:
-        """Make it, if the team has nothing of the repository; whether that was so.
+        """Create the source at the team if it has nothing of the repository; True if created.
 
-        Raises DatabaseError, DatabaseRefused where this role may only read, and TeamOlder where
-        another machine gave it to an older team.
+        Raises DatabaseError, DatabaseRefused if this role may only read, and TeamOlder if another
+        machine gave it to an older team.
         """
         with self._link.reading() as connection:
             is_new = not has_schema(connection) or read_sources(
-                connection, [Sought(self.origin, is_exact=False)]
+                connection, [SourceQuery(self.origin, is_exact=False)]
             ) == [None]
             if not is_new:
                 require_schema(connection, self._link)
         if is_new:
             make_schema(self._link)
-            self._link.retrying(self._begin)
+            self._link.retry(self._begin)
         return is_new
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
         make_schema(self._link)
-        self._link.retrying(lambda: self._begin(by_force=by_force))
-        theirs = self._link.retrying(self._read_fingerprints)
+        self._link.retry(lambda: self._begin(by_force=by_force))
+        theirs = self._link.retry(self._read_fingerprints)
         manifest = store.manifest(self.source.name)
-        # What could not be read has not gone for that.
+        # A file that could not be read is not deleted.
         kept = {p for p, each in manifest.items() if each.status is not FileStatus.SKIPPED}
         own = {
             path: split_tracked(each.fingerprint)[0]
@@ -196,7 +196,7 @@ class SourceOfTeam:
         paths = iter(todo)
         while batch := list(islice(paths, BATCH)):
             documents, at_hand = read_documents(store, self.source.name, batch)
-            written = [Raised(each, own[each.file.path]) for each in documents]
+            written = [TeamDocument(each, own[each.file.path]) for each in documents]
             self._write(written, (), at_hand)
             store.drop_team_chunks(
                 self.source.name, {path: f"{own[path]} {own[path]}" for path in batch}
@@ -208,7 +208,7 @@ class SourceOfTeam:
         return Published(self.source.name, len(todo), chunks, len(gone))
 
     def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
-        """Give its chunks their vectors, if this machine may; yields how many have got one.
+        """Embed the team's pending chunks, if this machine may; yields how many are done.
 
         Raises ModelError.
         """
@@ -225,14 +225,14 @@ class SourceOfTeam:
                         source, _ = self._lease(connection)
                         put_vectors(connection, source, found)
 
-                self._link.retrying(put)
+                self._link.retry(put)
                 done += len(rows)
                 yield done
-        except (*FAILS, NoIndex) as error:
-            self._note(error)
+        except (*TEAM_ERRORS, NoIndex) as error:
+            self._note_problem(error)
 
     def _pending(self, model: str) -> list[tuple[int, str]]:
-        """The next chunks without a vector, with what the model sees of each."""
+        """Return ids and heads of the next chunks without a vector, if `model` is the team's."""
         with self._link.reading() as connection:
             require_schema(connection, self._link)
             row = self.row(connection)
@@ -256,25 +256,25 @@ class SourceOfTeam:
         return {each.path: each.fingerprint for each in files.values()}
 
     def _write(
-        self, written: Sequence[Raised], gone: Collection[str], at_hand: ReadyVectors
+        self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
     ) -> None:
         make_schema(self._link)
-        self._link.retrying(lambda: self._write_once(written, gone, at_hand))
+        self._link.retry(lambda: self._write_once(written, gone, at_hand))
         with self._lock:
             if self._fingerprints is not None:
                 for path in gone:
                     self._fingerprints.pop(path, None)
-                for each in written:  # what is not indexed is not there
+                for each in written:  # "" for what is not indexed, and so not at the team
                     self._fingerprints[each.document.file.path] = each.indexed_fingerprint
 
     def _write_once(
-        self, written: Sequence[Raised], gone: Collection[str], at_hand: ReadyVectors
+        self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
     ) -> None:
         with self._link.writing() as connection:
             source, generation = self._lease(connection)
             row = self.row(connection)
             assert row
-            made = self._made_with()
+            made = self._vector_models()
             at_hand = replace(
                 at_hand,
                 known=at_hand.known if row.model == made.model else {},
@@ -295,8 +295,8 @@ class SourceOfTeam:
                 )
 
     def _lease(self, connection: Connected, *, by_force: bool = False) -> tuple[int, int]:
-        """The source, made if it is new, and the generation of this transaction. Raises Held."""
-        made = self._made_with()
+        """Take the lease; return the source's id and this generation. Raises LeaseHeld."""
+        made = self._vector_models()
         connection.execute(
             "INSERT INTO sources (repository, branch, folder, model, static)"
             " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -314,7 +314,7 @@ class SourceOfTeam:
         with self._link.writing() as connection:
             self._lease(connection, by_force=by_force)
 
-    def _note(self, error: Exception) -> None:
+    def _note_problem(self, error: Exception) -> None:
         if self.problem != str(error):
             _log.warning("%s stays on this machine: %s", self.source.name, error)
         self.problem = str(error)

@@ -1,7 +1,7 @@
-"""The words of a team's chunks as one search asks for them, each list read once, the rarest first.
+"""Reads posting lists of a team's words for one search, each once, the rarest first.
 
-A common word's list is long. Of a phrase, the lists of its rarest words are read until the chunks
-that hold all of these are few enough to look into.
+The lists of common words are long. For a phrase, the lists of its rarest words are read until so
+few chunks hold all of these that their text can be checked.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from memory_sidecar.team.postings import (
     Entries,
     Statistics,
     count_phrase,
-    held_together,
-    unpacked,
+    intersect_entries,
+    unpack_entries,
 )
-from memory_sidecar.team.shared_files import Reach
+from memory_sidecar.team.shared_files import SearchScope
 
-MAX_COMMON = 200  # chunks that hold all words of a text, of which it is looked whether in a row
-ROWS_PER_TEXT = 1000  # of a list: to read so many takes about as long as to look into a chunk
+MAX_COMMON = 200  # chunks that hold all words of a phrase, whose text is checked for the phrase
+ROWS_PER_TEXT = 1000  # postings that are read in the time of checking the text of one chunk
 
-SHORT_BYTES = 24_000  # of a list that comes along when it is asked how long it is
+SHORT_BYTES = 24_000  # lists up to this size are read with the query for their length
 
 Ask = Callable[[str, Any], list[Any]]
-"""The rows of a query with these values."""
+"""Run a query with these values; returns its rows."""
 
 
 class WordsRead:
-    """The words of some sources, in one transaction."""
+    """The posting lists of some sources, read in one transaction."""
 
     def __init__(
         self,
         ask: Ask,
         sources: Sequence[int],
-        reach: Reach,
+        scope: SearchScope,
         statistics: Statistics,
     ) -> None:
-        """`statistics` are of the sources."""
+        """`statistics`: of all chunks of the sources."""
         self._ask = ask
         self._sources = sources
-        self._reach = reach
+        self._scope = scope
         self.statistics = statistics
         self._holding: dict[str, int] = {}  # how many rows hold a word
         self._lists: dict[str, Entries] = {}
 
-    def holding(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
-        """How many chunks there are, and how many hold each of `stems`: of these, at most all."""
+    def row_counts(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
+        """Return the number of chunks, and of chunks that hold each of `stems` (an upper bound)."""
         missing = [stem for stem in dict.fromkeys(stems) if stem not in self._holding]
         if missing:
             self._holding.update(dict.fromkeys(missing, 0))
@@ -70,57 +70,57 @@ class WordsRead:
                 if entries is None:
                     del self._lists[term]
                 else:
-                    self._lists[term] = unpacked([entries])
+                    self._lists[term] = unpack_entries([entries])
         count = self.statistics.rows
         return count, {stem: min(self._holding[stem], count) for stem in stems}
 
-    def weighed(self, keywords: Keywords) -> list[tuple[list[str], float]]:
-        """The tokens of each term, and its idf as FTS5 has it."""
+    def terms_with_idf(self, keywords: Keywords) -> list[tuple[list[str], float]]:
+        """Return the stems of each term, and its IDF as FTS5 computes it."""
         split = [stems for term in keywords.terms if (stems := stems_of(term))]
-        self._read([stem for stems in split for stem in self._begun_with(stems)])
-        return [(stems, self.statistics.idf(len(self.list_of(stems)))) for stems in split]
+        self._read([stem for stems in split for stem in self._stems_to_read(stems)])
+        return [(stems, self.statistics.idf(len(self.entries_of(stems)))) for stems in split]
 
-    def list_of(self, stems: Sequence[str]) -> Entries:
-        """The rows that hold a word, or the words of a phrase in a row.
+    def entries_of(self, stems: Sequence[str]) -> Entries:
+        """Return the postings of a word, or of a phrase: rows that hold `stems` in a row.
 
-        Of very many rows that hold all words of a phrase, it is not looked whether in a row.
+        If more than MAX_COMMON rows hold all of them, whether in a row is not checked.
         """
         phrase = " ".join(stems)
         if phrase not in self._lists:
-            self._read(self._begun_with(stems))
+            self._read(self._stems_to_read(stems))
             if len(stems) > 1:
-                self._lists[phrase] = self._in_a_row(stems)
+                self._lists[phrase] = self._phrase_entries(stems)
         return self._lists[phrase]
 
-    def living(self, entries: Entries) -> Entries:
-        """Those that may be hits: of files that may, in their current version."""
-        return entries[entries["row"] >= self._reach.first_of(entries["file"])]
+    def current(self, entries: Entries) -> Entries:
+        """Return the entries of chunks in the scope, of the current version of their file."""
+        return entries[entries["row"] >= self._scope.first_of(entries["file"])]
 
     def _rarest_first(self, stems: Sequence[str]) -> list[str]:
-        _, holding = self.holding(stems)
+        _, holding = self.row_counts(stems)
         return sorted(set(stems), key=lambda stem: holding[stem])
 
-    def _begun_with(self, stems: Sequence[str]) -> list[str]:
-        """Whose lists are read in any case: none of a phrase one of whose words no row holds."""
+    def _stems_to_read(self, stems: Sequence[str]) -> list[str]:
+        """Return the stems whose lists to read first: of a phrase the two rarest, if all occur."""
         if len(stems) == 1:
             return list(stems)
         rarest = self._rarest_first(stems)
         return rarest[:2] if self._holding[rarest[0]] else []
 
-    def _in_a_row(self, stems: Sequence[str]) -> Entries:
+    def _phrase_entries(self, stems: Sequence[str]) -> Entries:
         rarest = self._rarest_first(stems)
         found = np.empty(0, ENTRY)
         if self._holding[rarest[0]]:
-            found = held_together([self._lists[stem] for stem in rarest[:2]])
+            found = intersect_entries([self._lists[stem] for stem in rarest[:2]])
         for stem in rarest[2:]:
             if len(found) <= MAX_COMMON and len(found) * ROWS_PER_TEXT <= self._holding[stem]:
-                return self._looked_into(stems, found)
+                return self._count_in_texts(stems, found)
             self._read([stem])
-            found = held_together([found, self._lists[stem]])
-        return found if len(found) > MAX_COMMON else self._looked_into(stems, found)
+            found = intersect_entries([found, self._lists[stem]])
+        return found if len(found) > MAX_COMMON else self._count_in_texts(stems, found)
 
-    def _looked_into(self, stems: Sequence[str], entries: Entries) -> Entries:
-        counted = self.living(entries).copy()
+    def _count_in_texts(self, stems: Sequence[str], entries: Entries) -> Entries:
+        counted = self.current(entries).copy()
         if not len(counted):
             return counted
         rows = self._ask(
@@ -130,7 +130,7 @@ class WordsRead:
         texts = {row: texts for row, *texts in rows}
         pairs = _pairs_like(stems)
         for at, (row, file) in enumerate(zip(counted["row"], counted["file"], strict=True)):
-            path = self._reach.path_of(int(file))
+            path = self._scope.path_of(int(file))
             code, symbols = texts.get(int(row), ("", ""))
             held = counted["body"][at], counted["names"][at], counted["names"][at]
             counts = [
@@ -152,22 +152,22 @@ class WordsRead:
         parts: dict[str, list[bytes]] = {stem: [] for stem in missing}
         for term, entries in rows:
             parts[term].append(entries)
-        self._lists.update((stem, unpacked(each)) for stem, each in parts.items())
+        self._lists.update((stem, unpack_entries(each)) for stem, each in parts.items())
 
 
 def _pairs_like(stems: Sequence[str]) -> list[re.Pattern[str]]:
-    """What each two words with these stems are like that stand in a row, in small letters.
+    """Return a pattern for each pair of adjacent words with these stems, in lower case.
 
-    A stem has from its word all but its last letter. One pattern of all of them could take forever.
+    A stem begins like its word, but for its last letter. One pattern for all could take forever.
     """
     words = [f"{re.escape(stem[:-1] or stem)}[a-z0-9]*" for stem in stems]
     return [re.compile(f"{first}[^a-z0-9]*{second}") for first, second in pairwise(words)]
 
 
 def _may_hold(pairs: Sequence[re.Pattern[str]], text: str) -> bool:
-    """Whether `text` is worth to be taken apart, which takes ten times as long.
+    """Whether `text` may hold the phrase: a quick check before tokenising, which takes ten times.
 
-    It is with letters that have accents: they stand for those without.
+    Text with non-ASCII letters always may, since FTS5 folds accents.
     """
-    small = text.lower()
-    return not text.isascii() or all(pair.search(small) for pair in pairs)
+    lower = text.lower()
+    return not text.isascii() or all(pair.search(lower) for pair in pairs)

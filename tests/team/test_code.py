@@ -18,8 +18,8 @@ from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team import schema
-from memory_sidecar.team.link import Asking, TeamLink
-from memory_sidecar.team.postings import unpacked
+from memory_sidecar.team.link import ReadTransaction, TeamLink
+from memory_sidecar.team.postings import unpack_entries
 from tests.conftest import run_here
 
 QUESTIONS = (
@@ -269,7 +269,7 @@ def test_a_search_that_loses_its_connection_asks_again(make_member, database, mo
     found = giver.find("total price of the cart")
     giver.notices.said.clear()
     lost: list[int] = []
-    ask = Asking.ask
+    ask = ReadTransaction.ask
 
     def lose_one(self, *question):
         if not lost:
@@ -278,7 +278,7 @@ def test_a_search_that_loses_its_connection_asks_again(make_member, database, mo
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", (lost[0],))
         return ask(self, *question)
 
-    monkeypatch.setattr(Asking, "ask", lose_one)
+    monkeypatch.setattr(ReadTransaction, "ask", lose_one)
     assert giver.find("total price of the cart") == found
     assert lost
     assert not giver.notices.said
@@ -415,7 +415,7 @@ def content_of(link) -> list[object]:
         )
         words: dict[str, list[tuple[int, int, int]]] = {}
         for term, entries in connection.execute("SELECT term, entries FROM words"):
-            for row, file, *counts in unpacked([entries]).tolist():
+            for row, file, *counts in unpack_entries([entries]).tolist():
                 if row >= first.get(file, row + 1):
                     words.setdefault(term, []).append(tuple(counts))
         return [

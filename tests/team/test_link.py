@@ -104,14 +104,14 @@ def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to)
         link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=require")
         with pytest.raises(DatabaseRefused, match="server does not support SSL"):
             link.delay_ms()
-    assert not link.is_away
+    assert not link.is_unreachable
 
 
 def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
     link = link_to(f"postgresql:///team?host={tmp_path}")
     with pytest.raises(DatabaseUnreachable, match=r"does not answer: No such file or directory$"):
         link.delay_ms()
-    assert link.is_away
+    assert link.is_unreachable
 
 
 def test_what_is_not_granted_is_said_with_who_grants_it(database, link_to, login):
@@ -148,7 +148,7 @@ def test_a_server_that_lets_nobody_in_for_a_while_is_said_to_be_away(link_to, sa
         link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=disable")
         with pytest.raises(DatabaseUnreachable, match=said):
             link.delay_ms()
-    assert link.is_away
+    assert link.is_unreachable
 
 
 def test_a_server_that_refuses_is_not_away(link_to):
@@ -197,7 +197,7 @@ def test_work_is_done_again_when_its_connection_is_lost(link, database):
                     other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
         return len(done)
 
-    assert link.retrying(work) == 2
+    assert link.retry(work) == 2
     with link.reading() as connection:
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (1,)
 
@@ -206,11 +206,11 @@ def test_a_server_that_is_there_and_says_nothing_is_waited_for_no_longer_than_a_
     told = pytest.raises(DatabaseUnreachable, match=r"no answer for 0\.2 s$")
     with told, link.writing(patience_s=0.2) as connection:
         connection.execute("SELECT pg_sleep(60)")
-    assert link.is_away
+    assert link.is_unreachable
     with told:
-        link.require()
+        link.require_reachable()
     assert link.delay_ms() > 0  # who asks all the same connects anew
-    link.require()
+    link.require_reachable()
 
 
 def test_a_connection_that_was_kept_and_answers_no_more_is_given_up(link, monkeypatch):

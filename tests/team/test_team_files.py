@@ -10,7 +10,7 @@ import pytest
 from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import file_hash
 from memory_sidecar.team import schema
-from memory_sidecar.team.mirrored import MirrorStep, step_for
+from memory_sidecar.team.mirror_state import MirrorStep, step_for
 from tests.conftest import write_memory
 
 

@@ -1,4 +1,4 @@
-"""What an exchange with a team is made of: folders of files, and what is remembered of them."""
+"""The parts of an exchange with a team: the decision, the folders, the state file, the report."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from memory_sidecar.team.mirror_rows import TeamFile
 
 
 class MirrorStep(Enum):
-    """What is to be done about a file."""
+    """What an exchange does about a file."""
 
-    KEEP = auto()  # both have the same
+    KEEP = auto()  # both sides are equal
     GIVE = auto()
     TAKE = auto()
     CONFLICT = auto()
 
 
 def step_for(ours: str, base: str, team: str) -> MirrorStep:
-    """What follows from a file's hashes: ours, when last in step, the team's; "" is no file."""
+    """Decide by the hashes of a file: ours, the base, the team's; "" stands for no file."""
     if ours == team:
         return MirrorStep.KEEP
     if team == base or not team:
@@ -38,25 +38,25 @@ def step_for(ours: str, base: str, team: str) -> MirrorStep:
 
 @dataclass(frozen=True, slots=True)
 class MirroredFolder:
-    """A folder of files that go to the team, as `<name>/<path in it>`."""
+    """A folder whose files are exchanged, under the paths `<name>/<path in it>`."""
 
     name: str
     root: Path
-    tree: Tree  # of our own, in which it lies
+    tree: Tree  # of our own files, which holds `root`
     max_bytes: int
-    scan: Callable[[Collection[str] | None], Scan]  # of what is below some paths, or of all
-    changing: Callable[[], AbstractContextManager[None]]  # keeps our own writers out
-    is_path: Callable[[str], bool]  # whether a file of it may be called so
+    scan: Callable[[Collection[str] | None], Scan]  # below the given paths, or everything for None
+    changing: Callable[[], AbstractContextManager[None]]  # locks out other writers of ours
+    is_path: Callable[[str], bool]  # whether a file in it may have this path
 
     def read(self, path: str) -> bytes | None:
-        """`None` where nothing is. Raises FileRefused for what is no regular file."""
+        """Read a file; `None` if it is missing. Raises FileRefused for what is no regular file."""
         try:
             return self.tree.read(self.root / path, self.max_bytes)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def put_away(self, path: str, batch: Path) -> bool:
-        """Move a file to the archive, for a caller who has the folder `changing`."""
+    def archive(self, path: str, batch: Path) -> bool:
+        """Move a file into the archive folder `batch`; call it within `changing`."""
         file = self.root / path
         with named_errors(file):
             is_moved = move_file(self.tree, file, self.tree, batch / self.name / path)
@@ -65,49 +65,49 @@ class MirroredFolder:
 
 
 UNKNOWN: Stamp = (0, 0, 0)
-"""Of a file whose content was read at another time."""
+"""The stamp of a file that was not scanned when it was read: compares unequal to any."""
 
 
 class Known(msgspec.Struct, array_like=True):
     """A file when it was last in step with the team."""
 
     hash: str
-    stamp: Stamp  # while that stays, so does the hash
+    stamp: Stamp  # while it is the same, the content counts as unchanged
 
 
 class MirrorState(msgspec.Struct):
-    """What is remembered between two exchanges."""
+    """The state file, which is kept between exchanges."""
 
     database: str = ""
-    seen: int = 0
-    seen_at_us: int = 0  # when, by the server's clock: what it numbers up to `seen` is older
-    owes: bool = False  # whether the team was not given something that a command has changed
-    removed: set[str] = set()  # of `files`, what a command has removed and the team still has
-    files: dict[str, Known] = {}
-    open: dict[str, TeamFile] = {}  # what the team has, where that is neither ours nor the base
+    seen: int = 0  # the highest number of a change that was read
+    seen_at_us: int = 0  # when that was read, by the server's clock: all up to `seen` is older
+    owes: bool = False  # whether the team lacks changes made by commands here
+    removed: set[str] = set()  # those of `files` removed by commands that the team still has
+    files: dict[str, Known] = {}  # the base
+    open: dict[str, TeamFile] = {}  # the team's files that differ from the base, not yet taken
 
     def reset(self, database: str) -> None:
-        """For another database than the one this is about."""
+        """Start over with another database."""
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
         self.seen_at_us, self.removed = 0, set()
 
-    def forget_all_but(self, paths: Iterable[str]) -> None:
-        """A server restored from an older copy has only these: the others are given again."""
+    def keep_only(self, paths: Iterable[str]) -> None:
+        """Drop all other files from the base: a restored server lacks them, and is given them."""
         lost = self.files.keys() - set(paths)
         self.files = {path: known for path, known in self.files.items() if path not in lost}
         self.owes |= bool(lost)
 
-    def owe(self, changed: Collection[str], *, there: Collection[str]) -> None:
-        """Remember that `changed` was not given; what of it is not `there` was removed."""
+    def note_owed(self, changed: Collection[str], *, there: Collection[str]) -> None:
+        """Note that `changed` was not given; those of them not `there` were removed."""
         self.owes, self.removed = True, (self.removed | set(changed)) - set(there)
 
-    def settle(self) -> None:
-        """Everything was given."""
+    def clear_owed(self) -> None:
+        """Note that everything was given."""
         self.owes, self.removed = False, set()
 
 
 STATE = msgspec.json.Decoder(MirrorState)
-"""Made once: two threads must not make the first one (`core/results.py`)."""
+"""Made at import: two threads must not build the first decoder (`core/results.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class LeftOut:
 
 @dataclass(slots=True)
 class MirrorReport:
-    """What one exchange did, by paths with their folder's name."""
+    """What one exchange did; paths begin with the name of their folder."""
 
     given: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)  # written or removed here
@@ -128,16 +128,16 @@ class MirrorReport:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def readable(folder: MirroredFolder, path: str) -> bytes | None:
-    """`None` also for what cannot be read: that is neither given nor replaced."""
+def read_or_none(folder: MirroredFolder, path: str) -> bytes | None:
+    """Read a file; `None` if it is missing or unreadable."""
     try:
         return folder.read(path)
     except OSError:
         return None
 
 
-def why_kept_back(data: bytes | None, *, with_secrets: bool) -> str:
-    """Why a file that says `data`, `None` for an unreadable one, is not given; "" if it may be."""
+def reason_not_to_give(data: bytes | None, *, with_secrets: bool) -> str:
+    """Return why a file with this content (None: unreadable) is not given; "" if it may be."""
     if data is None:
         return "its name or its kind cannot be shared with other machines"
     if b"\0" in data:
