@@ -1,9 +1,9 @@
-"""How a fragment of each language is made to parse: what to put around it, what to put in a hole.
+"""How to parse a fragment of each language: the contexts to put it in, and the words for its holes.
 
-A fragment alone is often no program: C# wants a class around a method, Go a function around a
-call. Every context is tried, also with a `;` behind the fragment. All readings in the first row
-of contexts that gives any count, since `int F() { … }` may be a method or a local function; a
-later row is for what can stand nowhere else.
+A fragment alone is often no program: C# needs a class around a method, Go a function around a call.
+Each context is tried as it is, then with a `;` after the fragment. All readings of the first row of
+contexts that yields any are used, since `int F() { … }` may be a method or a local function; later
+rows are for fragments that can stand nowhere else.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-FRAGMENT = "@@"  # where it goes in a context
+FRAGMENT = "@@"  # the place of the fragment in a context
 
 Row: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One language."""
+    """How to parse fragments of one language."""
 
     contexts: tuple[Row, ...]
-    spellings: tuple[str, ...] = ("{0}",)  # of a hole, `{0}` being a word; the first that parses
+    spellings: tuple[str, ...] = ("{0}",)  # of a hole, with `{0}` for a word; the first that parses
 
 
 _NAME_OR_STATEMENT = ("{0}", "{0};", "{0} {0}", "{0} {0};", "case {0}:")
@@ -86,7 +86,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "javascript": _SCRIPT,
         "json": Dialect((("@@", "{ @@ }"),), ('"{0}"', '"{0}": "{0}"')),
         "kotlin": Dialect(
-            # `A::b` is of another kind between brackets.
+            # `A::b` is a node of another kind between brackets.
             (("@@", "z[@@]"), ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z")),
             ("{0}", "{0}: {0}", "val {0}"),
         ),

@@ -1,4 +1,4 @@
-"""Looks for a pattern in a file, and says where it stands as an editor counts."""
+"""Searches a file for a pattern, and converts matches to lines and columns as editors count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_TREE = "its code is nested too deep, on too long lines, or takes too long to 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What stood in a hole of a pattern. Counted from 1 in characters."""
+    """The code that a hole of the pattern matched. Columns are characters, from 1."""
 
     text: str
     start_line: int
@@ -33,7 +33,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class FoundCode:
-    """A place that a pattern matched. Counted from 1 in characters."""
+    """A place that a pattern matched. Columns are characters, from 1."""
 
     filename: Annotated[str, about("relative to the working directory, absolute outside of it")]
     location: Annotated[str, about("start-end in lines: filename:location opens in an editor")]
@@ -50,20 +50,20 @@ class FoundCode:
 
 @dataclass(frozen=True, slots=True)
 class GrepHit:
-    """A place that the pattern matched, and what of it to show a person."""
+    """A match, with the line to show a person."""
 
     found: FoundCode
-    head: tuple[int, int]  # line and column: behind attributes, at the definition itself
+    head: tuple[int, int]  # line and column of the definition itself, after its attributes
     line: str  # the whole line of `head`
 
 
 def guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
-    """What `file` is by its name if it may be of a wanted language, else `None`."""
+    """Return the language of `file` by its name if it may be one of `wanted`, else `None`."""
     language = detect_language(file.path)
     name = file.path.rpartition("/")[2]
     may_be = (
         language in wanted
-        or (language == TEXT and "." not in name)  # its first line may tell
+        or (language == TEXT and "." not in name)  # its first line may name an interpreter
         or (language == "c" and "cpp" in wanted)
     )
     return language if may_be and not file.skip_reason else None
@@ -79,9 +79,9 @@ def search_file(
     max_file_bytes: int,
     on_failure: Callable[[str], None],
 ) -> list[GrepHit]:
-    """The hits in `file` below `root`, in order, named from `cwd`; none where it is no code.
+    """Return the hits in `file` below `root`, in order, with its path relative to `cwd`.
 
-    `on_failure` hears why a file that may hold the pattern could not be looked into.
+    `on_failure` is called with the reason if a file that may hold the pattern cannot be searched.
     """
     try:
         read = read_text(root, file, max_file_bytes=max_file_bytes)
@@ -129,7 +129,7 @@ def _hits(filename: str, language: str, lines: Lines, found: Iterable[Found]) ->
 
 
 class _Places:
-    """Bytes of a text as lines and columns."""
+    """Converts byte offsets in a text to lines and columns."""
 
     def __init__(self, lines: Lines) -> None:
         self._data = lines.data

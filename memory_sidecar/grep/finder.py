@@ -1,8 +1,9 @@
-"""One pattern, made ready for a language when a file of that language turns up.
+"""Finds one pattern in texts; it is prepared for a language when the first such file turns up.
 
-It is code with holes, or a raw tree-sitter query: `(call function: (identifier) @name) @match`.
-What `@match` captures is the hit, without one all that was captured together, without any capture
-the outermost node. Names that begin with `_` are for predicates only.
+A pattern is code with holes, or a raw tree-sitter query such as
+`(call function: (identifier) @name) @match`. The hit is what `@match` captures; without `@match`
+the span of all captures; without captures the outermost node. Captures whose names begin with `_`
+are for predicates only and not shown.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _HIT = "match"
 
 
 def read_query(text: str, language: str) -> tree_sitter.Query:
-    """Raises `tree_sitter.QueryError` for what is not a query in trees of that language."""
+    """Parse a query. Raises `tree_sitter.QueryError` if it is none for trees of that language."""
     query = tree_sitter.Query(grammar(language), text)
     if query.capture_count:
         return query
@@ -32,16 +33,16 @@ def read_query(text: str, language: str) -> tree_sitter.Query:
 
 
 def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[Found]:
-    """Every match, in order; of several over the same code the first.
+    """Return all matches in order; of several over the same span the first.
 
-    `text` is one that `syntax.parse_with_text` gave. It is parsed again, because predicates ask for
-    texts of nodes, which a tree that was read through a callback cannot give without crashing.
+    `text` must come from `syntax.parse_with_text`. It is parsed again: predicates read the text of
+    nodes, which crashes on a tree that was parsed through a callback.
     """
     tree = tree_sitter.Parser(grammar(language)).parse(text)
     found: dict[tuple[int, int], Found] = {}
     for _, captures in tree_sitter.QueryCursor(query).matches(tree.root_node):
         nodes = captures.get(_HIT) or [node for each in captures.values() for node in each]
-        if not nodes:  # all that was captured is optional, and not there
+        if not nodes:  # only optional captures, none of which matched
             continue
         start, stop = min(n.start_byte for n in nodes), max(n.end_byte for n in nodes)
         shown = {
@@ -55,7 +56,7 @@ def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[
 
 @cache
 def languages() -> frozenset[str]:
-    """Those with a grammar that patterns are read with."""
+    """Return the languages that patterns can be read in: those with a grammar and a dialect."""
     return frozenset(filter(has_grammar, DIALECTS))
 
 
@@ -63,43 +64,45 @@ _QUERY = re.compile(r"\(.*?(?:\(#|[)\]]\s*@\w)", re.DOTALL)
 
 
 class Finder:
-    """Finds one pattern in any number of texts. For one thread."""
+    """Finds one pattern in any number of texts. Not thread-safe."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises UsageError for what is a pattern in no language."""
+        """Raises UsageError if `pattern` cannot be a pattern in any language."""
         check_pattern(pattern)
         self._pattern = pattern.strip()
         self._queries: dict[str, tree_sitter.Query] = {}
         self._readings: dict[str, tuple[Reading, ...]] = {}
         self._is_query = _QUERY.match(self._pattern) is not None
-        self._no_query = ""  # why not, where it is one
+        self._query_error = ""  # the last error of reading it as a query
 
     def not_understood_in(self, languages: Iterable[str]) -> list[str]:
-        """Those of `languages` that the pattern is neither code nor a query in.
+        """Return those of `languages` in which the pattern is neither code nor a query.
 
-        Raises UsageError where these are all, and there are some.
+        Raises UsageError if it is in none of them.
         """
         asked = sorted(languages)
-        strange = [language for language in asked if not self._prepare(language)]
-        if not asked or strange != asked:
-            return strange
+        failing = [language for language in asked if not self._prepare(language)]
+        if not asked or failing != asked:
+            return failing
         if self._is_query:
-            raise UsageError(f"the pattern is not a query in {', '.join(asked)}: {self._no_query}")
+            raise UsageError(
+                f"the pattern is not a query in {', '.join(asked)}: {self._query_error}"
+            )
         raise UsageError(
             f"the pattern is not valid code in {', '.join(asked)}", hint=why_no_code(self._pattern)
         )
 
     def may_find(self, text: bytes, language: str) -> bool:
-        """Whether `text` holds the words of the pattern. Quick, and right whenever it is false."""
+        """Whether `text` holds the words of the pattern: a quick check without false negatives."""
         if not self._prepare(language):
             return False
         readings = self._readings.get(language)
         return readings is None or any(reading.may_match(text) for reading in readings)
 
     def find(self, text: bytes, language: str) -> list[Found] | None:
-        """Every hit in `text`, UTF-8 with LF line breaks, in order.
+        """Return all hits in `text`, UTF-8 with LF line breaks, in order.
 
-        `None` where no tree is made of it: nested too deep, too long a line, or takes too long.
+        `None` if it cannot be parsed: nested too deep, too long a line, or out of time.
         """
         if not self._prepare(language):
             return []
@@ -112,14 +115,14 @@ class Finder:
         return find_by_query(self._queries[language], as_parsed, language)
 
     def _prepare(self, language: str) -> bool:
-        """Whether the pattern means something in that language."""
+        """Read the pattern in that language, once; whether it means anything there."""
         if language in self._readings or language in self._queries:
             return bool(self._readings.get(language, True))
         if self._pattern.startswith("("):  # `(a, b) => c` is code that begins like a query
             try:
                 self._queries[language] = read_query(self._pattern, language)
             except tree_sitter.QueryError as error:
-                self._no_query = str(error)
+                self._query_error = str(error)
             else:
                 return True
         self._readings[language] = () if self._is_query else read_pattern(self._pattern, language)

@@ -1,4 +1,4 @@
-"""Structural search: which files to look at, and when to stop."""
+"""Structural search over folders: selects the files, and stops at the limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memory_sidecar.grep.finder import Finder, languages
 
 @dataclass(frozen=True, slots=True)
 class GrepQuery:
-    """What to look for. Empty means no restriction."""
+    """A pattern and the files to search. Empty fields do not restrict."""
 
     pattern: str
     languages: tuple[str, ...] = ()  # any of
@@ -37,13 +37,12 @@ def grep(
     max_file_bytes: int,
     reporter: Reporter,
 ) -> list[GrepHit]:
-    """Every hit in the folders and files `paths`, by path and line, at most `query.limit`.
+    """Return the hits in the folders and files `paths`, by path and line, at most `query.limit`.
 
-    Files are named from the folder `cwd`.
-
-    A folder is looked through as indexing would: what git or its source leaves out is left out. A
-    file that is named is looked into whatever ignores it. Raises UsageError for a pattern that is
-    none in any language at hand, NotFound for a path that is not there.
+    Paths of hits are relative to `cwd`. A folder is searched like an index: files that git or its
+    source ignores are left out. A file given by itself is searched even if it is ignored. Raises
+    UsageError if the pattern is invalid in all languages of these files, NotFound for a missing
+    path.
     """
     finder = Finder(query.pattern)
     known = languages()
@@ -86,7 +85,7 @@ def grep(
 def _files(
     path: Path, registry: Registry, globs: tuple[str, ...], max_file_bytes: int
 ) -> list[tuple[Path, SourceFile]]:
-    """The files at and below `path`, each with the folder that its own path starts from."""
+    """Return the files at and below `path`, each with the root that its path is relative to."""
     if not path.exists():
         raise NotFound(f"{path} is not there", hint="name a folder or a file")
     if path.is_file():

@@ -1,8 +1,8 @@
-"""Compares a reading of a pattern with a syntax tree.
+"""Matches a reading of a pattern against a syntax tree.
 
-What the pattern does not mention, the code may have: comments, keywords and punctuation
-(`async`, a last comma), modifiers, decorators and attributes, types, type parameters, base
-classes. What the pattern does mention must be there. Quotes are all alike.
+Code may have what the pattern does not mention: comments, keywords and punctuation (`async`, a last
+comma), modifiers, decorators and attributes, types, type parameters, base classes. What the pattern
+does mention must be there. All kinds of quotes are equal.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _OPTIONAL_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Bytes of the code that matched, and of what stood in each hole."""
+    """The byte spans of a match and of what each hole matched."""
 
     start: int
     stop: int
-    head: int  # where the pattern itself begins: behind attributes that it does not mention
+    head: int  # where the part that the pattern mentions begins, after e.g. attributes
     captures: Mapping[str, tuple[tuple[int, int], ...]]
 
 
 def find(readings: Sequence[Reading], data: bytes, tree: tree_sitter.Tree) -> list[Found]:
-    """Every place in `tree`, made of `data`, that one of `readings` matches, in order."""
+    """Return all matches of `readings` in `tree`, which was parsed from `data`, in order."""
     found: dict[tuple[int, int], Found] = {}
     for reading in readings:
         if reading.may_match(data):
@@ -62,7 +62,7 @@ def find(readings: Sequence[Reading], data: bytes, tree: tree_sitter.Tree) -> li
 
 
 class _Matcher:
-    """One reading, and the text that it is looked for in."""
+    """Matches one reading in one text."""
 
     def __init__(self, reading: Reading, data: bytes) -> None:
         self._reading = reading
@@ -75,7 +75,7 @@ class _Matcher:
         if len(parts) > 1:
             for parent in dict.fromkeys(node.parent for node in nodes):
                 if parent is not None:
-                    yield from self._neighbours(list(children_of(parent)))
+                    yield from self._sibling_runs(list(children_of(parent)))
             return
         for node in nodes:
             bound = self.part(anchor, (node, anchor.field), {})
@@ -83,15 +83,15 @@ class _Matcher:
                 yield _found([node], self._head(anchor, node), bound)
 
     def _head(self, part: Part, node: tree_sitter.Node) -> int:
-        """Where the first child begins that the pattern mentions."""
+        """Return where the first child begins that the pattern mentions."""
         if isinstance(part, Branch) and part.parts:
             for child in children_of(node):
                 if self.part(part.parts[0], child, {}) is not None:
                     return child[0].start_byte
         return node.start_byte
 
-    def _neighbours(self, children: Sequence[Child]) -> Iterator[Found]:
-        """Every run of children that matches, none of them in two."""
+    def _sibling_runs(self, children: Sequence[Child]) -> Iterator[Found]:
+        """Yield the runs of children that match all parts, without overlaps."""
         parts = self._reading.parts
         start = 0
         while start < len(children):
@@ -111,12 +111,12 @@ class _Matcher:
         )
 
     def part(self, part: Part, child: Child, bound: Bound) -> Bound | None:
-        """`bound` with what `child` adds as `part`, or `None` where it is not that part."""
+        """Match `child` as `part`; return `bound` with its holes, `None` if it does not match."""
         node, field = child
         if part.field != field:
             return None
         if isinstance(part, Hole):
-            # `this` and the like are no named nodes in some grammars, but they fill a field.
+            # In some grammars `this` and the like are unnamed nodes, but fill a field.
             is_node = node.is_named or field is not None
             return self.bind(part, (node,), bound) if is_node and not node.is_extra else None
         if isinstance(part, Leaf):
@@ -129,7 +129,7 @@ class _Matcher:
         return None if inner is None else self.part(part, (inner, field), bound)
 
     def bind(self, hole: Hole, nodes: tuple[tree_sitter.Node, ...], bound: Bound) -> Bound | None:
-        """`bound` with `nodes` in `hole`, or `None` where that name stands for another text."""
+        """Return `bound` with `nodes` for `hole`, or `None` if its name is bound to other text."""
         if not hole.name:
             return bound
         before = bound.get(hole.name)
@@ -137,8 +137,8 @@ class _Matcher:
             return {**bound, hole.name: nodes}
         return bound if self._text(before) == self._text(nodes) else None
 
-    def bound_again(self, bound: Bound) -> tuple[object, ...]:
-        """All of `bound` that can still make a part fail."""
+    def repeated_bindings(self, bound: Bound) -> tuple[object, ...]:
+        """Return the bindings that can still make a part fail: those of repeated names."""
         return tuple(bound.get(name) for name in self._reading.repeated)
 
     def _is_leaf(self, part: Leaf, node: tree_sitter.Node) -> bool:
@@ -157,14 +157,14 @@ class _Matcher:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where the last part ended: the index of the child behind it."""
+    """The end of a run: the index of the first child after it, and the bindings."""
 
     at: int
     bound: Bound
 
 
 class _Run:
-    """Lays parts over children, in order. Tries the fewest siblings for a `$$$` first."""
+    """Matches parts with children in order. A `$$$` takes as few siblings as possible."""
 
     def __init__(
         self,
@@ -178,11 +178,11 @@ class _Run:
         self._parts = parts
         self._children = children
         self._to_the_end = to_the_end
-        self._failed: set[object] = set()  # keeps several `$$$` from taking exponential time
+        self._failed: set[object] = set()  # memo: without it several `$$$` take exponential time
 
     def match(self, at: int, bound: Bound, number: int = 0) -> _End | None:
-        """Lay the parts from `number` on over the children from `at` on."""
-        state = (at, number, self._matcher.bound_again(bound))
+        """Match the parts from `number` on with the children from `at` on."""
+        state = (at, number, self._matcher.repeated_bindings(bound))
         if state in self._failed:
             return None
         end = self._match(at, bound, number)
@@ -223,13 +223,13 @@ class _Run:
             at += 1
             if None not in (field, hole.field) and field != hole.field:
                 if not _is_optional(child):
-                    return None  # what stands in a body does not reach into the `else`
+                    return None  # `$$$` in a body must not reach into the `else`
             elif not node.is_extra:
                 taken = (*taken, node)
 
 
 def _nodes_like(part: Leaf | Branch, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
-    """Every node that may be this part, in no order."""
+    """Return the nodes whose kind can be this part, in any order."""
     is_named = isinstance(part, Branch) or part.is_named
     query = _query_for(tree.language, part.kind, is_named)
     return tree_sitter.QueryCursor(query).captures(tree.root_node).get("node", [])
@@ -252,7 +252,7 @@ def _query_for(language: tree_sitter.Language, kind: str, is_named: bool) -> tre
 
 
 def _is_optional(child: Child) -> bool:
-    """Whether code may have it where the pattern has nothing."""
+    """Whether code may have this child where the pattern has nothing."""
     node, field = child
     return (
         not node.is_named
@@ -263,7 +263,7 @@ def _is_optional(child: Child) -> bool:
 
 
 def _without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """What is left of `request: Request` or `List<T>` without its type, if that is one node."""
+    """Return the node left of `request: Request` or `List<T>` without its type, if it is one."""
     children = [child for child in children_of(node) if child[0].is_named]
     needed = [child for child in children if not _is_optional(child)]
     return needed[0][0] if len(needed) == 1 and len(needed) < len(children) else None

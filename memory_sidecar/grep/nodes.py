@@ -1,4 +1,4 @@
-"""What the nodes of all grammars have in common, as far as patterns care."""
+"""Properties of syntax nodes that hold in all grammars, as far as patterns need them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import tree_sitter
 Child: TypeAlias = tuple[tree_sitter.Node, str | None]  # with the field it fills, if any
 
 SEPARATORS = frozenset({",", ";", "\n"})
-"""Tokens that are left out of every comparison, so that `f($X, $$$)` also finds `f(1)`."""
+"""Tokens ignored in every comparison, so that `f($X, $$$)` also finds `f(1)`."""
 
 _BETWEEN = string.whitespace.encode() + b";"
 
-# Nodes that hold a list and nothing else: `$X` in one is a member of it, never the whole list.
+# Nodes that are only a list: `$X` matches a member of one, never the whole list.
 _LISTS = frozenset(
     """
     block body body_statement chunk class_body compilation_unit document expression_list
@@ -26,7 +26,7 @@ _LISTS = frozenset(
 
 
 def children_of(node: tree_sitter.Node) -> Iterator[Child]:
-    """All but separators."""
+    """Yield the children of a node and their fields, without separators."""
     cursor = node.walk()
     more = cursor.goto_first_child()
     while more:
@@ -37,19 +37,19 @@ def children_of(node: tree_sitter.Node) -> Iterator[Child]:
 
 
 def is_list(node: tree_sitter.Node) -> bool:
-    """Whether a node is its members, without so much as braces around them."""
+    """Whether a node is only the list of its members, without braces around them."""
     return node.type in _LISTS and (not node.children or node.children[0].is_named)
 
 
 def is_name(kind: str) -> bool:
-    """Whether nodes of this kind are names; grammars have several kinds, by where they stand."""
+    """Whether nodes of this kind are names; grammars have several kinds, by position."""
     return kind.endswith("identifier") or kind in ("constant", "name", "word")
 
 
 def has_own_text(node: tree_sitter.Node, data: bytes) -> bool:
-    """Whether a node is more than its children: a token, or a string between two quotes.
+    """Whether a node has text beside its children: a token, or a string between quotes.
 
-    A semicolon is not, which some grammars make no node of.
+    Semicolons do not count, since some grammars make no node of them.
     """
     last = node.start_byte
     for child in node.children:

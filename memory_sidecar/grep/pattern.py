@@ -1,10 +1,10 @@
-"""A pattern as it is written: code with holes.
+"""The syntax of patterns: code with holes.
 
     $X       one node; the same name again must be the same text
-    $_       one node, whatever it is; so is every name that begins like this
+    $_       one node, whatever it is; so does every name that begins with _
     $$$      any number of siblings, also none; $$$ARGS gives them a name
 
-Names are upper case. A dollar that is meant as such is written `\\$`.
+Names are upper case. A literal dollar is written `\\$`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LOWER_CASE_HOLE = re.compile(r"(?<![\w$\\])\$[a-z]\w*")
 
 
 class PatternText:
-    """A pattern cut at its holes: `pieces` has one more than `holes`."""
+    """A pattern split at its holes: `pieces` has one more than `holes`."""
 
     def __init__(self, pattern: str) -> None:
         self.pieces: list[str] = [""]
-        self.holes: list[tuple[str, bool]] = []  # name, or "", and whether it is for many
+        self.holes: list[tuple[str, bool]] = []  # name or "", and whether it matches many
         self.originals: list[str] = []  # the holes as they were written
         last = 0
         for match in _HOLE.finditer(pattern):
@@ -47,7 +47,7 @@ class PatternText:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise UsageError for what is a pattern in no language."""
+    """Raise UsageError if `pattern` is empty or too long."""
     if not pattern.strip():
         raise UsageError("the pattern is empty", hint="for example 'open($FILE)'")
     if len(pattern) > MAX_CHARS or len(PatternText(pattern).holes) > MAX_HOLES:
@@ -58,7 +58,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def why_no_code(pattern: str) -> str:
-    """What may be wrong with a pattern that is no code in any language asked for."""
+    """Return a hint what may be wrong with a pattern that is no code in any language asked for."""
     if lower := _LOWER_CASE_HOLE.search(pattern):
         return f"metavariables are upper case: {lower[0].upper()}"
     if _PART_OF_A_NAME.search(pattern):

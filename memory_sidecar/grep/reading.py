@@ -1,8 +1,8 @@
-"""Reads a pattern as the trees that it may stand for in one language.
+"""Parses a pattern into the syntax trees that it may stand for in one language.
 
-Every hole is spelled as a word that the grammar accepts there, a name, a statement or a typed
-parameter, until a tree without errors comes out; the nodes that cover such a word and nothing
-else are the hole. That is tried in each context of the language, see `dialects`.
+Each hole is replaced by a word in one of several spellings (a name, a statement, a typed parameter)
+until the parser reports no errors; the node that covers exactly such a word is the hole. This is
+tried in each context of the language: see `dialects`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from memory_sidecar.grep.nodes import (
 )
 from memory_sidecar.grep.pattern import PatternText
 
-MAX_DEPTH = 80  # comparing takes a few Python frames for each level
+MAX_DEPTH = 80  # of a pattern's tree: matching recurses, a few Python frames a level
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A metavariable. `many`: it stands for any number of siblings."""
+    """A metavariable. `many`: it matches any number of siblings."""
 
-    name: str  # "" where nothing is to be remembered
+    name: str  # "" for an anonymous one
     many: bool
     field: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A token that must be there."""
+    """A token that must be present."""
 
     kind: str
     is_named: bool
@@ -51,7 +51,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A node of this kind with these parts in this order."""
+    """A node of a kind whose children match these parts in order."""
 
     kind: str
     parts: tuple[Part, ...]
@@ -63,11 +63,11 @@ Part: TypeAlias = Hole | Leaf | Branch
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One tree that a pattern may stand for; several parts stand for neighbours."""
+    """One tree that a pattern may stand for; several parts are adjacent siblings."""
 
     parts: tuple[Part, ...]
-    words: tuple[bytes, ...]  # every text that matches holds each of them
-    repeated: tuple[str, ...]  # names of holes that must be filled with the same text
+    words: tuple[bytes, ...]  # each matching text contains all of them
+    repeated: tuple[str, ...]  # names of several holes, which must match the same text
 
     @classmethod
     def of(cls, parts: tuple[Part, ...]) -> Reading:
@@ -81,20 +81,20 @@ class Reading:
         return all(isinstance(part, Hole) for part in self.parts)
 
     def may_match(self, data: bytes) -> bool:
-        """Quickly, and right whenever it is false."""
+        """Whether `data` holds all words: a quick check without false negatives."""
         return all(word in data for word in self.words)
 
 
 def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
-    """Every tree of that language that `pattern` may stand for; none where it is no such code.
+    """Return all readings of `pattern` in that language; none if it is no code there.
 
-    Raises UsageError for one that would match everything.
+    Raises UsageError if it would match everything.
     """
     text = PatternText(Lines(pattern.strip()).data.decode())
     ranked: dict[tuple[int, int], dict[tuple[Part, ...], None]] = {}
     for number, row in enumerate(DIALECTS[language].contexts):
         for context in row:
-            spelled = _spelled(text, context, language)
+            spelled = _best_spelling(text, context, language)
             if spelled is not None:
                 parts = spelled.parts()
                 rank = (spelled.keywords_as_names() + _declarators(parts), number)
@@ -102,26 +102,28 @@ def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
     if not ranked:
         return ()
     readings = [Reading.of(parts) for parts in ranked[min(ranked)]]
-    telling = [reading for reading in readings if not reading.is_anything]
-    if not telling:
+    specific = [reading for reading in readings if not reading.is_anything]
+    if not specific:
         raise UsageError("the pattern would match everything", hint="name something beside `$X`")
-    return tuple(telling)
+    return tuple(specific)
 
 
-def _spelled(text: PatternText, context: str, language: str) -> _Spelled | None:
-    """The pattern in that context, its holes spelled so that nothing is wrong; else `None`."""
+def _best_spelling(text: PatternText, context: str, language: str) -> _Spelled | None:
+    """Parse the pattern in a context, with spellings that give no error; else return `None`."""
     parser = tree_sitter.Parser(grammar(language))
     spellings = DIALECTS[language].spellings
     for ending in ("", ";"):
         around = context.replace(FRAGMENT, FRAGMENT + ending)
         chosen = [spellings[0]] * len(text.holes)
-        best = _parsed(text, around, chosen, parser)
-        for number in reversed(range(len(chosen))):  # bodies, the pickiest, come last
+        best = _parse_spelled(text, around, chosen, parser)
+        for number in reversed(
+            range(len(chosen))
+        ):  # from the last: bodies, which accept the least, come last
             for spelling in spellings[1:]:
                 if best.faults == 0:
                     break
                 tried = [*chosen[:number], spelling, *chosen[number + 1 :]]
-                other = _parsed(text, around, tried, parser)
+                other = _parse_spelled(text, around, tried, parser)
                 if other.faults < best.faults:
                     best, chosen = other, tried
         if best.faults == 0 and best.fits():
@@ -129,7 +131,7 @@ def _spelled(text: PatternText, context: str, language: str) -> _Spelled | None:
     return None
 
 
-def _parsed(
+def _parse_spelled(
     text: PatternText, context: str, spellings: Sequence[str], parser: tree_sitter.Parser
 ) -> _Spelled:
     before, after = context.split(FRAGMENT)
@@ -148,14 +150,14 @@ def _parsed(
 
 
 class _Spelled:
-    """A pattern parsed in a context, each hole spelled in one way."""
+    """A pattern parsed in one context with one spelling of each hole."""
 
     def __init__(
         self,
         text: PatternText,
         data: bytes,
-        span: tuple[int, int],  # bytes of the pattern
-        holes: dict[tuple[int, int], int],  # bytes of each, and its number
+        span: tuple[int, int],  # of the pattern, in bytes
+        holes: dict[tuple[int, int], int],  # the number of each hole, by its span in bytes
         tree: tree_sitter.Tree,
     ) -> None:
         self._text = text
@@ -166,7 +168,7 @@ class _Spelled:
         self.faults = self._count_faults()
 
     def _count_faults(self) -> int:
-        """Errors of the grammar, and holes that are neither a node nor within a token."""
+        """Count syntax errors, and holes that are neither a node nor within a token."""
         root = self._tree.root_node
         lost = sum(not self._is_placed(root.descendant_for_byte_range(*at)) for at in self._holes)
         if not root.has_error:
@@ -179,16 +181,16 @@ class _Spelled:
         )
 
     def fits(self) -> bool:
-        """Whether no node of the pattern reaches into the context: `f(`, `a) + (b`."""
+        """Whether the nodes of the pattern stay within it, unlike in `f(` and `a) + (b`."""
         start, stop = self._span
         return _depth(self._around()) <= MAX_DEPTH and all(
             start <= child.start_byte and child.end_byte <= stop for child, _ in self._top()
         )
 
     def keywords_as_names(self) -> int:
-        """How often a keyword is a name, which is the less likely reading: a method `catch`.
+        """Count keywords that are read as names, such as a method `catch`: a less likely reading.
 
-        But not the `class` of Kotlin's `Cart::class`.
+        The `class` of Kotlin's `Cart::class` does not count.
         """
         words = (node.byte_range for node in _nodes(self._tree.root_node) if is_name(node.type))
         return sum(
@@ -198,7 +200,7 @@ class _Spelled:
         )
 
     def parts(self) -> tuple[Part, ...]:
-        """What the pattern is made of: mostly one node."""
+        """Return the parts of the pattern: mostly a single node."""
         start, stop = self._span
         node = self._around()
         others = [c for c in node.children if c.end_byte <= start or c.start_byte >= stop]
@@ -207,19 +209,19 @@ class _Spelled:
             return (self._part(node, None),)
         found = [self._part(*child) for child in self._top() if _counts(child)]
         while found and isinstance(found[0], Hole) and found[0].many:
-            del found[0]  # whatever stands before or behind makes no difference
+            del found[0]  # at the edges `$$$` makes no difference
         while found and isinstance(found[-1], Hole) and found[-1].many:
             del found[-1]
         return tuple(found)
 
     def _around(self) -> tree_sitter.Node:
-        """The smallest node that holds the whole pattern."""
+        """Return the smallest node that holds the whole pattern."""
         node = self._tree.root_node.named_descendant_for_byte_range(*self._span)
         assert node is not None
         return node
 
     def _top(self) -> list[Child]:
-        """Its children that are of the pattern and not of the context; itself if it has none."""
+        """Return the children of `_around` within the pattern; itself if it has no children."""
         start, stop = self._span
         children = list(children_of(self._around())) or [(self._around(), None)]
         return [(c, f) for c, f in children if c.end_byte > start and c.start_byte < stop]
@@ -236,7 +238,7 @@ class _Spelled:
         return Branch(node.type, parts, field)
 
     def _literal(self, node: tree_sitter.Node) -> bytes:
-        """The text of a token; what looks like a hole inside of a string is none."""
+        """Return the text of a token as written: a hole inside a string is plain text."""
         start, stop = node.byte_range
         text, last = b"", start
         for (hole_start, hole_stop), number in sorted(self._holes.items()):
@@ -247,7 +249,7 @@ class _Spelled:
 
 
 def _declarators(parts: tuple[Part, ...]) -> int:
-    """What C sees in `f(x)` among members or parameters: a declaration, the less likely reading."""
+    """Count parts read as declarators, as C may read `f(x)`: a less likely reading."""
     return sum(
         isinstance(part, Branch)
         and (part.kind.endswith("declarator") or _declares_no_name(part.parts))
@@ -260,7 +262,7 @@ def _declares_no_name(parts: tuple[Part, ...]) -> bool:
 
 
 def _counts(child: Child) -> bool:
-    """Comments do not, nor what a grammar sees between two characters."""
+    """Whether a child takes part in matching: no comment, and not empty."""
     node, _ = child
     return not node.is_extra and node.start_byte < node.end_byte
 

@@ -271,7 +271,7 @@ class _MirrorPass:
             yield offers
 
     def _text(self, path: str) -> str | None:
-        """What a file says, if the team may have that; else it is left out."""
+        """Return the text of a file; None, with an entry in `left_out`, if it may not be given."""
         place = self.mirror.folder_of(path)
         data = read_or_none(*place) if place else None
         reason = reason_not_to_give(data, with_secrets=self.wanted.with_secrets)
