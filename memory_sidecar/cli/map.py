@@ -10,7 +10,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import located
 from memory_sidecar.cli.options import AT_LEAST_ONE, Within, with_call, with_sources
-from memory_sidecar.code.central import AROUND_HITS, draw_map, is_path, weights_of
+from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.code.snapshot import Snapshot
@@ -58,7 +58,7 @@ def _weights(
     if is_file:
         return {located(call, around): 1.0}
     query = CodeQuery(text=call.text(around), top_k=AROUND_HITS, filter=within)
-    return weights_of(call.codebase.search(query, reporter=call.reporter))
+    return hit_weights(call.codebase.search(query, reporter=call.reporter))
 
 
 def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:

@@ -20,7 +20,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_of
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -178,7 +178,7 @@ def first_of(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
     found = call.codebase.navigate(within, ask, reporter=call.reporter)
     if found.more:
         call.reporter.notice(f"{found.more} more: --top-k {len(found) + found.more} shows all")
-    tell_of(found, call.reporter)
+    report_notices(found, call.reporter)
     return call.masked(list(found))
 
 

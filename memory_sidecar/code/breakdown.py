@@ -1,6 +1,6 @@
-"""What a source consists of: how far its vectors are, what is large in it, what was left out.
+"""Reports what a source consists of: its vectors, its largest files, and what was left out.
 
-The database tells what was skipped. What is ignored has no row, so the folders are looked at.
+Skipped files have rows in the database. Ignored files have none, so the folders are listed again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ruling import rule_for
 
-LARGEST = 15  # files that are named
-PATHS_OF_REASON = 50
-MOST_IGNORED = 400  # paths whose rule is looked for: each takes about a millisecond
+LARGEST = 15  # files listed by size
+PATHS_OF_REASON = 50  # listed for one reason
+MOST_IGNORED = 400  # paths whose rule is looked up, about a millisecond each
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVectors:
-    """How far the vectors of a source are."""
+    """The progress of a source's vectors."""
 
     static: Annotated[int, about("chunks that have one")]
     pending: Annotated[int, about("chunks that wait for one of the model")]
@@ -32,7 +32,7 @@ class SourceVectors:
 
 @dataclass(frozen=True, slots=True)
 class Eater:
-    """A file that takes much room."""
+    """A file with many chunks."""
 
     path: str
     chunks: int
@@ -41,7 +41,7 @@ class Eater:
 
 @dataclass(frozen=True, slots=True)
 class Omitted:
-    """Files and folders that are left out for one reason."""
+    """The files and folders left out for one reason."""
 
     reason: str
     status: Annotated[str, about("skipped, failed or ignored")]
@@ -62,7 +62,7 @@ class Breakdown:
 
 
 def vectors_by_source(codebase: Codebase) -> dict[str, SourceVectors]:
-    """How far the vectors of each source are that has chunks."""
+    """Return the progress of vectors of each source that has chunks."""
     with codebase.data.open().reading() as connection:
         static = _by_source(connection, "chunk_static")
         pending = _by_source(connection, CHUNKS.pending)
@@ -73,7 +73,7 @@ def vectors_by_source(codebase: Codebase) -> dict[str, SourceVectors]:
 
 
 def break_down(codebase: Codebase, name: str) -> Breakdown:
-    """What the source called `name` consists of. Raises NotFound."""
+    """Return what the source called `name` consists of. Raises NotFound."""
     source = codebase.registry.get(name)
     with codebase.data.open().reading() as connection:
         rows = connection.execute(
@@ -82,9 +82,9 @@ def break_down(codebase: Codebase, name: str) -> Breakdown:
             (name, LARGEST),
         )
         largest = tuple(Eater(*row) for row in rows)
-        left_out = list(_without_rows(connection, name))
-    ignored = list(_ignored(source, codebase.builder(source).scan(None)))
-    found = [*left_out, *_by_rule(source, ignored[:MOST_IGNORED])]
+        left_out = list(_omitted_files(connection, name))
+    ignored = list(_ignored_paths(source, codebase.builder(source).scan(None)))
+    found = [*left_out, *_omitted_by_rule(source, ignored[:MOST_IGNORED])]
     return Breakdown(
         source.name,
         source.root.as_posix(),
@@ -95,6 +95,7 @@ def break_down(codebase: Codebase, name: str) -> Breakdown:
 
 
 def _by_source(connection: Connection, table: str) -> dict[str, int]:
+    """Count the rows of `table` by source; its ids are those of chunks."""
     return dict(
         connection.execute(
             f"SELECT source, count(*) FROM {table} JOIN code_chunks USING (id) GROUP BY source"
@@ -102,8 +103,8 @@ def _by_source(connection: Connection, table: str) -> dict[str, int]:
     )
 
 
-def _without_rows(connection: Connection, source: str) -> Iterator[Omitted]:
-    """What was looked at, and skipped or not understood."""
+def _omitted_files(connection: Connection, source: str) -> Iterator[Omitted]:
+    """Group the files that were skipped or failed by reason."""
     rows = connection.execute(
         "SELECT reason, status, path, size FROM files INDEXED BY files_not_indexed"
         " WHERE status <> 'indexed' AND source = ? ORDER BY path",
@@ -117,7 +118,8 @@ def _without_rows(connection: Connection, source: str) -> Iterator[Omitted]:
         yield Omitted(reason, status, len(files), sum(size for _, size in files), paths)
 
 
-def _by_rule(source: Source, ignored: list[str]) -> Iterator[Omitted]:
+def _omitted_by_rule(source: Source, ignored: list[str]) -> Iterator[Omitted]:
+    """Group `ignored` paths, folders with a trailing slash, by the rule that ignores them."""
     by_rule: dict[str, list[str]] = {}
     for path in ignored:
         is_folder = path.endswith("/")
@@ -129,14 +131,14 @@ def _by_rule(source: Source, ignored: list[str]) -> Iterator[Omitted]:
         yield Omitted(rule_text, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))
 
 
-def _ignored(source: Source, scan: Scan) -> Iterator[str]:
-    """What lies in the folders that are looked at and is not: folders with a slash, in order."""
+def _ignored_paths(source: Source, scan: Scan) -> Iterator[str]:
+    """List what the scanned folders hold beside the scanned files; folders with a slash, sorted."""
     seen = {file.path for file in scan.files} | set(scan.folders) | set(scan.unreadable)
     for folder in scan.folders:
         try:
             entries = sorted(os.scandir(source.root / folder), key=lambda entry: entry.name)
         except OSError:
-            continue  # it went meanwhile
+            continue  # deleted meanwhile
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if path not in seen:

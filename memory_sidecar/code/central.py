@@ -1,11 +1,11 @@
-"""What is central in a source: definitions ranked by who uses them, for a map of it.
+"""Ranks the definitions of a source by how central they are, for its map.
 
     file ──uses a name──▶ file that defines it      PageRank over the files
-    a definition's share of what its users hand on  is its rank
+    rank of a definition = its share of the rank that the files using it pass on
 
-A name that is defined in many files says little of any one of them, and counts less. So does one of
-a test or of what is vendored, and one that other files are hardly meant to use. A method is used by
-files that name its class, a function where it stands bare or behind its file's name.
+A use counts less if its name is defined in many files, if the definition is in a test or vendored
+code, or looks private. A method counts as used only by files that name its class; a function only
+where it stands bare or behind the name of its file.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 
-AROUND_HITS = 20  # of a question that a map is for
-MAX_DEFINED = 8  # files or overloads: of more, which one is meant cannot be told
+AROUND_HITS = 20  # hits of a question that a map starts from
+MAX_DEFINED = 8  # definitions of one name; of more, the one meant cannot be told
 _DAMPING = 0.85
 _STEPS = 40
-_DOUBT = 1.0  # what a file may use besides: one that uses a single name does not hand on all
-_PRIVATE = 0.2  # of the weight of a public name
-_ASIDE = 0.05  # of that of one that is no test, example, vendored …
-_METHOD = 0.1  # of that of a class or a function: `append` is a list's more often than ours
+_DOUBT = 1.0  # weight of unknown uses: a file that uses a single name does not pass on everything
+_PRIVATE = 0.2  # weight of a private name; a public one has 1
+_ASIDE = 0.05  # weight of a name in a test, an example, vendored code …
+_METHOD = 0.1  # weight of a method: `append` is mostly that of a list
 _SHOWN = TYPES | {"function", "method", "macro"}
 _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
-_HIDDEN = re.compile(r"(?:\w+ )*?private ")  # as its signature begins
+_HIDDEN = re.compile(r"(?:\w+ )*?private ")  # the beginning of its signature
 
 _Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 
 class _Defined(NamedTuple):
-    """What a name may mean to other files."""
+    """A definition that other files may mean by its name."""
 
     file: int
-    number: int  # in it
-    telling: float  # how likely they mean it; 0 for what a map does not show
+    number: int  # in its file
+    weight: float  # how likely other files mean it, 0…1; 0 if maps do not show it
     class_name: str  # of a member
     is_top: bool  # nothing encloses it
 
@@ -60,10 +60,10 @@ def draw_map(
     *,
     max_tokens: int,
 ) -> list[MapEntry]:
-    """What is most central in `sources`, in all without them; those of one file stand together.
+    """Return the most central definitions of `sources` (all if empty), grouped by file.
 
-    `start` has the weights of the files, by source and path, that it is asked from; empty for all
-    alike.
+    `start`: weights of files, by source and path, to rank from their point of view; empty for all
+    files alike.
     """
     graph = Graph(connection)
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
@@ -72,12 +72,12 @@ def draw_map(
 
 
 def is_path(text: str) -> bool:
-    """Whether what a map is to be for can be a path alone, no question."""
+    """Whether the focus of a map is a path and not a question."""
     return "/" in text and not any(map(str.isspace, text))
 
 
-def weights_of(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
-    """What a map starts from that is for a question which has these `hits`."""
+def hit_weights(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
+    """Return the weights of files, for `draw_map`, by the scores of a question's `hits`."""
     weights: dict[tuple[str, str], float] = {}
     for hit in hits:
         key = hit.source, hit.filename
@@ -87,18 +87,18 @@ def weights_of(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
 
 @dataclass(frozen=True, slots=True)
 class UseGraph:
-    """Which files use which definitions, each pair once. Arrays of one length."""
+    """The edges between files and the definitions that they use, each pair once; arrays (n,)."""
 
-    users: _Numbers  # ids of files
-    owners: _Numbers  # ids of the files that define
-    numbers: _Numbers  # of the definition in its file
+    users: _Numbers  # ids of the using files
+    owners: _Numbers  # ids of the defining files
+    numbers: _Numbers  # of the definitions in their files
     weights: _Floats
 
     @classmethod
     def read(cls, connection: Connection, sources: Sequence[str]) -> UseGraph:
-        """The uses within each of `sources`, or within each source there is.
+        """Read the uses within each of `sources` (all if empty).
 
-        Joined here: SQLite takes three times as long for it, a third of a second for 40,000 chunks.
+        Joined in Python: SQLite takes three times as long, a third of a second for 40,000 chunks.
         """
         among = f"source IN ({', '.join('?' * len(sources))})" if sources else "TRUE"
         files: Any = connection.execute(
@@ -119,20 +119,20 @@ class UseGraph:
         types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
         for file, number, name, path, kind, signature in definitions:
             if file in names:
-                telling = likely[file] * _telling(languages[file], name, path, kind, signature)
+                weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)
                 around = ("", *path.split("."))[-2]
                 class_name = around if around in types else ""
-                each = _Defined(file, number, telling, class_name, is_top=not around)
+                each = _Defined(file, number, weight, class_name, is_top=not around)
                 names[file].setdefault(name, []).append(each)
         uses = [
-            (user, each.file, each.number, len(places), each.telling / len(meant) ** 2)
+            (user, each.file, each.number, len(places), each.weight / len(meant) ** 2)
             for user, used in _used_by_file(connection)
             if user in names
             for name, places in used.items()
             if (meant := names[user].get(name)) and len(meant) <= MAX_DEFINED
-            if all(each.file != user for each in meant)  # else it means its own
+            if all(each.file != user for each in meant)  # else the file means its own
             for each in meant
-            if each.telling
+            if each.weight
             if not each.class_name or each.class_name in used
             if not each.is_top or _is_plain(places, modules[each.file])
         ]
@@ -141,9 +141,9 @@ class UseGraph:
         return cls(users, owners, numbers, np.sqrt(lengths / 4.0) * weights)
 
     def ranks(self, start: Mapping[int, float]) -> dict[tuple[int, int], float]:
-        """The rank of each definition that is used, by its file and number; their sum is 1.
+        """Return the rank of each used definition, by file and number; the sum is 1.
 
-        `start` has the weights of the files, by id, that it is asked from; empty for all alike.
+        `start`: weights of files by id, as in `draw_map`.
         """
         files, ends = np.unique(np.concatenate([self.users, self.owners]), return_inverse=True)
         if not len(files):
@@ -170,12 +170,12 @@ class UseGraph:
 def read_entries(
     connection: Connection, ranks: Mapping[tuple[int, int], float], *, max_tokens: int
 ) -> list[MapEntry]:
-    """The definitions of the highest rank, as many as fit; those of one file stand together."""
+    """Return the definitions of the highest rank that fit into the budget, grouped by file."""
     graph = Graph(connection)
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * CHARACTERS_PER_TOKEN
     for key in sorted(ranks, key=lambda key: (-ranks[key], key)):
-        entry = graph.numbered(*key).told(MapEntry, score=rounded(ranks[key]))
+        entry = graph.numbered(*key).as_place(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
         left -= len(entry.signature) + 8 + (len(entry.filename) + 1) * (file not in chosen)
         if left < 0:
@@ -189,7 +189,7 @@ def read_entries(
 
 
 def _used_by_file(connection: Connection) -> Iterator[tuple[int, dict[str, str]]]:
-    """The names that each file uses, with the places."""
+    """Yield each file with the names that it uses and their places."""
     rows: Any = connection.execute("SELECT file, name, places FROM code_references ORDER BY file")
     for file, of_file in groupby(rows, key=itemgetter(0)):
         yield file, {name: places for _, name, places in of_file}
@@ -204,8 +204,8 @@ def _is_plain(places: str, modules: Collection[str]) -> bool:
     return any(not receiver or receiver in modules for receiver in receivers)
 
 
-def _telling(language: str, name: str, path: str, kind: str, signature: str) -> float:
-    """How likely other files mean it when they use its name; 0 for what is not shown."""
+def _weight_of(language: str, name: str, path: str, kind: str, signature: str) -> float:
+    """Return how likely other files mean a definition by its name; 0 if it is not shown."""
     if kind not in _SHOWN or _HIDDEN.match(signature):
         return 0.0
     if language == "rust" and kind != "macro" and not signature.startswith("pub"):

@@ -1,9 +1,9 @@
-"""Sources that are named by an address of git: a shallow clone of each, in the data directory.
+"""Shallow clones, in the data directory, of sources that are given as git addresses.
 
-The user's own git fetches them, with the credentials that it knows. Of what a repository brings
-nothing is run or followed: the clone has no hooks, no filters (large files stay pointers) and no
-submodules, and begins empty, so that only we write its `.git`. An address that holds a password is
-refused, as it would be kept and shown.
+The user's own git fetches them, with the user's credentials. Nothing in a repository is run or
+followed: the clone has no hooks, no filters (large files stay LFS pointers) and no submodules, and
+starts empty, so that only we write its `.git`. An address with a password is refused: it would be
+stored and shown.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.registry import Registry
 
-MAX_BYTES = 2 << 30  # of a clone, with what git keeps of it
+MAX_BYTES = 2 << 30  # of a clone, its `.git` included
 MAX_FILES = 200_000
 FETCH_TIMEOUT_S = 1800
 LOCK_TIMEOUT_S = 1
 PASSED_ON = frozenset({"SSH_AUTH_SOCK"})
-"""Variables of the caller that git needs beyond the usual ones."""
+"""Environment variables of the caller that git needs beyond the usual ones."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//|:)")
 _URL = re.compile(r"(?:https?|ssh|git|file)://[^\s?#]+", re.IGNORECASE)
@@ -51,7 +51,7 @@ _ENVIRON = {
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
-    "core.logAllRefUpdates": "false",  # what was fetched before may go
+    "core.logAllRefUpdates": "false",  # so that git may drop earlier fetches
     "gc.autoDetach": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
@@ -61,19 +61,19 @@ _ATTRIBUTES = "* -filter -ident -text !working-tree-encoding\n"  # win over a re
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` looks like a repository elsewhere, and like no folder."""
+    """Whether `text` looks like the address of a repository and not like a folder."""
     return bool(_SCHEME.match(text) or _SCP.fullmatch(text))
 
 
 @dataclass(frozen=True, slots=True)
 class GitAddress:
-    """Where git finds a repository, and which branch or tag of it is wanted ("": the default)."""
+    """The URL of a repository, and the branch or tag wanted ("": the default branch)."""
 
     url: str
     branch: str = ""
 
     def check(self) -> None:
-        """Raise UsageError unless git may be asked for it; never shows a password."""
+        """Raise UsageError unless git may be given the address. No message shows a password."""
         shown = re.split("[?#]", _SECRET.sub("", self.url))[0]
         if not (_URL.fullmatch(self.url) or _SCP.fullmatch(self.url)):
             raise UsageError(
@@ -91,9 +91,10 @@ class GitAddress:
 
 
 class Clones:
-    """The clones of one database, registered in `registry`. Git is given the `environ` of a call.
+    """The clones of one database, registered in `registry`.
 
-    Methods raise UsageError, CloneFailed and StoreBusy; what was there stays then.
+    `environ` is the environment of the caller, for git. Methods raise UsageError, CloneFailed and
+    StoreBusy, and then leave an existing clone as it is.
     """
 
     def __init__(self, paths: StorePaths, registry: Registry) -> None:
@@ -110,29 +111,29 @@ class Clones:
         environ: Mapping[str, str],
         reporter: Reporter,
     ) -> Source:
-        """Clone `address`, or fetch what is new there; see `Registry.add`."""
+        """Clone `address`, or fetch it again, and register it: see `Registry.add`."""
         address.check()
         root = self._root(address)
-        self._bring(address, root, environ, reporter)
+        self._clone_or_fetch(address, root, environ, reporter)
         return self._registry.add(
             root, name=name, excludes=excludes, address=address.url, branch=address.branch
         )
 
     def refresh(self, environ: Mapping[str, str], reporter: Reporter) -> None:
-        """Fetch what is new of every clone; a notice says where that failed."""
+        """Fetch every clone again; a notice names each failure."""
         for source in self._registry.all():
-            if not self._holds(source):
+            if not self._is_clone(source):
                 continue
             address = GitAddress(source.address, source.branch)
             try:
                 address.check()
-                self._bring(address, source.root, environ, reporter)
+                self._clone_or_fetch(address, source.root, environ, reporter)
             except (UsageError, CloneFailed, StoreBusy) as error:
                 reporter.notice(f"{source.name} stays as last fetched: {error}")
 
     def remove(self, source: Source) -> None:
-        """Remove the clone that `source` was, if it was one."""
-        if not self._holds(source):
+        """Delete the folder of `source` if it is a clone of ours."""
+        if not self._is_clone(source):
             return
         with suppress(FileNotFoundError), named_errors(source.root):
             above, name = self._tree.enter_above(source.root.parent)
@@ -140,19 +141,19 @@ class Clones:
                 shutil.rmtree(above.at(name), ignore_errors=True, dir_fd=above.fd)
             source.root.parent.with_suffix(".lock").unlink()
 
-    def _holds(self, source: Source) -> bool:
-        """A list of sources may say so of a folder that is none of our clones."""
+    def _is_clone(self, source: Source) -> bool:
+        """Whether `source` is a clone of ours; a list of sources may claim that of any folder."""
         address = GitAddress(source.address, source.branch)
         return bool(source.address) and source.root == self._root(address)
 
     def _root(self, address: GitAddress) -> Path:
-        """Where the clone of `address` lies, or would; called as the repository is."""
+        """Return the folder of the clone of `address`, whose last part is the repository's name."""
         url = address.url.rstrip("/").removesuffix(".git")
         key = hashlib.sha256(f"{url}\0{address.branch}".encode()).hexdigest()[:12]
         name = re.sub(r"[^\w.-]+", "-", re.split(r"[/:]", url)[-1]).strip("-.")
         return Path(os.path.realpath(self._folder)) / key / (name or "repository")
 
-    def _bring(
+    def _clone_or_fetch(
         self, address: GitAddress, root: Path, environ: Mapping[str, str], reporter: Reporter
     ) -> None:
         program = find_program("git", environ)
@@ -164,24 +165,24 @@ class Clones:
             if root.exists():
                 git.fetch(address, root)
                 return
-            begun = root.with_name(".new")
-            shutil.rmtree(begun, ignore_errors=True)  # of a call that was killed
-            self._tree.make(begun)
+            new = root.with_name(".new")
+            shutil.rmtree(new, ignore_errors=True)  # of a call that was killed
+            self._tree.make(new)
             try:
-                git.begin(begun)
-                git.fetch(address, begun)
-                begun.replace(root)
+                git.init(new)
+                git.fetch(address, new)
+                new.replace(root)
             except BaseException:
                 shutil.rmtree(root.parent, ignore_errors=True)
                 raise
 
 
 class _GitError(Exception):
-    """What git said."""
+    """A failed call of git, with its message."""
 
 
 class _Git:
-    """The `program` git, within limits."""
+    """Runs the `program` git with limits on time and size."""
 
     def __init__(self, program: str, environ: Mapping[str, str], reporter: Reporter) -> None:
         self._command = [
@@ -191,16 +192,16 @@ class _Git:
         self._environ = {**environ, **_ENVIRON}
         self._reporter = reporter
 
-    def begin(self, root: Path) -> None:
-        """Make an empty repository that heeds nothing of what will come."""
+    def init(self, root: Path) -> None:
+        """Create an empty repository that ignores the attributes of what is fetched."""
         self._run(root, "init", "--quiet", "--template=", "--", str(root))
         info = root / ".git" / "info"
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
 
     def fetch(self, address: GitAddress, root: Path) -> None:
-        """Have `root` hold the newest commit of `address`."""
-        for stale in root.glob(".git/**/*.lock"):  # of a git that was killed: we hold ours
+        """Check out the newest commit of `address` in `root`."""
+        for stale in root.glob(".git/**/*.lock"):  # left by a killed git: we hold our own lock
             stale.unlink()
         within = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
         options = "--quiet --depth=1 --no-tags --no-recurse-submodules --force".split()
@@ -228,7 +229,7 @@ class _Git:
         self._watch(root)
 
     def _watch(self, root: Path) -> None:
-        """Raises CloneFailed for more than a source may be."""
+        """Report progress. Raises CloneFailed if the clone exceeds the limits."""
         count = size = 0
         for folder, _, names in os.walk(root):
             for name in names:
@@ -243,8 +244,8 @@ class _Git:
         self._reporter.progress("MiB fetched", size >> 20, 0)
 
 
-def _reason(said: bytes) -> str:
-    """The line that tells why git failed, without the passwords of rewritten addresses."""
-    lines = said.decode("utf-8", "replace").splitlines() or ["it did not say why"]
-    told = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))] or lines
-    return _SECRET.sub("", told[0].partition(": ")[2] or told[0])
+def _reason(stderr: bytes) -> str:
+    """Return the line that says why git failed, without passwords of rewritten addresses."""
+    lines = stderr.decode("utf-8", "replace").splitlines() or ["it did not say why"]
+    errors = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:"))] or lines
+    return _SECRET.sub("", errors[0].partition(": ")[2] or errors[0])

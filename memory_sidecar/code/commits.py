@@ -1,9 +1,8 @@
-"""Reads the newest commits of a repository in a process of its own: what each says and changed.
+"""Reads the messages and changed paths of a repository's newest commits, in a child process.
 
 libgit2 is given the objects alone, so that no configuration is read and nothing that it names is
-run. All that a hostile repository can do is make that process too large, too slow or crash, and it
-is ended then. No paths are told of a merge, nor of a commit that changed many files, as it says
-little about each.
+run. The most that a hostile repository can do is make the child too large, too slow or crash; it
+is killed then. Merges and commits that changed many files have no paths: they say little of each.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
     import pygit2
 
 MAX_COMMITS = 3000  # the newest
-MAX_CHANGED = 100  # files, of a commit that counts
+MAX_CHANGED = 100  # files of a commit; the paths of larger ones are left out
 MAX_SUBJECT, MAX_BODY = 200, 2000  # characters
 MAX_PATH = 1024
 MAX_ANSWER = 16 << 20  # characters of all commits together
-WORK_S = 5.0  # of processor time, in which 3,000 commits of most repositories are read
-PATIENCE_S = 30.0  # then the process is ended
+WORK_S = 5.0  # CPU time of the child: enough for 3,000 commits of most repositories
+PATIENCE_S = 30.0  # wall time, after which the child is killed
 MEMORY_BYTES = 2 << 30
 
 _TRAILER = re.compile(r"(?im)^(?:[a-z][\w-]*-by|git-svn-id|change-id|cc)\s*:.*$")
@@ -46,21 +45,21 @@ Commit = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read of a repository."""
+    """The commits of a repository that were read."""
 
-    newest: Sequence[str]  # ids, those that were left out for lack of time not among them
-    unknown: Sequence[Commit]
-    is_complete: bool
+    newest: Sequence[str]  # ids of the newest commits, without those there was no time for
+    unknown: Sequence[Commit]  # those of them that were not `known`
+    is_complete: bool  # whether there was time for all
 
 
 NONE_READ: Final = Read((), (), is_complete=True)
 
 
 def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
-    """The newest commits of `repository`; only those that are not `known` are looked at.
+    """Read the newest commits of `repository` that are not `known`, by id.
 
-    None of them where they cannot be read, which another try would not change, and none but the
-    `known` where that takes too long. `None` where no process can be started.
+    Returns NONE_READ if they cannot be read, which another try would not change; only the `known`
+    ones if it takes too long; `None` if no process can be started.
     """
     asked = json.dumps(
         {
@@ -93,16 +92,16 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
 
 
 def main() -> None:
-    """The process: the question on standard input, the answer on standard output, as JSON."""
+    """Run as the child process: the request on stdin, the response on stdout, as JSON."""
     lower_process_priority(EMBEDDING)
     _limit_memory()
     asked = json.load(sys.stdin)
-    repository = _objects_alone(asked["objects"])
+    repository = _open_objects(asked["objects"])
     known, prefix = set(asked["known"]), f"{asked['inside']}/" if asked["inside"] else ""
     newest: list[str] = []
     unknown: list[Commit] = []
     is_complete, written = True, 0
-    for commit in _newest(repository, asked["head"]):
+    for commit in _newest_commits(repository, asked["head"]):
         sha = str(commit.id)
         if sha not in known:
             if written > MAX_ANSWER:
@@ -110,9 +109,9 @@ def main() -> None:
             if time.process_time() > WORK_S:
                 is_complete = False
                 continue
-            told = _told(repository, commit, prefix)
-            written += len(told["body"]) + sum(map(len, told["paths"]))
-            unknown.append(told)
+            described = _describe(repository, commit, prefix)
+            written += len(described["body"]) + sum(map(len, described["paths"]))
+            unknown.append(described)
         newest.append(sha)
     json.dump({"newest": newest, "unknown": unknown, "is_complete": is_complete}, sys.stdout)
 
@@ -125,7 +124,7 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def _objects_alone(folder: str) -> pygit2.Repository:
+def _open_objects(folder: str) -> pygit2.Repository:
     import pygit2
 
     pygit2.settings.mwindow_size = 32 << 20
@@ -135,10 +134,10 @@ def _objects_alone(folder: str) -> pygit2.Repository:
     return repository
 
 
-def _newest(repository: pygit2.Repository, head: str) -> Iterator[pygit2.Commit]:
-    """The newest by their own time, each after one that it is a parent of.
+def _newest_commits(repository: pygit2.Repository, head: str) -> Iterator[pygit2.Commit]:
+    """Yield at most MAX_COMMITS commits, newest first, each after one that it is a parent of.
 
-    What is missing, as below a shallow clone, is passed over.
+    Missing commits, as below a shallow clone, are skipped.
     """
     heap: list[tuple[int, str]] = []
     seen: set[str] = set()
@@ -170,12 +169,12 @@ def _commit(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
     return found if isinstance(found, pygit2.Commit) else None
 
 
-def _told(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str) -> Commit:
+def _describe(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str) -> Commit:
     import pygit2
 
     message = commit.raw_message.decode("utf-8", "replace").strip()
     subject, _, body = message.partition("\n")
-    told: Commit = {
+    described: Commit = {
         "sha": str(commit.id),
         "subject": subject.strip()[:MAX_SUBJECT],
         "body": _TRAILER.sub("", body[: 2 * MAX_BODY]).strip()[:MAX_BODY],
@@ -185,19 +184,19 @@ def _told(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str) -> 
     try:
         diff = _changes(repository, commit)
     except (pygit2.GitError, ValueError, KeyError):
-        return told
+        return described
     if diff is None or not 0 < len(diff) <= MAX_CHANGED:
-        return told
-    told["changed"] = len(diff)
+        return described
+    described["changed"] = len(diff)
     paths = (delta.new_file.raw_path.decode("utf-8", "replace") for delta in diff.deltas)
-    told["paths"] = sorted(
+    described["paths"] = sorted(
         {path[len(prefix) :] for path in paths if path.startswith(prefix) and len(path) <= MAX_PATH}
     )
-    return told
+    return described
 
 
 def _changes(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Diff | None:
-    """Against its parent; `None` for a merge, and where the parent is missing."""
+    """Return the diff of a commit to its parent; `None` for a merge or a missing parent."""
     if not commit.parent_ids:
         return commit.tree.diff_to_tree(swap=True, context_lines=0)
     parent = _commit(repository, str(commit.parent_ids[0]))

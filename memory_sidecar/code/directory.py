@@ -1,9 +1,8 @@
-"""Which file every chunk belongs to, in memory: what a filter and a ranking ask of thousands.
+"""An in-memory map from chunks to their files, which filters and rankings ask for thousands.
 
-It follows the database by the ids of the chunks, which only grow: each reader adds what its
-snapshot has beyond the last one known. Chunks that were deleted since stay in it, so it tells
-where a chunk lies, not whether there still is one. A filter is decided file by file, and what it
-decided is kept: what a file is never changes.
+It follows the database by the ids of chunks, which only grow: each reader adds the chunks of its
+snapshot beyond the last id known. Deleted chunks stay in it, so it says where a chunk lies, not
+whether it still exists. Filters are evaluated once for each file, and the result is cached.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from memory_sidecar.index.report import source_names
 Mask = npt.NDArray[np.bool_]
 FileNumbers = npt.NDArray[np.int32]
 
-MOSTLY_DELETED = 2  # times as many known as there are: begin anew
+MOSTLY_DELETED = 2  # rebuilt when it knows this many times the chunks there are
 FILTERS_KEPT = 16
 _FIRST_CAPACITY = 1024
 
@@ -53,14 +52,14 @@ class Line:
 
 
 class ChunkFiles(list[ChunkFile]):
-    """Files, to which more are only ever added, and which of them satisfy the last few filters."""
+    """An append-only list of files, with a cache of which of them satisfy recent filters."""
 
     def __init__(self) -> None:
         super().__init__()
         self._masks: dict[CodeFilter, Mask] = {}
 
     def satisfying(self, wanted: CodeFilter) -> Mask:
-        """Whether each of them does, (n,). Raises UsageError."""
+        """Return, for each file, whether it satisfies the filter: (n,). Raises UsageError."""
         mask = self._masks.get(wanted)
         if mask is None or len(mask) < len(self):
             known = np.empty(0, np.bool_) if mask is None else mask
@@ -73,17 +72,17 @@ class ChunkFiles(list[ChunkFile]):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The chunks that a snapshot has, with some that were deleted before, and their files."""
+    """The chunks of a snapshot, and perhaps some deleted before, with their files."""
 
     ids: Ids  # ascending
-    file_numbers: FileNumbers  # of the file of each chunk, in `files`
-    files: ChunkFiles  # may have more than these chunks need
-    named: Mapping[str, Sequence[int]]  # the numbers of files by the last part of their path
+    file_numbers: FileNumbers  # the place in `files` of each chunk's file
+    files: ChunkFiles  # perhaps more than these chunks need
+    named: Mapping[str, Sequence[int]]  # places in `files` by the last part of the path
 
     def numbers_of(self, ids: Ids) -> FileNumbers | None:
-        """The number of the file of each of `ids`; `None` where not all of them are known.
+        """Return the file number of each of `ids`; `None` if not all of them are known.
 
-        A directory that began with a newer snapshot may lack some.
+        A directory that was first read in a newer snapshot may lack chunks of an older one.
         """
         if not len(self.ids):
             return None if len(ids) else self.file_numbers
@@ -91,17 +90,17 @@ class Directory:
         return self.file_numbers[at] if (self.ids[at] == ids).all() else None
 
     def files_at(self, path: str) -> list[ChunkFile]:
-        """The files whose path is `path` or ends in it, the least deep first; some may be gone."""
+        """Return the files whose path is or ends in `path`, shallowest first; some may be gone."""
         called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
         found = (file for file in called if f"/{file.path}".endswith(f"/{path}"))
         return sorted(found, key=lambda file: file.path.count("/"))
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:
-        """Ids, ascending, of the chunks of files that satisfy `wanted`. Raises UsageError."""
+        """Return the chunks in files that satisfy `wanted`, ascending. Raises UsageError."""
         return self.ids[self.files.satisfying(wanted)[self.file_numbers]]
 
     def runs_of(self, wanted: CodeFilter) -> list[tuple[int, int]]:
-        """The chunks of `chunks_in` as ranges, first and last id, with no other chunk between."""
+        """Return the chunks of `chunks_in` as ranges (first id, last id) without others between."""
         is_in = np.zeros(len(self.ids) + 2, np.int8)
         is_in[1:-1] = self.files.satisfying(wanted)[self.file_numbers]
         (turns,) = np.nonzero(np.diff(is_in))
@@ -125,20 +124,20 @@ class ChunkDirectory:
         self._named: dict[str, list[int]] = {}
 
     def read(self, connection: apsw.Connection) -> Directory:
-        """For the snapshot of `connection`."""
+        """Return the directory of the snapshot of `connection`."""
         with self._lock:
             last = int(self._ids[self._count - 1]) if self._count else 0
             newest: Any = connection.execute("SELECT coalesce(max(id), 0) FROM code_chunks").get
             if newest > last:
                 self._add(connection, last)
-                self._forget_deleted(connection)
+                self._rebuild_if_mostly_deleted(connection)
             # Another reader's snapshot may have had more.
             end = int(np.searchsorted(self._ids[: self._count], newest, side="right"))
             numbers = self._file_numbers[:end]
             return Directory(self._ids[:end], numbers, self._files, self._named)
 
     def unload(self) -> None:
-        """Give the memory back; the next reader reads all chunks again."""
+        """Free the memory; the next reader reads all chunks again."""
         with self._lock:
             self._clear()
 
@@ -153,8 +152,8 @@ class ChunkDirectory:
             self._file_numbers[self._count] = self._number(ChunkFile(*file))
             self._count += 1
 
-    def _forget_deleted(self, connection: apsw.Connection) -> None:
-        """Begin anew once most of what is known is gone."""
+    def _rebuild_if_mostly_deleted(self, connection: apsw.Connection) -> None:
+        """Read everything again once most of the chunks known have been deleted."""
         rows: Any = connection.execute("SELECT count(*) FROM code_chunks").get
         if self._count > MOSTLY_DELETED * (rows + _FIRST_CAPACITY):
             self._clear()
@@ -168,7 +167,7 @@ class ChunkDirectory:
         return number
 
     def _reserve(self, rows: int) -> None:
-        """Make room in new arrays: readers may be using the old ones."""
+        """Grow the arrays by copying: readers may be using the old ones."""
         if rows > len(self._ids):
             capacity = max(rows, len(self._ids) * 5 // 4, _FIRST_CAPACITY)
             self._ids = np.resize(self._ids, capacity)
@@ -176,14 +175,14 @@ class ChunkDirectory:
 
 
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
-MATCHES_KEPT = 1 << 14  # of paths with globs, for the next question with the same ones
+MATCHES_KEPT = 1 << 14  # cached results of paths with globs, for queries with the same globs
 
 
 def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFilter) -> Ids | None:
-    """Ids of the chunks that satisfy `wanted`, sorted; `None` when every chunk does.
+    """Return the ids of chunks that satisfy `wanted`, ascending; `None` if every chunk does.
 
-    A path glob reads like a line of a `.gitignore`: `*.py` anywhere, `src/` all below it,
-    `/tests/**/test_*.py` from the root of the source. Raises UsageError for one that is none.
+    A path glob is a line of a `.gitignore`: `*.py` anywhere, `src/` for all below it,
+    `/tests/**/test_*.py` from the root of the source. Raises UsageError for an invalid glob.
     """
     if wanted == CodeFilter(sources=wanted.sources) and (
         not wanted.sources or set(wanted.sources) >= set(source_names(connection))
@@ -193,10 +192,10 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
 
 
 def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
-    """Whether a file satisfies `wanted`. Raises UsageError for a glob that is none."""
+    """Return a predicate: whether a file satisfies `wanted`. Raises UsageError (invalid glob)."""
     sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
     if globs:
-        _compiled(globs)  # raises now, whatever files there are
+        _compiled(globs)  # raise now, even if there are no files
     is_at = _path_filter(globs)
 
     def is_wanted(file: ChunkFile) -> bool:
@@ -209,7 +208,8 @@ def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
     return is_wanted
 
 
-_PLACE = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+")  # a path from the root, and no glob
+# A path from the root, without wildcards.
+_PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+")
 
 
 @lru_cache(maxsize=MATCHES_KEPT)
@@ -218,8 +218,8 @@ def _matches(globs: tuple[str, ...], path: str) -> bool:
 
 
 def _path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a path satisfies `globs`. To compare it with others takes a tenth of the time."""
-    if not all(map(_PLACE.fullmatch, globs)):
+    """Return a predicate of paths. Plain paths are compared, in a tenth of the time of globs."""
+    if not all(map(_PLAIN_PATH.fullmatch, globs)):
         return partial(_matches, globs)
     files = frozenset(glob.lstrip("/") for glob in globs)
     folders = tuple(f"{glob.strip('/')}/" for glob in globs)

@@ -1,8 +1,8 @@
-"""A source file becomes a document: read, cut into chunks with words and heads, and its names.
+"""Builds the document of a source file: its chunks, with words and heads, and its names.
 
-A definition is a row. All places where a file uses one name are one row, since they are asked for
-together and are thirty times as many as definitions. This imports little, so that other processes
-start fast: see `code.workers`.
+Each definition is a row. All places where a file uses one name are one row together: they are read
+together, and are thirty times as many as definitions. This module imports little, so that worker
+processes start fast: see `code.workers`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memory_sidecar.code.directory import ChunkFile
     from memory_sidecar.core.sqlite import Connection
 
-MAX_DEFINITIONS = 20_000  # of a file: more is no code that a person wrote
+MAX_DEFINITIONS = 20_000  # of a file; nobody writes more by hand
 
 _LETTERS: Final[dict[How, str]] = {
     "call": "c",
@@ -42,14 +42,14 @@ HEAD_CHARACTERS = 200  # 66 tokens of code in the mean; 5 % have more than 86
 SIGNATURE_CHARACTERS = 80
 
 _COMMENT = re.compile(r"(?:(?:#+|/?\*+|--+|;+|<!--)\s|//+[/!]?\s*|\"{3}|'{3})\s*(?=\w)")
-_MARKS = tuple("#/*-;<\"'")  # which a comment begins with
-_SAYS_SOMETHING = re.compile(r"\w")
+_MARKS = tuple("#/*-;<\"'")  # first characters of comments
+_HAS_WORD_CHARACTER = re.compile(r"\w")
 _HAS_A_WORD = re.compile(r"[^\W\d_]{2}")  # a12/04.py has none
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRow:
-    """A definition, its lines counted from 1: that of its name, and its last."""
+    """A definition. `start_line` is the line of its name, from 1; `end_line` its last."""
 
     name: str
     path: str  # dotted, with everything that encloses it
@@ -60,30 +60,30 @@ class DefinitionRow:
 
     @property
     def scope(self) -> str:
-        """The path of what encloses it, or empty."""
+        """The path of the enclosing definition, or empty."""
         return self.path.rpartition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a file uses a name."""
+    """A place where a file uses a name."""
 
     line: int  # from 1
     how: How
-    within: int | None  # which definition of the file encloses it, counted from 0
+    within: int | None  # the number of the enclosing definition in its file, from 0
     receiver: str  # what stands before the dot: see `chunking.references`
 
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The names of one file."""
+    """The names that one file defines and uses."""
 
     definitions: tuple[DefinitionRow, ...] = ()
-    places: tuple[tuple[str, str], ...] = ()  # of each name, as `read_places` takes them
+    places: tuple[tuple[str, str], ...] = ()  # each used name, and its places for `read_places`
 
     @classmethod
     def of(cls, parsed: Parsed) -> FileNames:
-        """What the outline of `parsed` tells, if it has one."""
+        """Take the names from the outline of `parsed`; empty if the language has none."""
         named = [d for d in parsed.outline.definitions if d.symbol][:MAX_DEFINITIONS]
         rows = tuple(
             DefinitionRow(
@@ -94,7 +94,7 @@ class FileNames:
         return cls(rows, tuple(_places(named, parsed.outline.references)))
 
     def insert(self, connection: Connection, file: ChunkFile) -> None:
-        """Write the rows of a file that has none."""
+        """Insert the rows of a file, which must have none yet."""
         if not self.definitions and not self.places:
             return
         connection.execute(
@@ -116,16 +116,16 @@ class FileNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeDocument(Document):
-    """A file as chunks, each found by its words and its head, and as names."""
+    """A file of code: its chunks, and the names that it defines and uses."""
 
     chunks: tuple[Chunk, ...] = ()
     names: FileNames = field(default_factory=FileNames)
 
 
 def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Document:
-    """The document of `file`, whose name gives no reason to skip it.
+    """Read `file` and build its document; a skipped one for e.g. binary content.
 
-    Raises BuildError where the disk refuses, to be tried again.
+    Raises BuildError if the disk fails, so that it is tried again.
     """
     with build_errors():
         read = read_text(source.root, file, max_file_bytes=max_file_bytes)
@@ -147,7 +147,7 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
 
 
 def findable(path: str, chunks: Sequence[Chunk], heads: Sequence[str]) -> tuple[Findable, ...]:
-    """How each of the `chunks` of the file at `path`, which have these `heads`, is found."""
+    """Return the words and the head by which each of `chunks` of the file at `path` is found."""
     path_words = index_words(path)
     return tuple(
         Findable((index_words(chunk.code), index_words(" ".join(chunk.symbols)), path_words), head)
@@ -156,16 +156,16 @@ def findable(path: str, chunks: Sequence[Chunk], heads: Sequence[str]) -> tuple[
 
 
 def head_of(path: str, chunk: Chunk) -> str:
-    """The head of a `chunk` of the file at `path`, on a few lines."""
+    """Return the head of a chunk, the text that the model embeds: path, scope, comments, code."""
     comments, code = [], []
-    room = HEAD_CHARACTERS  # for code; comments come before it, wherever they stand
+    room = HEAD_CHARACTERS  # left for code; all comments are put before it
     for line in chunk.code.splitlines():
         if room <= 0 and not line.lstrip().startswith(_MARKS):
             continue
         words = " ".join(line.split())
         if marker := _COMMENT.match(words):
             comments.append(words[marker.end() :])
-        elif _SAYS_SOMETHING.search(words) and words.rstrip(" {:;,=(") not in chunk.signature:
+        elif _HAS_WORD_CHARACTER.search(words) and words.rstrip(" {:;,=(") not in chunk.signature:
             code.append(words)
             room -= len(words)
     lines = [
@@ -180,7 +180,7 @@ def head_of(path: str, chunk: Chunk) -> str:
 
 
 def read_places(text: str) -> Iterator[Place]:
-    """The places that are written in a row of `code_references`, in order."""
+    """Parse the places in a row of `code_references`, in order."""
     for place in text.split(" "):
         found = _PLACE.fullmatch(place)
         if found:
@@ -191,6 +191,7 @@ def read_places(text: str) -> Iterator[Place]:
 def _places(
     definitions: Sequence[Definition], references: Sequence[Reference]
 ) -> Iterator[tuple[str, str]]:
+    """Return each used name with its places, in the format that `read_places` parses."""
     enclosing = _Enclosing(definitions)
     by_name: dict[str, dict[str, None]] = {}
     for name, row, how, receiver in references:
@@ -208,11 +209,11 @@ def _places(
 
 
 class _Enclosing:
-    """Finds the innermost definition around a row; those that only bind a value do not count."""
+    """Finds the innermost definition around a row; mere bindings of values do not count."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
-        self._changes: list[int] = []  # rows from which on another one encloses
-        self._inner: list[str] = []
+        self._changes: list[int] = []  # rows where the innermost definition changes
+        self._inner: list[str] = []  # its number from each of these rows on; "" for none
         around: list[tuple[int, str]] = []  # stop, number
         for number, each in enumerate(definitions):
             if each.is_binding:
@@ -223,7 +224,7 @@ class _Enclosing:
         self._leave(around, sys.maxsize)
 
     def at(self, row: int) -> str:
-        """Its number, or empty outside of all."""
+        """Return the number of the definition around `row`, or empty."""
         index = bisect_right(self._changes, row) - 1
         return self._inner[index] if index >= 0 else ""
 

@@ -1,7 +1,7 @@
-"""Which few lines of a hit show why it is one, and which of their words were asked for. Pure.
+"""Chooses the few lines of a hit to show, and the words in them to highlight. Pure functions.
 
-A word counts as asked for where one of it and the question's begins with the other's stem, so that
-`retries` shows `retry`. Ranking knows better; a reader only wants to see where to look.
+A word matches the question if both have the same stem, so that `retries` shows `retry`. This is
+cruder than ranking: it only has to show a reader where to look.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _MIN_STEM = 3
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines of a text, `first` being the index of the first of them."""
+    """Lines of a text; `first` is the index of the first, from 0."""
 
     first: int
     lines: tuple[str, ...]
 
 
 def stems_of(question: str) -> frozenset[str]:
-    """What to look for: the stems of the words of `question` that say something."""
+    """Return the stems of the words of `question`, without stop words."""
     return frozenset(map(_stem, set(plain_words(question)) - STOPWORDS))
 
 
 def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINES) -> Excerpt:
-    """The `at_most` lines that hold the most of `stems`, rare ones first; the beginning for none.
+    """Return the run of `at_most` lines with the most of `stems`, rare ones counting more.
 
-    Blank lines at its edges are left out, so that fewer may come back.
+    Without any it is the beginning. Blank lines at the edges are left out, so it may be shorter.
     """
     found = [{_stem(word) for word in plain_words(line)} & set(stems) for line in lines]
     rows = Counter(stem for each in found for stem in each)
@@ -45,7 +45,7 @@ def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINE
         window = found[start : start + at_most]
         inside: set[str] = set().union(*window)
         hits = [row for row, each in enumerate(window) if each]
-        # Of equals the one with what is found in its middle, or else the first.
+        # Among equals prefer matches in the middle, then the first.
         off = abs(hits[0] + hits[-1] - (at_most - 1)) if hits else 0
         return sum(1 / rows[stem] for stem in inside), len(hits), -off
 
@@ -58,7 +58,7 @@ def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINE
 
 
 def excerpt_within(lines: Sequence[str], stems: Collection[str], *, characters: int) -> Excerpt:
-    """As `excerpt`, of as many lines as come to at most `characters`; none where not one does."""
+    """As `excerpt`, with as many lines as fit into `characters`; no lines if not even one fits."""
     at_most = len(lines)
     while at_most > 0:
         found = excerpt(lines, stems, at_most=at_most)
@@ -70,7 +70,7 @@ def excerpt_within(lines: Sequence[str], stems: Collection[str], *, characters: 
 
 
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:
-    """Where in `line` the words with one of `stems` stand."""
+    """Return the (start, end) of each word in `line` that has one of `stems`."""
     return [found.span() for found in _WORD.finditer(line) if _stem(found[0].lower()) in stems]
 
 

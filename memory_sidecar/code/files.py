@@ -1,7 +1,7 @@
-"""Reads the files of sources for callers that may see what is indexed, and no other file.
+"""Reads files of sources for callers that may see indexed files and no others.
 
-What git ignores, what a link leads to and what lies outside of a source is refused, so a caller
-sees no more through this than through a search.
+Files that git ignores, links, and files outside of a source are refused, so that a caller sees no
+more through this than through a search.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from memory_sidecar.disk.read import ReadSkipped, read_text
 
 _LINES = re.compile(r"(.+?)[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?")
 MAX_ALIKE = 3
-_INDEXED_ALONE = "`memory-sidecar search` shows parts of what was indexed of it"
+_SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPath:
-    """A file that a caller may mean, and which lines of it: 0 where that is not said."""
+    """A file that a caller may mean, and the lines asked for; 0 for none."""
 
     source: Source
     path: str  # relative to the source, with `/`
@@ -38,16 +38,16 @@ class NamedPath:
 
 @dataclass(frozen=True, slots=True)
 class FileText(NamedPath):
-    """What a file holds now, which may be newer than the index."""
+    """The present text of a file, which may be newer than the index."""
 
     text: str = ""
 
 
-def named(sources: Sequence[Source], text: str) -> list[NamedPath]:
-    """The files of `sources` that `text` may mean, the likeliest first. None need be there.
+def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
+    """Return the files of `sources` that `text` may mean, likeliest first; they may not exist.
 
-    It is a path, absolute or relative to a source or to the folder above, with `/` or `\\`; lines
-    may follow as in `a.py:10-20`. Raises PathRefused where it leads out of all sources.
+    `text` is a path, absolute or relative to a source or to the folder above it, with `/` or `\\`;
+    lines may follow as in `a.py:10-20`. Raises PathRefused if it leads out of all sources.
     """
     readings = [(text, 0, 0)]
     if lines := _LINES.fullmatch(text):
@@ -63,7 +63,7 @@ def named(sources: Sequence[Source], text: str) -> list[NamedPath]:
             is_above = below and above in (source.name, source.root.name)
             for each in (path, below) if is_above else (path,):
                 try:
-                    found.append(NamedPath(source, _within(source.root, each), first, last))
+                    found.append(NamedPath(source, _relative_to(source.root, each), first, last))
                 except PathRefused as error:
                     refused = refused or error
     if refused is not None and not found:
@@ -74,13 +74,13 @@ def named(sources: Sequence[Source], text: str) -> list[NamedPath]:
 def read_file(
     codebase: Codebase, sources: Sequence[Source], path: str, *, max_file_bytes: int
 ) -> FileText:
-    """The file of `codebase` that `path` means in the first of `sources` that has it.
+    """Read the file that `path` means in the first of `sources` that has it.
 
-    Raises NotFound where no source has the file, and PathRefused where it leads out of them or is
-    no text.
+    Raises NotFound if no source has the file, and PathRefused if the path leads out of them or the
+    file is no text.
     """
     refused: PathRefused | None = None
-    for each in named(sources, path):
+    for each in resolve_paths(sources, path):
         if not each.path:
             refused = refused or PathRefused(f"{path!r} is a folder", hint="name a file in it")
             continue
@@ -93,48 +93,49 @@ def read_file(
         if text is not None:
             return FileText(each.source, each.path, each.first, each.last, text)
         if is_indexed and not each.source.root.is_dir():
-            raise NotFound(f"{each.source.root} is not there", hint=_INDEXED_ALONE)
+            raise NotFound(f"{each.source.root} is not there", hint=_SEARCH_SHOWS_IT)
     if refused is not None:
         raise refused
     raise NotFound(
         f"no source has a file {path!r} that is not ignored",
-        hint=alike(codebase, sources, path) or "pass a path as search_code prints it",
+        hint=suggest_files(codebase, sources, path) or "pass a path as search_code prints it",
     )
 
 
-def alike(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
-    """A hint that names indexed files called like the last part of `path`; "" for none."""
-    meant = named(sources, path)
+def suggest_files(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
+    """Return a hint naming indexed files with the same last part of the path; "" for none."""
+    meant = resolve_paths(sources, path)
     for each in meant:
         if os.path.isdir(each.source.root / each.path):  # noqa: PTH112  it never raises
             inside = f"name a file in it, or search with paths {each.path}/**"
             return f"{each.path} is a folder: {inside}"
     files = codebase.files(FileStatus.INDEXED)
-    return called_alike(files, {(each.source.name, each.path) for each in meant})
+    return suggest_same_name(files, {(each.source.name, each.path) for each in meant})
 
 
-def called_alike(files: Iterable[ListedFile], meant: Collection[tuple[str, str]]) -> str:
-    """Which of `files` have the name, not the path, of one of `meant`, as a hint; "" for none.
+def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, str]]) -> str:
+    """Return a hint naming those of `files` that have the name of one of `meant` elsewhere.
 
-    `meant` are sources and paths in them.
+    `meant`: pairs of a source and a path in it. "" if there are none.
     """
-    names = {(source, _spelled(path)) for source, path in meant}
+    names = {(source, _normalized_name(path)) for source, path in meant}
     found = (
         each.path
         for each in files
-        if (each.source, _spelled(each.path)) in names and (each.source, each.path) not in meant
+        if (each.source, _normalized_name(each.path)) in names
+        and (each.source, each.path) not in meant
     )
     shown = ", ".join(islice(found, MAX_ALIKE))
     return f"there is {shown}" if shown else ""
 
 
-def _spelled(path: str) -> str:
-    """The name that `path` ends in, the same in upper and lower case and on every system."""
+def _normalized_name(path: str) -> str:
+    """Return the last part of `path`, case-folded, in the same Unicode form on every system."""
     return unicodedata.normalize("NFC", path.rpartition("/")[2]).casefold()
 
 
-def _within(root: Path, path: str) -> str:
-    """`path` relative to `root`, with `/`; "" for `root`. Raises PathRefused for one outside."""
+def _relative_to(root: Path, path: str) -> str:
+    """Return `path` relative to `root`, with `/`; "" for `root`. Raises PathRefused if outside."""
     if "\0" in path or not path.strip():
         raise PathRefused(f"{path!r} is not a path", hint="name a file below the source")
     real = real_place(Path(os.path.normpath(root / path)))  # an absolute one stays as it is
@@ -146,10 +147,10 @@ def _within(root: Path, path: str) -> str:
 def _read(
     codebase: Codebase, source: Source, relative: str, max_file_bytes: int, *, is_indexed: bool
 ) -> str | None:
-    """The text of a file of `source`; `None` where it is not there or ignored.
+    """Return the text of a file of `source`; `None` if it is missing or ignored.
 
-    No rule ignores a file that is indexed. For any other the rules are asked, which can take as
-    long as a scan of the source; also where the source asks for files that may hold secrets.
+    An indexed file is not ignored. For others the ignore rules are evaluated, which can take as
+    long as a scan of the source; so they are if the source includes files that may hold secrets.
     """
     file: SourceFile | None = SourceFile(relative, 0, 0, 0)
     if not is_indexed or any(glob.startswith("!") for glob in source.excludes):

@@ -1,6 +1,6 @@
-"""Reads the names of one snapshot: what defines a name, where it is used, and what encloses it.
+"""Reads the names of a snapshot: the definitions and uses of a name, and what encloses them.
 
-What was read is kept for the rest of the answer, which asks for the same again and again.
+Results are cached for one answer, which asks for the same again and again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memory_sidecar.disk.read import TextRead, read_text
 
 T = TypeVar("T", bound=DefinitionPlace)
 
-MAX_LINEAGE = 50  # classes
-MAX_READ_BYTES = 16 << 20  # of a file of which a line is shown
-_FIRST_GONE = 1 << 30  # numbers of definitions that are in a file no more
+MAX_LINEAGE = 50  # classes of one chain of inheritance
+MAX_READ_BYTES = 16 << 20  # of a file whose lines are shown
+_FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
@@ -36,14 +36,14 @@ _FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """A file that has names."""
+    """A file that defines or uses names."""
 
     id: int
     file: ChunkFile
 
     @property
     def family(self) -> str:
-        """What its language shares names with."""
+        """The family of languages that share names, such as JavaScript and TypeScript."""
         return _FAMILIES.get(self.file.language, self.file.language)
 
     @property
@@ -52,7 +52,7 @@ class NamedFile:
 
     @property
     def modules(self) -> frozenset[str]:
-        """What an import may call it: its name without the ending, or that of its folder."""
+        """The names by which an import may mean the file: its stem, or the name of its folder."""
         stem = self.file.path.rsplit("/", 1)[-1].split(".")[0]
         package = self.folder.rsplit("/", 1)[-1]
         is_package = stem in _NAMED_BY_FOLDER or self.family == "go"
@@ -61,7 +61,7 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """A definition where it stands."""
+    """A definition in a file."""
 
     at: NamedFile
     number: int  # in its file
@@ -69,15 +69,15 @@ class Defined:
 
     @property
     def owner(self) -> str:
-        """The name of what encloses it, or empty."""
+        """The name of the enclosing definition, or empty."""
         return self.row.scope.rpartition(".")[2]
 
     @property
     def is_type(self) -> bool:
         return self.row.kind in TYPES
 
-    def told(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
-        """As a `DefinitionPlace` of that `shape`, with `more` of its fields."""
+    def as_place(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
+        """Convert to `shape`, a kind of `DefinitionPlace`, with `more` for its other fields."""
         file = self.at.file
         return build_from(
             shape,
@@ -92,7 +92,7 @@ class Defined:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A file that uses a name, and where."""
+    """The places where one file uses one name."""
 
     at: NamedFile
     name: str
@@ -100,7 +100,7 @@ class Used:
 
 
 class Graph:
-    """The names in a snapshot."""
+    """The names in a snapshot, and definitions that a diff removed."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -110,54 +110,54 @@ class Graph:
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lineages: dict[tuple[int, str], list[str]] = {}
         self._lines: dict[tuple[str, str], list[str]] = {}
-        self._gone: list[Defined] = []
+        self._removed: list[Defined] = []
 
-    def remember(
+    def add_removed(
         self, source: str, path: str, language: str, rows: Sequence[DefinitionRow]
     ) -> list[Defined]:
-        """Know definitions that a file had, besides what there is."""
-        first = _FIRST_GONE + len(self._gone)
+        """Add the removed definitions of a file to those of the snapshot, and return them."""
+        first = _FIRST_REMOVED + len(self._removed)
         at = self.file(source, path) or NamedFile(-first, ChunkFile(source, path, language))
-        gone = [Defined(at, number, row) for number, row in enumerate(rows, first)]
-        self._gone += gone
-        return gone
+        removed = [Defined(at, number, row) for number, row in enumerate(rows, first)]
+        self._removed += removed
+        return removed
 
-    def is_gone(self, defined: Defined) -> bool:
-        """Whether it is one that only was."""
-        return defined.number >= _FIRST_GONE
+    def is_removed(self, defined: Defined) -> bool:
+        """Whether a definition was added by `add_removed`."""
+        return defined.number >= _FIRST_REMOVED
 
     def defined(self, name: str) -> list[Defined]:
-        """What defines `name`, whatever encloses it; by source, path and line."""
+        """Return the definitions called `name` in any scope, by source, path and line."""
         if name not in self._defined:
             found = [*self._definitions("d.name = ?", (name,))]
-            found += (each for each in self._gone if each.row.name == name)
+            found += (each for each in self._removed if each.row.name == name)
             self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
         return self._defined[name]
 
-    def in_file(self, at: NamedFile) -> list[Defined]:
-        """The definitions of a file, in order."""
+    def definitions_in(self, at: NamedFile) -> list[Defined]:
+        """Return the definitions in a file, in order."""
         return list(self._definitions("d.file = ?", (at.id,)))
 
     def enclosing(self, at: NamedFile, place: Place) -> Defined | None:
-        """The definition that encloses a place."""
+        """Return the definition that encloses a place, if any."""
         return None if place.within is None else self.numbered(at.id, place.within)
 
     def numbered(self, file_id: int, number: int) -> Defined:
-        """A definition by its number in its file."""
+        """Return the definition with that number in its file."""
         key = file_id, number
         if key not in self._numbered:
             (self._numbered[key],) = self._definitions("d.file = ? AND d.number = ?", key)
         return self._numbered[key]
 
     def file(self, source: str, path: str) -> NamedFile | None:
-        """The file at `path`, if it defines or uses any name."""
+        """Return the file at `path`, if it defines or uses any name."""
         row: Any = self.connection.execute(
             "SELECT id, language FROM code_files WHERE source = ? AND filename = ?", (source, path)
         ).fetchone()
         return NamedFile(row[0], ChunkFile(source, path, row[1])) if row else None
 
     def files_below(self, source: str, folder: str) -> list[str]:
-        """The paths of those in `folder` that define a name, which defines most first."""
+        """Return the paths of files below `folder` that define names, most definitions first."""
         below = f"{folder}/" if folder else ""
         rows: Any = self.connection.execute(
             "SELECT f.filename FROM code_files f JOIN code_definitions d ON d.file = f.id"
@@ -168,11 +168,11 @@ class Graph:
         return [path for (path,) in rows]
 
     def uses(self, name: str) -> Iterator[Used]:
-        """The files that use `name`."""
+        """Yield the uses of `name`, by file."""
         yield from self._uses("r.name = ?", (name,))
 
     def uses_in(self, at: NamedFile) -> Iterator[Used]:
-        """What a file uses."""
+        """Yield the uses of all names in a file, by name."""
         yield from self._uses("r.file = ?", (at.id,))
 
     def mentions(self, at: NamedFile, name: str) -> bool:
@@ -184,16 +184,16 @@ class Graph:
 
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
         """Whether a file imports something by one of `names`."""
-        return any(at.id in self._imported(name) for name in names)
+        return any(at.id in self._importers_of(name) for name in names)
 
     def kind_around(self, defined: Defined) -> str:
-        """What kind of definition encloses it; empty at the top, and in a mere namespace.
+        """Return the kind of the enclosing definition; empty at top level and in a namespace.
 
-        The constants of an enum of C are seen around it.
+        Also empty for constants of an enum in C, which are visible outside the enum.
         """
         if not defined.row.scope or (defined.row.kind == "constant" and defined.at.family == "c"):
             return ""
-        for each in self._gone:
+        for each in self._removed:
             if each.at.id == defined.at.id and each.row.path == defined.row.scope:
                 return each.row.kind
         row: Any = self.connection.execute(
@@ -203,7 +203,7 @@ class Graph:
         return row[0] if row else ""
 
     def lineage(self, at: NamedFile, class_name: str) -> list[str]:
-        """The class that a file knows by that name, and what it inherits from, nearest first."""
+        """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
         key = at.id, class_name
         if key not in self._lineages:
             self._lineages[key] = self._lineage(at, class_name)
@@ -211,7 +211,7 @@ class Graph:
 
     def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
         line = [class_name] if class_name else []
-        for name in line:  # which grows
+        for name in line:  # grows while it is iterated
             classes = [d for d in self.defined(name) if d.is_type and d.at.family == at.family]
             here = [d for d in classes if d.at.id == at.id]
             for each in here or classes[:1]:
@@ -221,7 +221,7 @@ class Graph:
         return line
 
     def _bases(self, defined: Defined) -> list[str]:
-        """The types that are named where a class begins."""
+        """Return the names of types used in the first line of a class."""
         return column(
             self.connection,
             "SELECT name FROM code_references WHERE file = ? AND ' ' || places || ' ' GLOB ?",
@@ -229,7 +229,7 @@ class Graph:
         )
 
     def code_at(self, at: NamedFile, line: int) -> str:
-        """A line of the file as it was indexed, or as it is now where a team has its chunks."""
+        """Return a line of the file as indexed, or as on disk if only the team has its chunks."""
         row: Any = self.connection.execute(
             "SELECT start_line, code FROM code_chunks WHERE source = ? AND filename = ?"
             " AND start_line <= ? AND end_line >= ?",
@@ -242,7 +242,7 @@ class Graph:
         return lines[line - 1].strip() if line <= len(lines) else ""
 
     def lines_on_disk(self, source: str, path: str) -> list[str]:
-        """The lines of a file as it is now; none where it cannot be read."""
+        """Return the present lines of a file; none if it cannot be read."""
         file = source, path
         if file not in self._lines:
             root: Any = self.connection.execute(
@@ -256,7 +256,7 @@ class Graph:
                     self._lines[file] = read.text.split("\n")
         return self._lines[file]
 
-    def _imported(self, name: str) -> frozenset[int]:
+    def _importers_of(self, name: str) -> frozenset[int]:
         if name not in self._importers:
             files = column(
                 self.connection,

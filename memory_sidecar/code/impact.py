@@ -1,7 +1,7 @@
-"""What a change may break: what uses the definitions that a unified diff touched, or took away.
+"""Finds what a change may break: the uses of definitions that a unified diff changed or removed.
 
-The earlier text of a file is made of its present text and the diff, and outlined as when a file is
-indexed.
+The earlier text of a file is restored from its present text and the diff, and its definitions are
+read as when a file is indexed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph
-from memory_sidecar.code.navigation import best_of, distinct, uses_of
+from memory_sidecar.code.navigation import best_references, distinct, uses_of
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.language import detect_language
@@ -21,7 +21,7 @@ from memory_sidecar.core.model import CodeFilter
 
 _NONE = "/dev/null"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_OF_THE_NEXT = re.compile(r"\s*(?:@|#?\[)")  # a decorator, an attribute: part of what follows
+_DECORATOR = re.compile(r"\s*(?:@|#?\[)")  # or an attribute: part of the definition that follows
 _ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")  # in a path that git quotes
 _CONTROLS = {
     b"a": b"\a",
@@ -36,16 +36,16 @@ _CONTROLS = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a hunk has of a file, before the change or after it. Lines count from 1."""
+    """The lines of a hunk before the change, or after it. Numbered from 1."""
 
     first: int
     lines: tuple[str, ...]
-    changed: tuple[range, ...]  # removed, or added
+    changed: tuple[range, ...]  # the removed lines, or the added ones
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """A place that changed, with some lines around."""
+    """A hunk of a unified diff."""
 
     before: Side
     after: Side
@@ -55,12 +55,12 @@ class Hunk:
 class ChangedFile:
     """A file that a diff changed."""
 
-    path: str  # as it is written; of one that is gone, the path that it had
-    is_gone: bool
+    path: str  # as in the diff; of a deleted file its old path
+    is_gone: bool  # whether it was deleted
     hunks: tuple[Hunk, ...]
 
-    def undone(self, lines: Sequence[str]) -> list[str]:
-        """The lines that the file had, which are `lines` now."""
+    def restore(self, lines: Sequence[str]) -> list[str]:
+        """Return the lines before the change, given the present `lines`."""
         found = list(lines)
         for hunk in reversed(self.hunks):
             at = hunk.after.first - 1
@@ -70,7 +70,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """A file of a source, and what changed in it; all of it where that is not told."""
+    """A file of a source, and the change of it; without one, the whole file counts as changed."""
 
     source: str
     path: str
@@ -80,57 +80,64 @@ class Alteration:
 def impact(
     graph: Graph, changed: Iterable[Alteration], wanted: CodeFilter, *, top_k: int
 ) -> Cut[ReferenceHit]:
-    """What surely or likely uses what `changed` defines, or did."""
+    """Return the uses, sure or likely, of definitions that `changed` changed or removed."""
     targets = [each for file in changed for each in _touched(graph, file)]
     uses = uses_of(graph, Resolver(graph), distinct(targets))
-    return best_of(graph, (use for use in uses if use.confidence != "by name"), wanted, top_k)
+    return best_references(
+        graph, (use for use in uses if use.confidence != "by name"), wanted, top_k
+    )
 
 
 def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
+    """Yield the definitions that a change touched or removed."""
     at = graph.file(file.source, file.path)
-    now = graph.in_file(at) if at else []
+    now = graph.definitions_in(at) if at else []
     if file.by is None:
         yield from now
         return
-    touched = set(_added_to(file.by, [each.row for each in now]))
+    touched = set(_with_additions(file.by, [each.row for each in now]))
     yield from (each for each in now if each.row in touched)
-    text = "\n".join(file.by.undone(graph.lines_on_disk(file.source, file.path)))
+    text = "\n".join(file.by.restore(graph.lines_on_disk(file.source, file.path)))
     language = at.file.language if at else detect_language(file.path, text)
     was = FileNames.of(parse_text(text, language)).definitions
-    gone = []
-    for row in _taken_from(file.by, was):
+    removed = []
+    for row in _with_removals(file.by, was):
         same = [each for each in now if each.row.path == row.path]
         if not same:
-            gone.append(row)
+            removed.append(row)
         yield from [each for each in same if each.row.signature == row.signature] or same
-    yield from graph.remember(file.source, file.path, language, gone)
+    yield from graph.add_removed(file.source, file.path, language, removed)
 
 
-def _added_to(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[DefinitionRow]:
+def _with_additions(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[DefinitionRow]:
+    """Yield those of the present `rows` in which lines were added."""
     for hunk in change.hunks:
         for lines in hunk.after.changed:
             yield from _around(lines, rows)
 
 
-def _taken_from(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[DefinitionRow]:
-    """What lies around no definition belongs to the one that ends before it, as a last comment."""
+def _with_removals(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[DefinitionRow]:
+    """Yield those of the earlier `rows` from which lines were removed.
+
+    Lines outside of all definitions, such as a last comment, belong to the one that ends above.
+    """
     for hunk in change.hunks:
         for lines in hunk.before.changed:
-            taken = hunk.before.lines[lines.start - hunk.before.first :][: len(lines)]
-            if any(line.strip() for line in taken):
+            removed = hunk.before.lines[lines.start - hunk.before.first :][: len(lines)]
+            if any(line.strip() for line in removed):
                 above = range(lines.start - 1, lines.start)
                 yield from _around(lines, rows) or _around(above, rows)
 
 
 def _around(lines: range, rows: Sequence[DefinitionRow]) -> list[DefinitionRow]:
-    """The definitions that `lines` touch; a class only where its head, or no part, is touched."""
+    """Return the definitions that `lines` touch; a class only by its head or outside of members."""
     touched = [row for row in rows if row.start_line < lines.stop and lines.start <= row.end_line]
     inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]
 
 
 def changed_files(diff: str) -> Iterator[ChangedFile]:
-    """Each file of a unified diff. What else stands in the text is passed over."""
+    """Parse a unified diff, file by file. Other text is skipped."""
     names: tuple[str, str] | None = None
     hunks: list[Hunk] = []
     last = ""
@@ -152,9 +159,9 @@ def _file(names: tuple[str, str] | None, hunks: Sequence[Hunk]) -> Iterator[Chan
 
 
 def _hunk(lines: Iterator[str], first: int, before: int, new_first: int, after: int) -> Hunk:
-    """Take the lines of one hunk: as many as its header counts `before` and `after` the change.
+    """Parse one hunk, which has as many lines `before` and `after` the change as its header says.
 
-    A side without lines names in the header the line above it as its first.
+    The header of a side without lines gives the line above as its first.
     """
     first, new_first = first + (before == 0), new_first + (after == 0)
     old: list[tuple[bool, str]] = []
@@ -174,7 +181,7 @@ def _side(first: int, lines: Sequence[tuple[bool, str]]) -> Side:
     changed: list[range] = []
     start, last = 0, ""
     for at, (is_changed, text) in enumerate([*lines, (False, "")], first):
-        if start and not is_changed and not _OF_THE_NEXT.match(last):
+        if start and not is_changed and not _DECORATOR.match(last):
             changed.append(range(start, at))
             start = 0
         elif is_changed and not start:
@@ -188,7 +195,7 @@ def _path(line: str) -> str:
 
 
 def _unquoted(path: str) -> str:
-    """A path of git's, which it puts in quotes, and escapes bytes of, unless it is plain ASCII."""
+    """Decode a path of git, which quotes paths and escapes their bytes unless plain ASCII."""
     if len(path) < 2 or not (path[0] == path[-1] == '"'):
         return path
     data = _ESCAPED.sub(

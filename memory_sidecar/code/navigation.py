@@ -1,4 +1,4 @@
-"""From a name to what defines it, what uses it, what calls it and what it calls."""
+"""Answers questions about a name: its definitions, references, callers and callees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
-from memory_sidecar.code.files import called_alike
+from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.fusion import is_aside
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, QUALIFIER_SEPARATOR, nearest_names
@@ -23,14 +23,14 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.report import list_files
 
 MAX_DEPTH = 10
-MAX_FOLLOWED = 100  # of a step: callers whose own callers are looked for, the surest
+MAX_FOLLOWED = 100  # callers of one step, the surest, whose own callers are searched
 
 _NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
 
 
 @dataclass(frozen=True, slots=True)
 class NameQuery:
-    """What is asked about: a name, with what encloses it or without, or what stands in a line."""
+    """A question about a name, qualified or not, or about the definition at a line."""
 
     what: str | Line
     top_k: int = 50
@@ -38,29 +38,29 @@ class NameQuery:
 
 
 def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
-    """Where the name is defined: where most of it is, tests last."""
+    """Return the definitions of the name, the longest first, tests and other asides last."""
     found = _targets(graph, asked)
     confidence: Confidence = "exact" if len(found) == 1 else "by name"
     is_wanted = file_filter(asked.filter)
     hits = [
-        each.told(DefinitionHit, confidence=confidence, others=len(found) - 1)
-        for each in sorted(found, key=_order)
+        each.as_place(DefinitionHit, confidence=confidence, others=len(found) - 1)
+        for each in sorted(found, key=_definition_order)
         if is_wanted(each.at.file)
     ]
     return Cut.first(hits, asked.top_k)
 
 
 def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
-    """Where the name is used, the surest first, then by path and line."""
-    uses, _, notices = _uses_asked(graph, Resolver(graph), asked)
-    best = best_of(graph, uses, asked.filter, asked.top_k)
+    """Return the uses of the name, the surest first, then by path and line."""
+    uses, _, notices = _uses_of_query(graph, Resolver(graph), asked)
+    best = best_references(graph, uses, asked.filter, asked.top_k)
     return Cut(best, more=best.more, notices=notices)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceHit]:
-    """What calls the name, and up to `depth` steps away what calls that; the nearest first."""
+    """Return the calls of the name, and those of its callers up to `depth` steps, nearest first."""
     resolver = Resolver(graph)
-    uses, targets, notices = _uses_asked(graph, resolver, asked)
+    uses, targets, notices = _uses_of_query(graph, resolver, asked)
     known = {_key(each) for each in targets}
     found: list[UsePlace] = []
     unfollowed = 0
@@ -75,7 +75,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         if step < depth:
             unfollowed += len(new) - len(targets)
             uses = list(uses_of(graph, resolver, targets))
-    best = best_of(graph, found, asked.filter, asked.top_k)
+    best = best_references(graph, found, asked.filter, asked.top_k)
     if notices and not found:
         told = f"nothing that is indexed here defines or calls {asked.what}"
         notices = (f"{told}; `memory-sidecar refs` shows what else uses the name",)
@@ -88,14 +88,14 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     return Cut(best, more=best.more, notices=notices)
 
 
-def tell_of(found: Cut[Any], reporter: Reporter) -> None:
-    """Say what has to be said of what was found."""
+def report_notices(found: Cut[Any], reporter: Reporter) -> None:
+    """Pass the notices about an answer on to `reporter`."""
     for notice in found.notices:
         reporter.notice(notice)
 
 
 def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
-    """What the name calls, of what is defined in its source; the surest first, as called."""
+    """Return the definitions in the same source that the name calls, the surest first."""
     is_wanted = file_filter(asked.filter)
     resolver = Resolver(graph)
     hits: dict[tuple[int, int], DefinitionHit] = {}
@@ -106,20 +106,23 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
                 if is_wanted(each.at.file) and _key(each) != _key(target):
                     others = len(meaning.definitions) - 1
                     sure = meaning.confidence
-                    hit = each.told(DefinitionHit, confidence=sure, others=others)
+                    hit = each.as_place(DefinitionHit, confidence=sure, others=others)
                     hits.setdefault(_key(each), hit)
     surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
     return Cut.first(surest, asked.top_k)
 
 
 def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
-    """What a file defines, in order. Raises NotFound where nothing is known of it."""
+    """Return the definitions of a file, in order. Raises NotFound if it has no names."""
     at = known_file(graph, source, path)
-    return [each.told(DefinitionHit, confidence="exact", others=0) for each in graph.in_file(at)]
+    return [
+        each.as_place(DefinitionHit, confidence="exact", others=0)
+        for each in graph.definitions_in(at)
+    ]
 
 
 def known_file(graph: Graph, source: str, path: str) -> NamedFile:
-    """A file that names are known of. Raises NotFound, which says what may be meant instead."""
+    """Return the file at `path`. Raises NotFound if it has no names, with a hint what to ask."""
     if at := graph.file(source, path):
         return at
     hint = f"`memory-sidecar why {path}` says whether it is indexed"
@@ -132,21 +135,21 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
         files = list_files(graph.connection, FileStatus.INDEXED)
         if any((each.source, each.path) == (source, path) for each in files):
             hint = "it is indexed: `memory-sidecar search` shows what it says"
-        elif told := called_alike(files, {(source, path)}):
+        elif told := suggest_same_name(files, {(source, path)}):
             hint = told
     raise NotFound(f"no definition is known in {path or '.'}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class UsePlace:
-    """A place that means a definition."""
+    """A use of a name, and the definitions that it may mean."""
 
     at: NamedFile
     name: str
     place: Place
     meaning: Meaning
     depth: int = 1
-    is_near: bool = True  # its file names the class of what is asked about
+    is_near: bool = True  # whether its file names the class of the definition asked about
 
     @property
     def confidence(self) -> Confidence:
@@ -157,13 +160,14 @@ class UsePlace:
         return self.place.how == "call"
 
     def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
+        """Return the sort key of results: nearest, surest, asides last, then by place."""
         path = self.at.file.path
         rank = CONFIDENCES.index(self.confidence)
         return self.depth, rank, not self.is_near, is_aside(path), self.at.file, self.place.line
 
 
 def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
-    """The definitions that are asked about. Raises UsageError and NotFound."""
+    """Return the definitions that are asked about. Raises UsageError and NotFound."""
     if isinstance(asked.what, Line):
         return [_at_line(graph, asked.what)]
     if not _NAME.fullmatch(asked.what):
@@ -178,8 +182,10 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         return [d for d in graph.defined(name) if not sources or d.at.file.source in sources]
 
     named = defined(parts[-1])
-    for length in range(len(parts), 0, -1):  # of what names no folder or module: httpx.Client.get
-        if found := _ending(named, parts[:-length], parts[-length:]):
+    for length in range(
+        len(parts), 0, -1
+    ):  # the longest path first; the rest may name modules: httpx.Client.get
+        if found := _with_path(named, parts[:-length], parts[-length:]):
             return found
     hint = "`memory-sidecar search` finds what it may be called"
     near = nearest_names(graph.connection, sources, parts[-1])
@@ -189,24 +195,24 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
 
 
-def _ending(named: Iterable[Defined], above: list[str], path: list[str]) -> list[Defined]:
-    """Those of `named` whose path ends with `path`, in the module or folders that `above` names.
+def _with_path(named: Iterable[Defined], above: list[str], path: list[str]) -> list[Defined]:
+    """Return those of `named` whose path ends with `path`, in a module or folders named by `above`.
 
-    What is not of its module itself, but of a folder above, has no more to its path.
+    If `above` names folders and not the module itself, `path` must be the whole path.
     """
     found = []
     for each in named:
         own = _without_prototype(each.row.path.split("."))
         at = each.at
         is_in_module = len(above) == 1 and above[0] in at.modules
-        is_below = own == path and _follow(above, [*at.folder.split("/"), *at.modules])
+        is_below = own == path and _is_subsequence(above, [*at.folder.split("/"), *at.modules])
         if own[-len(path) :] == path and (not above or is_in_module or is_below):
             found.append(each)
     return found
 
 
-def _follow(parts: list[str], whole: Iterable[str]) -> bool:
-    """Whether `parts` stand in `whole` in their order, others between them."""
+def _is_subsequence(parts: list[str], whole: Iterable[str]) -> bool:
+    """Whether `parts` occur in `whole` in this order, perhaps with others between."""
     left = iter(whole)
     return all(part in left for part in parts)
 
@@ -220,25 +226,26 @@ def _without_prototype(parts: list[str]) -> list[str]:
     return [part for part in parts[:-1] if part != "prototype"] + parts[-1:]
 
 
-def _uses_asked(
+def _uses_of_query(
     graph: Graph, resolver: Resolver, asked: NameQuery
 ) -> tuple[list[UsePlace], list[Defined], tuple[str, ...]]:
-    """The uses of what is asked about, its definitions, and a notice about them, if any is due.
+    """Return the uses of the name asked about, its definitions, and notices.
 
-    Where nothing here defines the name, as one of another package, all uses of the name.
-    Raises UsageError, and NotFound where it is not even used.
+    If nothing here defines the name, because another package does, these are all uses of the name.
+    Raises UsageError, and NotFound if it is not even used.
     """
     try:
         targets = _targets(graph, asked)
     except NotFound as missing:
-        uses = [] if isinstance(asked.what, Line) else list(_foreign_uses(graph, asked))
+        uses = [] if isinstance(asked.what, Line) else list(_uses_of_undefined(graph, asked))
         if not uses:
             raise
         return uses, [], (f"{missing.message}; what uses the name is shown",)
     return list(uses_of(graph, resolver, targets)), targets, ()
 
 
-def _foreign_uses(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
+def _uses_of_undefined(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
+    """Yield the uses of a name that nothing here defines, with the qualifier asked for."""
     *_, owner, name = ["", *_parts(str(asked.what))]
     is_wanted = file_filter(asked.filter)
     for used in graph.uses(name):
@@ -252,21 +259,24 @@ def _foreign_uses(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
 
 
 def _at_line(graph: Graph, line: Line) -> Defined:
+    """Return the definition that begins at a line, else the innermost around. Raises NotFound."""
     at = known_file(graph, line.source, line.path)
     around = [
-        each for each in graph.in_file(at) if each.row.start_line <= line.line <= each.row.end_line
+        each
+        for each in graph.definitions_in(at)
+        if each.row.start_line <= line.line <= each.row.end_line
     ]
     if not around:
         raise NotFound(
             f"no definition is known at {line.path}:{line.line}",
             hint=f"`memory-sidecar outline {line.path}` lists those of the file",
         )
-    begun = [each for each in around if each.row.start_line == line.line]
-    return begun[0] if begun else max(around, key=lambda each: each.row.start_line)
+    first_lines = [each for each in around if each.row.start_line == line.line]
+    return first_lines[0] if first_lines else max(around, key=lambda each: each.row.start_line)
 
 
 def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
-    """The places that may mean one of `targets`, each once."""
+    """Yield the uses that may mean one of `targets`, each once."""
     by_name: dict[str, list[Defined]] = {}
     for each in targets:
         by_name.setdefault(each.row.name, []).append(each)
@@ -282,7 +292,7 @@ def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Ite
 
 
 def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
-    """The names that are called inside of a definition, in order."""
+    """Return the names called inside a definition and their places, by line."""
     first, last = target.row.start_line, target.row.end_line
     calls = [
         (used.name, place)
@@ -293,9 +303,10 @@ def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
     return sorted(calls, key=lambda call: call[1].line)
 
 
-def best_of(
+def best_references(
     graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int
 ) -> Cut[ReferenceHit]:
+    """Return the first `top_k` of the uses in `wanted` files, in `UsePlace.order`."""
     is_wanted = file_filter(wanted)
     uses = sorted((use for use in found if is_wanted(use.at.file)), key=UsePlace.order)
     first = Cut.first(uses, top_k)
@@ -303,7 +314,7 @@ def best_of(
 
 
 def distinct(found: Iterable[Defined]) -> list[Defined]:
-    """Each once."""
+    """Return `found` without duplicates, in order."""
     return list({_key(each): each for each in found}.values())
 
 
@@ -311,7 +322,7 @@ def _key(defined: Defined) -> tuple[int, int]:
     return defined.at.id, defined.number
 
 
-def _order(defined: Defined) -> tuple[bool, int, ChunkFile]:
+def _definition_order(defined: Defined) -> tuple[bool, int, ChunkFile]:
     row = defined.row
     return is_aside(defined.at.file.path), row.start_line - row.end_line, defined.at.file
 
@@ -329,7 +340,7 @@ def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
         confidence=use.confidence,
         others=max(len(use.meaning.definitions) - 1, 0),
         depth=use.depth,
-        is_gone=True if any(map(graph.is_gone, use.meaning.definitions)) else UNSET,
+        is_gone=True if any(map(graph.is_removed, use.meaning.definitions)) else UNSET,
         source=use.at.file.source,
         language=use.at.file.language,
     )

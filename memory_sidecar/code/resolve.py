@@ -1,11 +1,11 @@
-"""Which definition a reference means, and how sure that is.
+"""Resolves a reference to the definitions that it may mean, with a confidence.
 
     exact     one candidate is in scope where the name is used
     likely    one candidate fits best: by its class, its file, or as the only one of that name
     by name   several have that name, and nothing tells them apart
 
-What decides is what a reader of that file alone would go by: what encloses the place, what the
-file itself defines, what it imports, what stands before the dot, and which files lie beside it.
+The evidence is what a reader of that file alone would use: what encloses the place, what the file
+defines and imports, what stands before the dot, and which files lie in the same folder.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 
-MAX_CANDIDATES = 300  # of more, it says how many there are, and guesses nothing
-MIN_ALIKE = 3  # letters of a variable that is called like a class
+MAX_CANDIDATES = 300  # of more, all are returned, and none is preferred
+MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
 _SELVES = frozenset({"self", "this", "cls", "super", "Self"})
 _SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static"})}
 _BASES = frozenset({"super", "base", "parent"})
-# Where a method is called by its bare name in its class.
+# Languages where a method is called by its bare name in its class.
 _IMPLICIT_SELF = frozenset({"java", "csharp", "c", "swift", "ruby", "gdscript"})
-# Where what lies in one folder is seen without an import.
+# Languages where the files of a folder see each other without an import.
 _SHARES_FOLDER = frozenset({"go", "java", "csharp", "swift", "c", "ruby", "php", "gdscript"})
-# Where one name is seen everywhere, or an import names a namespace and not a file.
+# Languages where a name is visible everywhere, or an import names a namespace and no file.
 _SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua", "bash"})
-# Where a bare name is of its file, imported, or of a file beside it.
+# Languages where a bare name is defined in its file, imported, or in a file of its folder.
 _NAMES_ALL = frozenset({"python", "go"})
-# Where a bare name is no method, and a function of another file is no member.
+# Languages where a bare name is no method, and a function of another file is no member.
 _TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
-_STAR = "*"  # what an import of all names counts as
+_STAR = "*"  # the name that an import of all names is recorded under
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a reference means: the definitions it may be of, best known first."""
+    """The definitions that a reference may mean, the likeliest first."""
 
     definitions: tuple[Defined, ...] = ()
     confidence: Confidence = "by name"
@@ -49,7 +49,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """What defines a name in a source, in languages that share names."""
+    """The definitions of a name in one source and one family of languages."""
 
     every: tuple[Defined, ...]
     members: tuple[Defined, ...]  # of classes
@@ -58,7 +58,7 @@ class _Candidates:
 
 
 class Resolver:
-    """Says what references mean. Keeps what it found out, for one answer."""
+    """Resolves references, and caches the results for one answer."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -66,7 +66,7 @@ class Resolver:
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
-        """What `name` means at a place of a file. Nothing where no definition can be meant."""
+        """Return what `name` means at a place of a file; no definitions if none can be meant."""
         candidates = self._candidates_of(name, at)
         if not candidates.every or len(candidates.every) > MAX_CANDIDATES:
             return Meaning(candidates.every)
@@ -86,21 +86,21 @@ class Resolver:
             for each in self._graph.defined(name)
             if each.at.file.source == at.file.source and each.at.family == at.family
         ]
-        found = tuple(d for d in family if d.at.id == at.id or not _is_of_its_file(d))
+        found = tuple(d for d in family if d.at.id == at.id or not _is_file_local(d))
         key = (name, at.file.source, at.family, at.id if len(found) < len(family) else None)
         if key not in self._candidates:
             around = [(d, self._graph.kind_around(d)) for d in found[: MAX_CANDIDATES + 1]]
             self._candidates[key] = _Candidates(
                 found,
-                tuple(d for d, kind in around if kind in _MEMBERS or _is_member(d, kind)),
-                tuple(d for d, kind in around if not kind and not _is_member(d, kind)),
+                tuple(d for d, kind in around if kind in _MEMBERS or _is_outer_method(d, kind)),
+                tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind)),
                 frozenset(d.at.id for d in found),
             )
         return self._candidates[key]
 
 
 class _Resolving:
-    """One reference."""
+    """Resolves one reference; used by `Resolver` alone."""
 
     def __init__(
         self, graph: Graph, name: str, at: NamedFile, place: Place, candidates: _Candidates
@@ -120,45 +120,46 @@ class _Resolving:
     def meaning(self) -> Meaning:
         receiver = self._place.receiver
         if not receiver:
-            return self._bare()
+            return self._resolve_bare()
         if _is_self(receiver, self._at):
-            return self._of_self()
-        return self._of(receiver)
+            return self._resolve_self()
+        return self._resolve_member(receiver)
 
-    def _bare(self) -> Meaning:
+    def _resolve_bare(self) -> Meaning:
+        """Resolve a name without a receiver."""
         if self._place.how == "import":
-            return self._imported()
+            return self._resolve_imported()
         if found := _one(self._visible_here(), "exact"):
             return found
         if self._graph.imports(self._at, [self._name]):
-            return self._imported()
+            return self._resolve_imported()
         beside = [d for d in self._tops if d.at.folder == self._at.folder]
         if self._at.family in _SHARES_FOLDER and (found := _one(beside, "exact")):
             return found
         if self._at.family in _SHARES_ALL and (found := _one(self._tops, "exact")):
             return found
         if self._at.family in _NAMES_ALL:
-            return self._any(beside if self._at.family == "go" else self._opened())
+            return self._one_or_all(beside if self._at.family == "go" else self._star_imported())
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        return _one(opened, "likely") or self._any(self._unqualified)
+        return _one(opened, "likely") or self._one_or_all(self._unqualified)
 
     @cached_property
     def _unqualified(self) -> Sequence[Defined]:
-        """What a bare name of another file may mean."""
+        """The candidates that a bare name may mean if no import tells."""
         if self._tops or self._at.family not in _TELLS_MEMBERS:
             return self._tops or self._candidates
         shown = (d for d in self._candidates if d.row.kind not in _CALLED)
         return tuple(d for d in shown if self._graph.kind_around(d) not in _CALLED)
 
-    def _opened(self) -> list[Defined]:
-        """What an import of all names brings into a file of Python."""
+    def _star_imported(self) -> list[Defined]:
+        """Return what `from module import *` brings into a Python file."""
         if not self._graph.imports(self._at, [_STAR]):
             return []
         around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self._tops]
         return [d for d, names in around if self._graph.imports(self._at, names)]
 
-    def _imported(self) -> Meaning:
-        """The definition in the imported file, or in a package around it that may re-export it."""
+    def _resolve_imported(self) -> Meaning:
+        """Resolve to the imported file, or to a package around it that may re-export the name."""
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if found := _one(from_there, "exact"):
             return found
@@ -166,7 +167,7 @@ class _Resolving:
         return _one(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
     def _visible_here(self) -> list[Defined]:
-        """What the file defines around the place, the innermost that has the name."""
+        """Return the candidates of the file in scope at the place, of the innermost scope only."""
         path = self._around.row.path if self._around else ""
         visible = [
             d
@@ -174,13 +175,14 @@ class _Resolving:
             if d.at.id == self._at.id
             and (not d.row.scope or path == d.row.scope or path.startswith(d.row.scope + "."))
             and (self._at.family in _IMPLICIT_SELF or d not in self._members)
-            and d.owner != self._name  # a constructor: its class is meant
+            and d.owner != self._name  # not a constructor: its class is meant
         ]
         innermost = max((len(d.row.scope) for d in visible), default=0)
         return [d for d in visible if len(d.row.scope) == innermost]
 
-    def _of_self(self) -> Meaning:
-        is_above = self._place.receiver in _BASES  # what the own class overrides is meant
+    def _resolve_self(self) -> Meaning:
+        """Resolve a member of the own class, or of a base class for `super` and the like."""
+        is_above = self._place.receiver in _BASES  # skip the own class
         lineage = self._graph.lineage(self._at, self._own_class())
         for class_name in lineage[is_above:]:
             ours = [d for d in self._members if d.owner == class_name]
@@ -188,20 +190,21 @@ class _Resolving:
             if found := _one(here or ours, "exact"):
                 return found
         if not is_above:
-            return self._any(self._members)
+            return self._one_or_all(self._members)
         is_foreign = len(lineage) > 1 and not any(map(self._graph.defined, lineage[1:]))
         others = (d for d in self._members if d.owner != lineage[0])
         return Meaning(() if is_foreign else tuple(others))
 
     def _own_class(self) -> str:
-        """The name of the class around the place, or empty."""
+        """Return the name of the class around the place, or empty."""
         around = self._around
         for name in reversed(around.row.path.split(".") if around else ()):
             if any(d.is_type and d.at.id == self._at.id for d in self._graph.defined(name)):
                 return name
         return around.owner if around else ""
 
-    def _of(self, receiver: str) -> Meaning:
+    def _resolve_member(self, receiver: str) -> Meaning:
+        """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
         named = [d for d in self._candidates if d.owner == receiver]
         if found := _one(named, "exact"):
             return found
@@ -210,11 +213,11 @@ class _Resolving:
         if is_imported and (found := _one(modules, "exact")):
             return found
         packaged = [d for d in self._tops if d.at.folder.rpartition("/")[2] == receiver]
-        if is_imported and (found := _one(packaged, "likely")):  # which hands the name on
+        if is_imported and (found := _one(packaged, "likely")):  # which re-exports the name
             return found
         if modules and not named and (found := _one(modules, "likely")):
             return found
-        if found := _one(self._called_like(receiver), "likely"):
+        if found := _one(self._members_by_variable(receiver), "likely"):
             return found
         if len(self._candidates) == 1 and not is_imported and not self._tops:
             class_name = self._candidates[0].owner
@@ -238,8 +241,8 @@ class _Resolving:
         )
         return Meaning(self._members or tuple(others))
 
-    def _called_like(self, variable: str) -> list[Defined]:
-        """The members of the class that `variable` is called as.
+    def _members_by_variable(self, variable: str) -> list[Defined]:
+        """Return the members of the class that `variable` is named after.
 
         `cart` and `_cart` are of Cart, or of HttpCart; `lastCart` and `last_cart` of Cart, where
         the file names it and no LastCart.
@@ -254,7 +257,7 @@ class _Resolving:
         longest = max(called, key=len, default="")
         return [d for d in known if longest and d.owner.endswith(longest)]
 
-    def _any(self, candidates: Sequence[Defined]) -> Meaning:
+    def _one_or_all(self, candidates: Sequence[Defined]) -> Meaning:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
 
 
@@ -262,16 +265,16 @@ _MEMBERS = TYPES | {"impl"}
 _CALLED = frozenset({"function", "method"})
 
 
-def _is_of_its_file(defined: Defined) -> bool:
-    """Whether no other file sees it: a `static` function of C or C++."""
+def _is_file_local(defined: Defined) -> bool:
+    """Whether only its own file sees a definition: a `static` function of C or C++."""
     row = defined.row
     return (
         defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
     )
 
 
-def _is_member(defined: Defined, around: str) -> bool:
-    """Whether it is a method outside of its class's body, as in C++, Go and Lua."""
+def _is_outer_method(defined: Defined, around: str) -> bool:
+    """Whether it is a method defined outside the body of its class, as in C++, Go and Lua."""
     return not around and defined.row.kind == "method"
 
 
@@ -280,7 +283,7 @@ def _is_self(receiver: str, at: NamedFile) -> bool:
 
 
 def _ends_with_class(variable: str, class_name: str) -> bool:
-    """Whether its last words are a class's name."""
+    """Whether the last words of `variable` are the name of a class."""
     if len(class_name) < MIN_ALIKE or not variable.lower().endswith(class_name.lower()):
         return False
     begin = len(variable) - len(class_name)
@@ -288,7 +291,7 @@ def _ends_with_class(variable: str, class_name: str) -> bool:
 
 
 def _one(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
-    """The only one of `candidates`; overloads, and a prototype with its function, are one."""
+    """Return the single candidate, if it is one; overloads and prototypes count as one."""
     found = tuple(candidates)
     if len({(d.at.family == "c" or d.at.id, d.row.path) for d in found}) != 1:
         return None

@@ -1,4 +1,4 @@
-"""What is told of code, and of the sources that hold it. See `core.results`."""
+"""The results of commands about code and its sources, as they are printed: see `core.results`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How new what a hit was found in is."""
+    """How up to date the index of a hit's source is."""
 
     is_current: Annotated[
         bool | None, about("nothing saved waits to be indexed; null: nobody watches")
@@ -42,7 +42,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Where a near-identical copy of a hit is."""
+    """The place of a near-identical copy of a hit."""
 
     filename: Annotated[str, about("relative to its source")]
     location: Annotated[str, about("start-end in lines")]
@@ -74,15 +74,16 @@ class CodeHit:
 
 
 class Cut(list[T]):
-    """The first of what was found."""
+    """The first results, with the number of those left out."""
 
     def __init__(self, found: Iterable[T], *, more: int, notices: Sequence[str] = ()) -> None:
         super().__init__(found)
-        self.more = more  # how many were found besides
-        self.notices = notices  # what has to be said of it
+        self.more = more  # how many results were left out
+        self.notices = notices  # to be shown with the results
 
     @classmethod
     def first(cls, found: Sequence[T], count: int) -> Cut[T]:
+        """Keep the first `count` of `found`."""
         return cls(found[:count], more=max(len(found) - count, 0))
 
 

@@ -1,4 +1,4 @@
-"""Why a path is indexed or not: what the last scan noted of it, and what a walk says today."""
+"""Explains why a path is indexed or not, from the last scan's rows and a new walk of the path."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from memory_sidecar.index.report import VectorCounts
 
 
 def why_outside(path: Path) -> Why:
-    """What is to be said of an absolute `path` that lies in no source."""
+    """Explain an absolute `path` that lies in no source."""
     absolute = path.as_posix()
     if not os.path.lexists(path):
-        if closed := _closed_above(path):
+        if closed := _unsearchable_above(path):
             return Why(absolute, "failed", *closed)
         return Why(absolute, "absent", "there is no such file or folder", "check the name")
     folder = path if path.is_dir() else path.parent
@@ -35,8 +35,8 @@ def why_outside(path: Path) -> Why:
     return Why(absolute, "outside", "no source contains it", hint)
 
 
-def _closed_above(path: Path) -> tuple[str, str] | None:
-    """Why nothing can be said of `path`, and a hint, where a folder above may not be searched."""
+def _unsearchable_above(path: Path) -> tuple[str, str] | None:
+    """Return a reason and a hint if a folder above `path` denies access, else None."""
     nearest = next(folder for folder in path.parents if os.path.lexists(folder))
     if os.access(nearest, os.X_OK):
         return None
@@ -50,7 +50,7 @@ def why_inside(
     store: CodeStore,
     builder: CodeBuilder,
 ) -> Why:
-    """What became of `path`, absolute, its folder without links, in `source` with its `builder`."""
+    """Explain `path` in `source`: an absolute path whose folder is free of links."""
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()
     inside = "" if inside == "." else inside
@@ -59,7 +59,7 @@ def why_inside(
         return Why(absolute, "skipped", reasons.NAME_NOT_UTF8, "rename it, and it is read", name)
     known = store.manifest(name, under=[escape_bytes(inside)])
     if not os.path.lexists(path):
-        if not known and (closed := _closed_above(path)):
+        if not known and (closed := _unsearchable_above(path)):
             return Why(absolute, "failed", *closed, name)
         if not known:
             reason = "there is no such file or folder, and none is known"
@@ -88,7 +88,7 @@ def why_inside(
 
 
 def _why_shared(absolute: str, source: str, inside: str, shared: SharedSource) -> Why:
-    """What became of a file whose chunks the team has."""
+    """Explain a file whose chunks are in the team's database."""
     reason = "in the team's database"
     try:
         counts = shared.counts_at(inside)
@@ -100,7 +100,7 @@ def _why_shared(absolute: str, source: str, inside: str, shared: SharedSource) -
 def _why_known(
     absolute: str, source: str, inside: str, known: Mapping[str, ManifestEntry]
 ) -> Why | None:
-    """`None` for a file that is indexed."""
+    """Explain a path by the manifest of the last scan; `None` for an indexed file."""
     entry = known.get(inside)
     if entry is None:
         counted = Counter(each.status for each in known.values())
@@ -142,7 +142,7 @@ def _hint_of(reason: str, root: Path, path: str) -> str:
 
 
 def _counts_at(connection: Connection, source: str, path: str) -> VectorCounts:
-    """How many chunks the file at `path` has, and how many of them wait for a vector."""
+    """Count the chunks of the file at `path`, and those that wait for a vector."""
     counted: Any = connection.execute(
         "SELECT count(*), count(p.id) FROM code_chunks c LEFT JOIN chunk_pending p ON p.id = c.id"
         " WHERE c.source = ? AND c.filename = ?",

@@ -1,10 +1,9 @@
-"""Builds documents in other processes while there are many to build.
+"""Builds documents in worker processes while there are many to build.
 
-Parsing holds Python's lock, so a second thread gains nothing (4,634 chunks a second against
-4,600), and contends for that lock with the one that writes. With processes the whole way is 1.9
-times as fast on two cores (3,130 chunks a second over Django, 1,650 without). They also keep a
-grammar that crashes on a file from taking this process with it. Where the system lets no process
-start, this one builds.
+Parsing holds the GIL, so a second thread gains nothing (4,634 chunks a second against 4,600), and
+contends with the thread that writes. With processes, indexing is 1.9 times as fast on two cores
+(3,130 chunks a second over Django, 1,650 without). A grammar that crashes on a file also ends only
+a worker. If the system lets no process start, this process builds.
 """
 
 from __future__ import annotations
@@ -32,24 +31,23 @@ from memory_sidecar.index.document import BuildCrashed, BuildError
 if sys.platform != "win32":
     import fcntl
 
-WORTH_PROCESSES = 200  # files for each; a process takes as long to start as 150 to build
-MAX_PROCESSES = 4  # 80 MB each; the one that writes keeps no more than these busy
-_GROUP = 16  # files sent to a process at once: a message costs as much as building a small one
-_AHEAD = 3  # groups begun before they are asked for, for each process
+WORTH_PROCESSES = 200  # files for each process: starting one takes as long as building 150
+MAX_PROCESSES = 4  # 80 MB each; the writing process keeps no more busy
+_GROUP = 16  # files in one message, which costs as much as building a small file
+_AHEAD = 3  # groups submitted ahead of their use, for each process
 
 _Built: TypeAlias = bytes | Document | BuildError
-"""A document with rows as MessagePack: that is a fifth of the work of pickling it, here and there.
-"""
+"""A document with rows travels as MessagePack, which takes a fifth of the time of pickling it."""
 _GroupResult: TypeAlias = dict[str, _Built]  # by path
 
 _as_document = msgspec.msgpack.Decoder(CodeDocument)
 
-_starting = threading.Lock()  # of the environment, while a process is started
+_starting = threading.Lock()  # guards os.environ while a process is started
 _log = logging.getLogger(__name__)
 
 
 class Workers:
-    """Processes that build the documents of `files`. Used by several threads at once."""
+    """A pool of processes that builds the documents of `files`. Thread-safe."""
 
     def __init__(
         self, source: Source, files: Sequence[SourceFile], *, max_file_bytes: int, processes: int
@@ -64,18 +62,18 @@ class Workers:
         self._executor: ProcessPoolExecutor | None = None
         self._isolating = threading.Lock()
         self._isolated: ProcessPoolExecutor | None = None
-        self._is_in_vain = False  # no process can be started
-        self._begun(0)  # they start while this one opens CocoIndex
+        self._is_unavailable = False  # no process can be started
+        self._future_of(0)  # starts the processes while this one opens CocoIndex
 
     def build(self, file: SourceFile) -> Document:
-        """As `build_document`; raises BuildCrashed for a file that ended its process."""
-        begun = self._begun(self._group_of[file.path])
-        if begun is None:
+        """Build a file like `build_document`. Raises BuildCrashed if that crashed the process."""
+        future = self._future_of(self._group_of[file.path])
+        if future is None:
             return build_document(self._source, file, self._max_file_bytes)
         try:
-            built = begun.result().pop(file.path)
+            built = future.result().pop(file.path)
         except BrokenProcessPool:
-            built = self._alone(file)
+            built = self._build_isolated(file)
         if isinstance(built, BuildError):
             raise built
         return _as_document.decode(built) if isinstance(built, bytes) else built
@@ -85,39 +83,39 @@ class Workers:
             if executor is not None:
                 executor.shutdown(cancel_futures=True)
 
-    def _begun(self, group: int) -> Future[_GroupResult] | None:
-        """The work on a group; that on the next groups is begun, too, so that no process waits.
+    def _future_of(self, group: int) -> Future[_GroupResult] | None:
+        """Return the future of a group; submits the next groups, too, so that no process idles.
 
-        `None` where no process can be started.
+        `None` if no process can be started.
         """
         end = min(group + 1 + _AHEAD * self._processes, len(self._groups))
         with self._lock:
             try:
                 for each in range(group, end):
-                    if each not in self._built and not self._is_in_vain:
-                        self._built[each] = self._begin(self._groups[each])
+                    if each not in self._built and not self._is_unavailable:
+                        self._built[each] = self._submit(self._groups[each])
             except OSError as error:
                 _log.warning("no process can be started, building in this one: %s", error)
-                self._is_in_vain = True
-            return None if self._is_in_vain else self._built[group]
+                self._is_unavailable = True
+            return None if self._is_unavailable else self._built[group]
 
-    def _begin(self, files: Sequence[SourceFile]) -> Future[_GroupResult]:
+    def _submit(self, files: Sequence[SourceFile]) -> Future[_GroupResult]:
         if self._executor is not None:
             with suppress(BrokenProcessPool):
                 return self._send(self._executor, files)
         self._executor = _executor(self._processes)
         return self._send(self._executor, files)
 
-    def _alone(self, file: SourceFile) -> _Built:
-        """What comes of a file whose group was under way when a process crashed.
+    def _build_isolated(self, file: SourceFile) -> _Built:
+        """Build a file whose group was interrupted by the crash of a process.
 
-        The files of such a group are built one by one in a single process, which shows whose fault
-        it was.
+        The files of such a group are built one by one in a single process, which shows which of
+        them crashes it.
         """
         with self._isolating:
             if self._isolated is None:
                 self._isolated = self._start_isolated()
-            if self._is_in_vain:
+            if self._is_unavailable:
                 return _build_group(self._source, [file], self._max_file_bytes)[file.path]
             try:
                 return self._send(self._isolated, [file]).result()[file.path]
@@ -128,18 +126,18 @@ class Workers:
     def _start_isolated(self) -> ProcessPoolExecutor:
         executor = _executor(1)
         try:
-            with _importing_nothing_from_here():
+            with _safe_import_path():
                 started = executor.submit(os.getpid)
             started.result()
         except BrokenProcessPool:
             _log.warning("processes end as soon as they are started: building in this one")
-            self._is_in_vain = True
+            self._is_unavailable = True
         return executor
 
     def _send(
         self, executor: ProcessPoolExecutor, files: Sequence[SourceFile]
     ) -> Future[_GroupResult]:
-        with _importing_nothing_from_here():
+        with _safe_import_path():
             return executor.submit(_build_group, self._source, files, self._max_file_bytes)
 
 
@@ -157,21 +155,21 @@ def _build_group(source: Source, files: Sequence[SourceFile], max_file_bytes: in
 
 
 def _executor(processes: int) -> ProcessPoolExecutor:
-    with _importing_nothing_from_here():
+    with _safe_import_path():
         return ProcessPoolExecutor(
             processes,
             # A fork would copy locks that other threads hold.
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin_worker,
+            initializer=_init_worker,
         )
 
 
 @contextmanager
-def _importing_nothing_from_here() -> Iterator[None]:
-    """Around whatever starts a process, as `submit` does.
+def _safe_import_path() -> Iterator[None]:
+    """Keep started processes from importing modules of the working directory.
 
-    Python looks for modules in the working directory first, which may be the tree that is
-    indexed: a `signal.py` there would be run.
+    It may be the tree that is indexed: a `signal.py` there would be run. Wraps every call that may
+    start a process, such as `submit`.
     """
     with _starting:
         before = os.environ.get("PYTHONSAFEPATH")
@@ -185,27 +183,27 @@ def _importing_nothing_from_here() -> Iterator[None]:
                 os.environ["PYTHONSAFEPATH"] = before
 
 
-def _begin_worker() -> None:
-    """Leave interrupts to the parent, end when it ends, however it ends, and hold no exit up."""
+def _init_worker() -> None:
+    """Set up a worker: it ignores SIGINT and ends with its parent, however that ends."""
     lower_process_priority(EMBEDDING)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
     if sys.platform == "linux":
-        _kill_at_end_of(parent.sentinel)
-    threading.Thread(target=_end_at_end_of, args=(parent.sentinel,), daemon=True).start()
+        _kill_with_parent(parent.sentinel)
+    threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
 
 
-def _kill_at_end_of(pipe: int) -> None:
-    """Have the system kill this process once no other holds an end of `pipe` to write to.
+def _kill_with_parent(pipe: int) -> None:
+    """Have the kernel kill this process when the parent's end of `pipe` is closed.
 
-    A thread that waits for that ends nothing while another one holds Python's lock.
+    A waiting thread alone could not end the process while another thread holds the GIL.
     """
     fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def _end_at_end_of(pipe: int) -> None:
+def _exit_with_parent(pipe: int) -> None:
     wait([pipe])
     os._exit(1)

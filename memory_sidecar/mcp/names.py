@@ -11,11 +11,11 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import AROUND_HITS, draw_map, is_path, weights_of
+from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.files import NamedPath, named
+from memory_sidecar.code.files import NamedPath, resolve_paths
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, tell_of
+from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
@@ -162,7 +162,7 @@ def _weights(
     if file := caller.codebase.navigate(within, ask, reporter=report):
         return {(file.source.name, file.path): 1.0}
     query = CodeQuery(text=asked.around, top_k=AROUND_HITS, filter=within)
-    return weights_of(caller.codebase.search(query, reporter=report))
+    return hit_weights(caller.codebase.search(query, reporter=report))
 
 
 def _ask(
@@ -186,7 +186,7 @@ def _ask(
         return ask(graph, NameQuery(what, asked.top_k, within))
 
     found = caller.codebase.navigate(within, answer, reporter=report)
-    tell_of(found, report)
+    report_notices(found, report)
     return found
 
 
@@ -198,7 +198,7 @@ def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter
     """The file that `path` means, of those that names are known of. Raises NotFound."""
     wanted, sources = meant_file(caller, path, source)
     try:
-        meant = named(sources, wanted)
+        meant = resolve_paths(sources, wanted)
     except PathRefused as refused:
         raise NotFound(f"no definition is known in {path}", hint=refused.message) from refused
     known = (each for each in meant if graph.file(each.source.name, each.path))

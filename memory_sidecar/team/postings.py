@@ -24,9 +24,8 @@ ENTRY = np.dtype(
 """A posting: the ids of the row and of its file, the number of tokens of the row, and how often the
 word stands in its first column (`body`), its second and third (`names`: low and high four bits)."""
 
-_PACKED = struct.Struct(
-    "<iiHBB"
-)  # the same layout; building an array of tuples takes five times as long
+# The same layout; building an array of tuples takes five times as long.
+_PACKED = struct.Struct("<iiHBB")
 
 _K1, _B = 1.2, 0.75  # those of FTS5, like the formula and the least idf
 _LEAST_IDF = 1e-6

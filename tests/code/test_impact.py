@@ -52,7 +52,7 @@ def test_what_a_file_was_is_told_by_what_it_is():
         f"{HEAD}@@ -1,2 +1,1 @@\n-one\n two\n@@ -4,0 +4,2 @@\n+five\n+six\n@@ -6 +6,0 @@\n-last\n"
     )
     (file,) = changed_files(diff)
-    assert file.undone(["two", "three", "four", "five", "six", "end"]) == [
+    assert file.restore(["two", "three", "four", "five", "six", "end"]) == [
         *("one", "two", "three", "four", "end", "last"),
     ]
 

@@ -94,7 +94,7 @@ def end_at_once() -> None:
 
 
 def test_without_processes_documents_are_built_here(source, monkeypatch, caplog):
-    monkeypatch.setattr(module, "_begin_worker", end_at_once)
+    monkeypatch.setattr(module, "_init_worker", end_at_once)
     assert_built_as_here(source)
     assert [record.message for record in caplog.records] == [
         "processes end as soon as they are started: building in this one"
