@@ -69,7 +69,7 @@ CREATE INDEX memory_tags_by_memory ON memory_tags (memory);
 CREATE TABLE memory_relations (
     memory   INTEGER NOT NULL REFERENCES memories (key) ON DELETE CASCADE,
     relation TEXT NOT NULL,             -- supersedes, superseded_by, evidence, citations, links
-    target   TEXT NOT NULL,             -- a path without its .md, an atom's id, or anything else
+    target   TEXT NOT NULL,             -- a memory's path, an atom's id, or anything else
     PRIMARY KEY (memory, relation, target)
 ) WITHOUT ROWID;
 

@@ -5,7 +5,8 @@ An agent whose database cannot be read is left out, and a notice says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from memory_sidecar.core.errors import SidecarError
@@ -36,12 +37,12 @@ class Overview:
         keys: dict[str, list[int]] = {}
         for _, _, key, name in places:
             keys.setdefault(name, []).append(key)
-        read: dict[tuple[str, int], Memory] = {}
-        for name, chosen in keys.items():
-            agent = self._agents[name]
-            with agent.snapshot(self._reporter) as (_, connection):
-                known = MemoryRows(name, connection, agent.clock()).read(chosen)
-            read |= {(name, key): stored.memory for key, stored in known.items()}
+
+        def read_chosen(rows: MemoryRows) -> dict[tuple[str, int], Memory]:
+            known = rows.read(keys[rows.agent])
+            return {(rows.agent, key): stored.memory for key, stored in known.items()}
+
+        read = ChainMap(*self._ask_each(read_chosen, keys))
         # A memory that was removed between the two reads is left out.
         return [read[name, key] for _, _, key, name in places if (name, key) in read]
 
@@ -63,10 +64,12 @@ class Overview:
         """Count the memories that satisfy `wanted` by each property."""
         return Facets.of(self._ask_each(lambda rows: (rows.agent, count_by_facet(rows, wanted))))
 
-    def _ask_each(self, ask: Callable[[MemoryRows], T]) -> list[T]:
-        """Collect the answers of all agents, each from one commit of its database."""
+    def _ask_each(
+        self, ask: Callable[[MemoryRows], T], names: Collection[str] | None = None
+    ) -> list[T]:
+        """Collect the answers of all agents or of `names`, each from one commit of its database."""
         answers = []
-        for agent in self._agents.values():
+        for agent in (self._agents[name] for name in (self._agents if names is None else names)):
             try:
                 answers.append(self._ask_one(agent, ask))
             except SidecarError as error:
