@@ -2,15 +2,17 @@
 
     relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
                 - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
-                + 0.2 · static cosine + boost by commits: see `history`
+                + 0.15 · (f - f₆₀) + 0.2 · static cosine + boost by commits: see `history`
     w   0.2, or 0.4 if the question quotes code
     k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
-    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0
+    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0, as is f - f₆₀
     p   share of the question's words, by idf, that stand in the path
     n   share of the question's words that match a word in the name of the file or of its folder,
         where one begins the other
     d   the same share, of the names that the candidates of the file define
     c   number of candidates in the file
+    f   share of the question's words, by idf, that these hold together, over the fourth root of c;
+        0 if the question names a programming language: it is about no project's own words
 
 An aside is a test, documentation, an example or data (see `_ASIDES`) that the question does not ask
 for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
@@ -35,6 +37,7 @@ KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 DEFINED_WEIGHT = 0.1
+SAID_WEIGHT = 0.15
 ASIDE_PENALTY = 0.2
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
@@ -140,6 +143,7 @@ class Question:
 
     text: str
     subject: str  # the text without the names of programming languages
+    names_language: bool
     keyword_weight: float
     may_be_message: bool  # an error message or other text to find as it is: no question word first
     asks_for_guide: bool  # how to install, run, configure, contribute …
@@ -155,6 +159,7 @@ class Question:
         return cls(
             text=text,
             subject=_LANGUAGE.sub("", text).strip() or text,
+            names_language=bool(_LANGUAGE.search(text)),
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
             may_be_message=not _QUESTION_WORD.match(text),
             asks_for_guide=asks_for_guide,

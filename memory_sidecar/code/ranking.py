@@ -17,11 +17,12 @@ from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.fusion import (
     DEFINED_WEIGHT,
     NAME_WEIGHT,
+    SAID_WEIGHT,
     Question,
 )
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.index.arms import Scores, explain_score
+from memory_sidecar.index.arms import Scores, explain_score, is_allowed
 from memory_sidecar.index.codes import Ids, Mask
 
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
@@ -111,6 +112,7 @@ def rank_hybrid(
     defines_name: Mask,
     at_named_path: Mask,
     holds_message: Mask,
+    words: Sequence[tuple[float, Ids]],
     history: Mapping[File, HistoryBoost],
 ) -> Ranked:
     """Score `candidates` by all arms, by their paths and by what `question` names.
@@ -120,6 +122,7 @@ def rank_hybrid(
     `defines_name`, by chunk: whether it defines a name in the question.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
+    `words`: each word's share of the question's idf, and the chunks that hold it.
     `history`: the boosts of files by commits.
     """
     known = ~np.isnan(candidates.cosine)
@@ -131,6 +134,8 @@ def rank_hybrid(
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _file_boosts(candidates, question, coverage, symbols, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
+    said = _shares_said_by_files(candidates, words)
+    boosts["said"] = SAID_WEIGHT * _above_common_level(said, is_aside)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
@@ -190,9 +195,21 @@ def _file_boosts(
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
 
 
-def _above_common_level(keyword: Scores, is_aside: Mask) -> Scores:
-    """Return how far each keyword share is above that which many candidates have, at least 0."""
-    shares = np.nan_to_num(keyword)
+def _shares_said_by_files(candidates: Candidates, words: Sequence[tuple[float, Ids]]) -> Scores:
+    """Return the share of the question, by idf, that the candidates of each one's file hold: (n,).
+
+    A file of many candidates holds a word sooner: divided by the fourth root of how many they are.
+    """
+    count = np.bincount(candidates.file_numbers)
+    said = np.zeros(len(count))
+    for share, holding in words:
+        said[candidates.file_numbers[is_allowed(candidates.ids, holding)]] += share
+    return (said / np.sqrt(np.sqrt(count)))[candidates.file_numbers]
+
+
+def _above_common_level(values: Scores, is_aside: Mask) -> Scores:
+    """Return how far each of `values` is above that which many candidates have, at least 0."""
+    shares = np.nan_to_num(values)
     descending = -np.sort(-shares[~is_aside])
     level = descending[COMMON_WORDS_RANK - 1] if len(descending) >= COMMON_WORDS_RANK else 0.0
     return np.maximum(shares - level, 0.0)

@@ -38,6 +38,7 @@ from memory_sidecar.index.keyword import (
     keyword_share,
     keywords_of,
     match_expression,
+    read_postings,
 )
 from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
@@ -67,6 +68,9 @@ class CodeRows(Protocol):
 
     def keyword_arm(self, keywords: Keywords) -> SearchArm:
         """Return the keyword arm: the share that `keyword_share` makes of BM25."""
+
+    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
+        """Return, by stem, the chunks that hold each word: ascending, the filter not applied."""
 
     def vector_search(self) -> VectorSearch:
         """Return the search by the vectors of the model."""
@@ -148,6 +152,9 @@ class LocalRows:
         limit = KEYWORD_DEPTH if self.allowed is None else None
         ids, bm25 = keyword_scores(self.connection, CHUNKS, keywords, limit=limit)
         return Arm.of(ids, keyword_share(bm25, keywords.whole), self.allowed)
+
+    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
+        return read_postings(self.connection, CHUNKS, keywords).lists
 
     def vector_search(self) -> VectorSearch:
         return self._nearest(self._store.vectors[CHUNKS])

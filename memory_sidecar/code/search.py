@@ -102,7 +102,8 @@ def _hybrid(
     wait_vector = _submit_search(rows.vector_search, embed_query, question.wordings, depth)
     wait_static = _submit_search(rows.static_search, embed_static, (question.subject,), depth)
     keywords = rows.keywords(question.subject)
-    words = rows.keyword_arm(keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID]))
+    asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
+    words = rows.keyword_arm(asked)
     names, said = rows.resolve_undefined(names_in(question.text))
     if question.may_be_message and not names.is_single_word:
         likely = words.best(MESSAGE_DEPTH).tolist()
@@ -113,6 +114,7 @@ def _hybrid(
     if question.asks_for_guide:
         named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)
+    holding = {} if question.names_language else rows.rows_holding(asked)
     static = wait_static()
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
     # Read while the model still works.
@@ -136,6 +138,7 @@ def _hybrid(
             names.match_paths([file.path for file in candidates.files]), np.bool_
         ),
         holds_message=np.isin(candidates.ids, said),
+        words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
         history=history,
     )
     return candidates, ranked, history

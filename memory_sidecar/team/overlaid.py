@@ -89,6 +89,14 @@ class OverlaidRows:
         shares = keyword_share(scores, keywords.whole)
         return _OverlaidArm(theirs, Arm.of(ids, shares, self._local.allowed))
 
+    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
+        own = self._local.rows_holding(keywords)
+        none = np.empty(0, np.int64)
+        return {
+            stem: np.concatenate([ids, own.get(stem, none) + OWN])
+            for stem, ids in self._shared.rows_holding(keywords).items()
+        }
+
     def vector_search(self) -> VectorSearch:
         theirs = self._shared.vector_search() if self._has_vectors else _search_none
         return _search_both(theirs, self._local.vector_search())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.code.fusion import KEYWORD_WEIGHT, Question
+from memory_sidecar.code.fusion import KEYWORD_WEIGHT, SAID_WEIGHT, Question
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
 
@@ -23,7 +23,9 @@ def candidates(paths, cosine, keyword=None):
     )
 
 
-def ranked(paths, cosine, text="what happens", symbols=None, history=None, keyword=None):
+def ranked(
+    paths, cosine, text="what happens", symbols=None, history=None, keyword=None, words=()
+):
     found = candidates(paths, cosine, keyword)
     return found, rank_hybrid(
         found,
@@ -33,6 +35,7 @@ def ranked(paths, cosine, text="what happens", symbols=None, history=None, keywo
         defines_name=np.zeros(len(paths), np.bool_),
         at_named_path=np.zeros(len(found.files), np.bool_),
         holds_message=np.zeros(len(paths), np.bool_),
+        words=words,
         history=history or {},
     )
 
@@ -66,6 +69,17 @@ def test_words_that_sixty_candidates_hold_as_well_tell_nothing_but_of_tests():
     few = paths[2:]
     _, result = ranked(few, [0.7] * 119, keyword=[0.3] * 58 + [0.6] * 60 + [0.5])
     assert result.summands["keyword"][0] == pytest.approx(0.3 * KEYWORD_WEIGHT)
+
+
+def test_a_file_whose_chunks_hold_the_words_together_comes_before_one_that_holds_a_few():
+    paths = ["a.py", "b.py", "b.py", *(f"{n}.py" for n in range(60))]
+    words = [(0.5, np.array([1, 2])), (0.5, np.array([3]))]
+    found, result = ranked(paths, [0.7] * 63, words=words)
+    assert found.ordered(result.scores)[0] == 1
+    said = result.summands["said"] / SAID_WEIGHT
+    assert said[:3].tolist() == pytest.approx([0.5, 2**-0.25, 2**-0.25])
+    _, result = ranked(paths[:1] * 63, [0.7] * 63, words=words)
+    assert not result.summands["said"].any()  # as much as the sixtieth
 
 
 def test_a_file_that_commits_of_the_like_changed_comes_first():
