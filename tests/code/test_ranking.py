@@ -23,9 +23,7 @@ def candidates(paths, cosine, keyword=None):
     )
 
 
-def ranked(
-    paths, cosine, text="what happens", symbols=None, history=None, keyword=None, words=()
-):
+def ranked(paths, cosine, text="what happens", symbols=None, history=None, keyword=None, words=()):
     found = candidates(paths, cosine, keyword)
     return found, rank_hybrid(
         found,
