@@ -16,7 +16,7 @@ STEPS: dict[str, tuple[ModuleType, str, Any]] = {
     "words of the whole path, by idf": (fusion, "PATH_WEIGHT", 0.0),
     "names of the file and its folder": (fusion, "NAME_WEIGHT", 0.0),
     "names that a file's candidates define": (ranking, "DEFINED_WEIGHT", 0.0),
-    "words that a file's candidates hold together": (ranking, "SAID_WEIGHT", 0.0),
+    "words that a file's candidates hold together": (ranking, "FILE_WORDS_WEIGHT", 0.0),
     "tests, docs, examples and data go below": (fusion, "ASIDE_PENALTY", 0.0),
     "the file's other good chunks lend to its best": (ranking, "FILE_SHARE", 0.0),
     "further chunks of a file count less": (ranking, "FURTHER_CHUNK", 1.0),

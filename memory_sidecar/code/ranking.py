@@ -16,8 +16,8 @@ import numpy as np
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.fusion import (
     DEFINED_WEIGHT,
+    FILE_WORDS_WEIGHT,
     NAME_WEIGHT,
-    SAID_WEIGHT,
     Question,
 )
 from memory_sidecar.code.history import File, HistoryBoost
@@ -134,8 +134,8 @@ def rank_hybrid(
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _file_boosts(candidates, question, coverage, symbols, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
-    said = _shares_said_by_files(candidates, words)
-    boosts["said"] = SAID_WEIGHT * _above_common_level(said, is_aside)
+    held = _word_shares_of_files(candidates, words)
+    boosts["file_words"] = FILE_WORDS_WEIGHT * _above_common_level(held, is_aside)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
@@ -195,16 +195,17 @@ def _file_boosts(
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
 
 
-def _shares_said_by_files(candidates: Candidates, words: Sequence[tuple[float, Ids]]) -> Scores:
-    """Return the share of the question, by idf, that the candidates of each one's file hold: (n,).
+def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, Ids]]) -> Scores:
+    """Return, by candidate, the share of the question that its file's candidates hold: (n,).
 
-    A file of many candidates holds a word sooner: divided by the fourth root of how many they are.
+    A file of many candidates is likelier to hold a word: the share, by idf, is divided by the
+    fourth root of their number.
     """
     count = np.bincount(candidates.file_numbers)
-    said = np.zeros(len(count))
+    held = np.zeros(len(count))
     for share, holding in words:
-        said[candidates.file_numbers[is_allowed(candidates.ids, holding)]] += share
-    return (said / np.sqrt(np.sqrt(count)))[candidates.file_numbers]
+        held[candidates.file_numbers[is_allowed(candidates.ids, holding)]] += share
+    return (held / np.sqrt(np.sqrt(count)))[candidates.file_numbers]
 
 
 def _above_common_level(values: Scores, is_aside: Mask) -> Scores:

@@ -69,7 +69,7 @@ class CodeRows(Protocol):
     def keyword_arm(self, keywords: Keywords) -> SearchArm:
         """Return the keyword arm: the share that `keyword_share` makes of BM25."""
 
-    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
+    def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         """Return, by stem, the chunks that hold each word: ascending, the filter not applied."""
 
     def vector_search(self) -> VectorSearch:
@@ -153,7 +153,7 @@ class LocalRows:
         ids, bm25 = keyword_scores(self.connection, CHUNKS, keywords, limit=limit)
         return Arm.of(ids, keyword_share(bm25, keywords.whole), self.allowed)
 
-    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
+    def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         return read_postings(self.connection, CHUNKS, keywords).lists
 
     def vector_search(self) -> VectorSearch:

@@ -114,7 +114,7 @@ def _hybrid(
     if question.asks_for_guide:
         named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)
-    holding = {} if question.names_language else rows.rows_holding(asked)
+    holding = {} if question.names_language else rows.chunks_by_word(asked)
     static = wait_static()
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
     # Read while the model still works.

@@ -83,7 +83,7 @@ class SharedRows:
         self._file_of.update(zip(ids.tolist(), files.tolist(), strict=True))
         return Arm(ids, keyword_share(scores, keywords.whole))
 
-    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
+    def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         words = [stems for stems, _ in self.words.terms_with_idf(keywords) if len(stems) == 1]
         entries = {stems[0]: self.words.entries_of(stems) for stems in words}
         return {stem: np.sort(each["row"].astype(np.int64)) for stem, each in entries.items()}

@@ -89,12 +89,12 @@ class OverlaidRows:
         shares = keyword_share(scores, keywords.whole)
         return _OverlaidArm(theirs, Arm.of(ids, shares, self._local.allowed))
 
-    def rows_holding(self, keywords: Keywords) -> Mapping[str, Ids]:
-        own = self._local.rows_holding(keywords)
+    def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
+        own = self._local.chunks_by_word(keywords)
         none = np.empty(0, np.int64)
         return {
             stem: np.concatenate([ids, own.get(stem, none) + OWN])
-            for stem, ids in self._shared.rows_holding(keywords).items()
+            for stem, ids in self._shared.chunks_by_word(keywords).items()
         }
 
     def vector_search(self) -> VectorSearch:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.code.fusion import KEYWORD_WEIGHT, SAID_WEIGHT, Question
+from memory_sidecar.code.fusion import FILE_WORDS_WEIGHT, KEYWORD_WEIGHT, Question
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
 
@@ -74,10 +74,10 @@ def test_a_file_whose_chunks_hold_the_words_together_comes_before_one_that_holds
     words = [(0.5, np.array([1, 2])), (0.5, np.array([3]))]
     found, result = ranked(paths, [0.7] * 63, words=words)
     assert found.ordered(result.scores)[0] == 1
-    said = result.summands["said"] / SAID_WEIGHT
-    assert said[:3].tolist() == pytest.approx([0.5, 2**-0.25, 2**-0.25])
+    held = result.summands["file_words"] / FILE_WORDS_WEIGHT
+    assert held[:3].tolist() == pytest.approx([0.5, 2**-0.25, 2**-0.25])
     _, result = ranked(paths[:1] * 63, [0.7] * 63, words=words)
-    assert not result.summands["said"].any()  # as much as the sixtieth
+    assert not result.summands["file_words"].any()  # as much as the sixtieth
 
 
 def test_a_file_that_commits_of_the_like_changed_comes_first():
