@@ -1,4 +1,4 @@
-"""What the path and the frontmatter of an atom say. Reads no file.
+"""Parses the path and the frontmatter of an atom, and judges its status and age. Reads no file.
 
 An atom is one finding in one Markdown file of a dense-context root:
 
@@ -22,7 +22,7 @@ from memory_sidecar.core.times import parse_time
 HOT_REFS = 5
 COLD_AFTER = timedelta(days=14)
 GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
-PAGE = "page"  # the kind of memory that a page around the atoms is
+PAGE = "page"  # the kind of a memory that is a page about a project, such as its STATUS.md
 
 
 _KINDS = {kind.prefix: kind for kind in AtomKind}
@@ -38,15 +38,15 @@ _STATUS = re.compile(r"[A-Za-z]+")
 
 
 class Standing(StrEnum):
-    """How far an atom may be relied on; what its index and every ranking go by."""
+    """Whether an atom may still be relied on; indexes and rankings of atoms use it."""
 
     ACTIVE = "active"
     SUPERSEDED = "superseded"
     INVALIDATED = "invalidated"
 
 
-# The life of an atom. One without a status is taken to be active, and so is one with an unknown
-# status: nothing may disappear because of a typing error.
+# By the status in the frontmatter. An atom with no status or an unknown one counts as active:
+# nothing may disappear because of a typing error.
 STANDINGS = {
     "active": Standing.ACTIVE,
     "valid": Standing.ACTIVE,
@@ -56,26 +56,26 @@ STANDINGS = {
     "superseded": Standing.SUPERSEDED,
     "refined": Standing.SUPERSEDED,
     "stale": Standing.SUPERSEDED,
-    "deprecated": Standing.SUPERSEDED,  # not in the life cycle, but written by hand
+    "deprecated": Standing.SUPERSEDED,  # not a documented status, but people write it
     "invalidated": Standing.INVALIDATED,
 }
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AtomId:
-    """`EXP-012b`: kind, number and a letter, which only experiments may have."""
+    """The id of an atom, as `EXP-012b`: kind, number, and for experiments optionally a letter."""
 
     kind: AtomKind
     number: int
     suffix: str = ""
-    digits: int = 3  # as many as are written, zeros in front included
+    digits: int = 3  # written, including leading zeros
 
     def __str__(self) -> str:
         return f"{self.kind.prefix}-{self.number:0{self.digits}d}{self.suffix}"
 
     @classmethod
     def parse(cls, text: str) -> AtomId | None:
-        """`None` unless all of `text` is an id."""
+        """Return the id that `text` is; `None` if it is anything else, or more."""
         found = _ID.fullmatch(text)
         if found is None:
             return None
@@ -88,11 +88,11 @@ def is_id(text: str) -> bool:
 
 
 def ids_in(text: str) -> tuple[str, ...]:
-    """Every atom id that stands in `text` as a word, in order."""
+    """Return the atom ids that occur in `text` as whole words, in order."""
     return tuple(found.group() for found in _ID_AS_WORD.finditer(text))
 
 
-# Begins with letters, which are looked for ten times as fast as what must not stand before them.
+# Begins with the letters, since a search for these is ten times as fast as one for a lookbehind.
 _ID_AS_WORD = re.compile(
     r"[EKP](?<![\w-].)(?:(?<=E)XP-[0-9]+[a-z]?|(?<=K)-[0-9]+|(?<=P)AT-[0-9]+)(?![\w-])"
 )
@@ -100,15 +100,15 @@ _ID_AS_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AtomFacts:
-    """What a list or a ranking of atoms needs to know."""
+    """The facts about one atom that lists and rankings of atoms use."""
 
     id: AtomId
     project: str
     summary: str
-    status: str  # a word of STANDINGS, or whatever stands there in lower case; "" where none does
+    status: str  # in lower case: a key of STANDINGS or any other word; "" for none
     date: Date | None
     refs: int
-    last_ref: str  # ISO 8601, "" where it was never read
+    last_ref: str  # when it was last read, ISO 8601; "" for never
 
     @property
     def kind(self) -> AtomKind:
@@ -119,26 +119,27 @@ class AtomFacts:
         return STANDINGS.get(self.status, Standing.ACTIVE)
 
     def is_cold(self, today: Date) -> bool:
-        """The atom holds and was never read; a superseded one need not be."""
+        """Whether the atom is active and older than COLD_AFTER, but was never read."""
         is_old = self.date is not None and today - self.date > COLD_AFTER
         return self.refs == 0 and is_old and self.standing is Standing.ACTIVE
 
 
 def is_atom_path(path: str) -> bool:
-    """Whether `path`, with `/`, is that of an atom, whatever lies above its folder."""
+    """Whether `path`, with `/`, is the path of an atom, whatever folders lie above its own."""
     found = _PATH.fullmatch(path)
     return found is not None and _ID.fullmatch(found["id"]) is not None
 
 
 def is_page_path(path: str) -> bool:
-    """Whether `path`, with `/`, is that of a page around the atoms, which tells of the project."""
+    """Whether `path`, with `/`, is a page about a project or its user, such as STATUS.md."""
     return _PAGE.fullmatch(path) is not None
 
 
 def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
-    """What `path` (with `/`, from the root or above) and the frontmatter say; `None`: no atom.
+    """Return the facts about the atom at `path` with the frontmatter `meta`; `None` if it is none.
 
-    The file name decides the id and the folders the project: they are what everything links to.
+    `path` has `/` and begins at the root or above. The id comes from the file name and the project
+    from the folder, not from `meta`, because links between atoms use these.
     """
     found = _PATH.fullmatch(path)
     atom_id = AtomId.parse(found["id"]) if found else None
@@ -157,37 +158,37 @@ def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
 
 
 def status_word(meta: Mapping[str, object]) -> str:
-    """`superseded` for `superseded:EXP-050` and `Superseded by EXP-050`."""
+    """Return the first word of the status: `superseded` for `Superseded by EXP-050`."""
     found = _STATUS.match(text_of(meta.get("status")))
     return found.group().lower() if found else ""
 
 
 def text_of(value: object) -> str:
-    """A value of the frontmatter as one line of text; "" for none, a list or a mapping."""
+    """Return a `value` of the frontmatter as one line; "" for None, a list or a mapping."""
     if isinstance(value, str):
         return " ".join(value.split())
     return "" if value is None or isinstance(value, (list, dict)) else str(value)
 
 
 def texts_of(value: object) -> tuple[str, ...]:
-    """A list of the frontmatter; a single text is taken for its items, with commas between."""
+    """Return the items of a list in the frontmatter; a text is split at its commas."""
     if isinstance(value, list):
         return tuple(filter(None, map(text_of, value)))
     return tuple(filter(None, map(str.strip, text_of(value).split(","))))
 
 
 def count_of(value: object) -> int:
-    """A number from zero up, quoted or not; anything else is zero."""
+    """Return a natural number of the frontmatter, quoted or not; 0 for anything else."""
     text = text_of(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def time_of(value: object) -> str:
-    """A date or a time as it stands, "" for anything else."""
+    """Return a date or time of the frontmatter as it is written; "" for anything else."""
     return text_of(value) if date_of(value) is not None else ""
 
 
 def date_of(value: object) -> Date | None:
-    """The day of a date or of a moment, in UTC; `None` where `value` is neither."""
+    """Return the day of a date or time, in UTC; `None` for anything else."""
     at = parse_time(text_of(value))
     return None if at is None else datetime.fromtimestamp(at // 1000, UTC).date()

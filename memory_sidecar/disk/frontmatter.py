@@ -1,12 +1,12 @@
-"""A Markdown page with YAML frontmatter: read forgivingly, edited without touching the rest.
+"""Parses and edits Markdown pages with YAML frontmatter.
 
-Own code, since no library edits YAML and keeps every other byte: ruamel.yaml moves comments,
-spacing and line endings. What the values mean is said in `read_yaml`.
+Parsing tolerates errors, editing keeps every byte that need not change. No library does the latter:
+ruamel.yaml moves comments, spacing and line endings. `read_yaml` says how values are interpreted.
 
-    parse_page(text)          what it says; what is wrong with it is a line of text, not an error
+    parse_page(text)          the values and the body; an error is a line of text, never raised
     edit_page(text, changes)  the same bytes but for the top-level keys that change
     with_body(text, body)     the same frontmatter over another body
-    new_page(meta, body)      written as a person would
+    new_page(meta, body)      a page written as a person would
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as read. `problem` is "" or says in one line what is wrong, and in which line."""
+    """A parsed page. `problem` is "", or one line that says what is wrong in which line of it."""
 
     meta: Mapping[str, object]  # str, int, bool, None, and lists and dicts of these
-    body: str  # everything after the frontmatter, as it stands
+    body: str  # everything after the frontmatter, unchanged
     problem: str = ""
     body_line: int = 1  # 1-based line of the page in which `body` begins
 
 
 def parse_page(text: str) -> Page:
-    """Never raises. Of a frontmatter that is no YAML, the keys that can be read are kept."""
+    """Parse a page. Never raises: if the frontmatter is no YAML, keys that can be read are kept."""
     parts, meta, problem = _read(text)
     body_line = 1 + line_breaks(parts.head)
     return Page(meta, parts.body, problem or _conflict_in(parts.body, body_line), body_line)
 
 
 def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
-    """`text` with the keys of `changes` replaced or added, and removed where the value is None.
+    """Return `text` with the keys of `changes` set in its frontmatter, or removed if None.
 
     Every other byte stays: order, comments, spacing, line endings, the body. Raises PageBroken
-    where the frontmatter has a problem, since a guess could lose what a person wrote; UsageError
-    where it would be too long to be read again.
+    if the frontmatter has a problem, since a guess could lose what a person wrote; UsageError
+    if it would become too long to be read again.
     """
     parts, meta, problem = _read(text)
     if problem:
@@ -84,14 +84,17 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     source = _spliced(parts.yaml, changed, newline)
     edited = parts.opening + source + parts.closing + parts.body
     if _read(edited)[1:] != (wanted, ""):
-        # An anchor that others need, or a mapping in braces: write the whole frontmatter anew.
+        # An anchor that other values need, or a mapping in braces: rewrite the whole frontmatter.
         source = "".join(line + newline for line in _lines(wanted))
         edited = parts.opening + source + parts.closing + parts.body
     return edited
 
 
 def with_body(text: str, body: str) -> str:
-    """`text` with another body, in its own line endings; the blank lines before it stay."""
+    """Return `text` with another `body`, in the line endings of `text`.
+
+    Blank lines before the body stay.
+    """
     parts, _, _ = _read(text)
     blank = parts.body[: len(parts.body) - len(parts.body.lstrip("\r\n"))]
     head = text[: len(text) - len(parts.body)]
@@ -99,9 +102,9 @@ def with_body(text: str, body: str) -> str:
 
 
 def new_page(meta: Mapping[str, object], body: str) -> str:
-    """A page that `parse_page` reads back.
+    """Return the text of a page with this frontmatter and body.
 
-    Raises TypeError for a value that no `Page` has, UsageError for more than a frontmatter holds.
+    Raises TypeError for a value that YAML here cannot hold, UsageError for too long a frontmatter.
     """
     return "\n".join(["---", *_lines(meta), "---", body])
 
@@ -117,7 +120,7 @@ def _lines(meta: Mapping[str, object]) -> list[str]:
 
 
 def line_breaks(text: str) -> int:
-    """How many line breaks `text` has, of whatever kind."""
+    """Count the line breaks in `text`: LF, CRLF and CR."""
     return len(_LINE_BREAK.findall(text)) if "\r" in text else text.count("\n")
 
 
@@ -126,7 +129,7 @@ def line_breaks(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A page cut where its frontmatter begins and ends; joined, they are the page."""
+    """The parts of a page around its frontmatter; concatenated, they are the page."""
 
     opening: str  # byte order mark, `---` and line break; "" without a frontmatter
     yaml: str
@@ -143,15 +146,15 @@ class _Parts:
 
 
 def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
-    """The parts, what the frontmatter says, and what is wrong with it."""
+    """Return the parts of the page, the values of its frontmatter, and its problem or ""."""
     body_alone = _Parts("", "", "", text.removeprefix(_MARK))
     opening = _OPENING.match(text)
     if opening is None:
         return body_alone, {}, ""
     start = opening.end()
-    closing = _CLOSING.search(text, start - 1)  # the line break of the opening may come before it
+    closing = _CLOSING.search(text, start - 1)  # it may follow the opening at once
     if closing is None:
-        # Without an end it may be a rule that the text begins with.
+        # Without a closing line, `---` may be a thematic break at the top of a page.
         looks_like_keys = _TOP_LEVEL_KEY.match(text, start) is not None
         return body_alone, {}, "line 1: nothing ends the frontmatter" if looks_like_keys else ""
     end = closing.start(1)
@@ -164,10 +167,10 @@ def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
     else:
         if root is None or isinstance(root.value, dict | list):
             meta, problem = _mapping(root)
-        elif conflict:  # whose first line makes one text of all the keys
+        elif conflict:  # its first line turns all the keys into one scalar
             meta, problem = _readable_keys(parts.yaml), conflict
         else:
-            return body_alone, {}, ""  # a paragraph between two rules
+            return body_alone, {}, ""  # a paragraph between two thematic breaks
     return parts, meta, conflict or problem
 
 
@@ -177,7 +180,7 @@ def _newline_of(text: str) -> str:
 
 
 def _conflict_in(text: str, first_line: int) -> str:
-    """The first conflict marker of git outside of fenced blocks, where one is only shown."""
+    """Report the first conflict marker of git outside of fenced blocks; "" for none."""
     if "<<<<<<< " not in text and ">>>>>>> " not in text:
         return ""
     fences = counted = 0
@@ -199,7 +202,7 @@ def _document(source: str) -> Node | None:
 
 
 def _mapping(root: Node | None) -> tuple[dict[str, object], str]:
-    """What it says, and what is wrong with it."""
+    """Return the mapping that `root` is, and the problem if it is none or repeats a key."""
     if root is None:
         return {}, ""
     if not isinstance(root.value, dict):
@@ -213,7 +216,7 @@ def _mapping(root: Node | None) -> tuple[dict[str, object], str]:
 
 
 def _readable_keys(source: str) -> dict[str, object]:
-    """The entries of a broken frontmatter that are sound each on its own."""
+    """Return the entries of a broken frontmatter that are valid on their own."""
     starts = [found.start() for found in _TOP_LEVEL_KEY.finditer(source)]
     found: dict[str, object] = {}
     for start, end in pairwise([*starts, len(source)]):
@@ -238,13 +241,13 @@ def _spliced(source: str, changes: Mapping[str, object | None], newline: str) ->
 
 
 def _edit(source: str, key: Node, value: Node, replacement: object | None) -> tuple[int, int, str]:
-    """The span of `source` to replace, and by what."""
+    """Return the span of `source` to replace, its start and end, and the new text."""
     key_start, key_end = key.offsets
     colon_end = source.index(":", key_end) + 1
     old = source[colon_end : max(colon_end, value.offsets[1])]
     comment = ""
     if value.is_block:
-        # It ends where the next key begins: what stands in between belongs to that.
+        # A block ends where the next key begins; comments and blank lines before that are kept.
         old = _BEFORE_NEXT_KEY.sub("", old)
         found = _COMMENT_AT_KEY.match(old)
         comment = found.group() if found else ""

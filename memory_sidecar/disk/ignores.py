@@ -1,11 +1,11 @@
-"""Which paths of a source are worth looking at: git's own rules, ours, and built-in names.
+"""Decides which paths of a source are ignored: by git's rules, our own, and built-in names.
 
 From strongest to weakest: the source's excludes and the built-in names, `.sidecarignore`,
-`.gitignore`, `.git/info/exclude`, the user's global excludes. A folder that is ignored is not
-entered. The matching is that of the `ignore` crate (ripgrep's), which differs from git in three
-rare cases: a tracked file that a rule ignores stays ignored, a global exclude with a slash in it
-means a place below the working directory, and a rule file ends at a line that is not UTF-8.
-That crate opens whatever is called like a file of rules, so `rule_files` looks at them first.
+`.gitignore`, `.git/info/exclude`, the user's global excludes. An ignored folder is not entered.
+The `ignore` crate (ripgrep's) matches the rules. It differs from git in three rare cases: a tracked
+file that a rule ignores stays ignored, a global exclude with a slash in it is relative to the
+working directory, and a rule file ends at a line that is not UTF-8. The crate opens anything that
+has the name of a rule file, even a device, so `rule_files` checks them first.
 
 A file that no rule ignores may still be skipped by its name: `skip_by_name`, `skip_as_secret`.
 """
@@ -47,25 +47,26 @@ BUILT_IN = tuple(
     .gradle .terraform .dart_tool .stack-work .godot .import .idea .vs
     """.split()
 )
-"""Folders that hold what was built, fetched or cached. A line `!bin/` in the `.sidecarignore` at
-the top of a source brings that one back."""
+"""Folders of built, downloaded or cached files. A line `!bin/` in the `.sidecarignore` at the top
+of a source takes `bin` out of them."""
 
 
 class IgnoreRules:
-    """The rules of one source, asked anew at every call: rule files may have changed."""
+    """The ignore rules of one source; each walk reads the rule files again."""
 
     def __init__(self, root: str, excludes: tuple[str, ...]) -> None:
         """`root` is absolute; `excludes` are globs as in a `.gitignore` at its top.
 
-        `!GLOB` asks for files that are otherwise left out because they may hold secrets.
+        `!GLOB` includes files that are otherwise skipped because they may hold secrets.
         Raises UsageError for an exclude that is no glob.
         """
         self.root = root
         self._in_repository = repository_top(Path(root)) is not None
         if self._in_repository:
             check_rules_above(root)
-        # Inside a repository rules reach down from its top. Outside of one, a source's rules begin
-        # at its root, and what lies above must not be asked: nor can it, if there is nothing.
+        # In a repository the rules begin at its top; elsewhere at the root of the source, and rule
+        # files above must have no effect. But a walk that starts below the root reads those above
+        # it, too: so it may start there only in a repository, or if there are none above the root.
         self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
         self._released = _released(Path(root))
         self._overrides = _overrides(root, excludes, self._released)
@@ -76,13 +77,13 @@ class IgnoreRules:
     def paths(
         self, start: str, unreadable: list[str], *, max_depth: int | None = None
     ) -> Iterator[str]:
-        """Absolute paths of everything below the folder `start` that no rule ignores.
+        """Yield the absolute paths of everything below the folder `start` that no rule ignores.
 
-        Whether `start` itself is ignored is not asked. Folders that could not be listed are
-        added to `unreadable`; what cannot be told apart counts as all of `start`. Raises
-        PathRefused where rules cannot be read, for what they want left out is not known.
+        `start` itself may be ignored. Folders that could not be listed are added to `unreadable`;
+        an error that names no folder adds `start`. Raises PathRefused if rules cannot be read,
+        since then nobody knows what they ignore.
         """
-        if not is_utf8(start):  # which the crate takes for no start
+        if not is_utf8(start):  # the crate cannot start there
             above, inside = os.fspath(Path(start).parent), with_separator(start)
             deeper = None if max_depth is None else max_depth + 1
             for path in self.paths(above, unreadable, max_depth=deeper):
@@ -90,7 +91,7 @@ class IgnoreRules:
                     yield path
             return
         check_rules(start, self.root)
-        folders = {start}  # whose rules are known to be sound
+        folders = {start}  # whose rule files were checked
         nested = Nested(self.root, start)
         walker = self._builder(start).max_depth(max_depth).build()
         last = start
@@ -100,7 +101,7 @@ class IgnoreRules:
             except StopIteration:
                 return
             except (ignore.Error, ignore.IOError) as error:
-                # The walk goes on after an error, which follows the folder that it is about.
+                # The walk goes on. The error is about the folder that was visited just before it.
                 folder = last if str(error).startswith(f"{last}: ") else start
                 if os.path.lexists(folder):
                     unreadable.append(folder)
@@ -113,13 +114,13 @@ class IgnoreRules:
                 yield path
 
     def is_built_in(self, name: str, *, is_folder: bool) -> bool:
-        """Whether what is called `name` is ignored whatever rules the source has."""
+        """Whether a file or folder called `name` is ignored by a built-in rule."""
         return name in NEVER or (is_folder and name in BUILT_IN and name not in self._released)
 
     def asked_for(self, path: str) -> bool:
-        """Whether an exclude `!GLOB` asks for the file at `path`, though it may hold secrets.
+        """Whether an exclude `!GLOB` includes the file at `path` although it may hold secrets.
 
-        What lies in the source itself cannot ask for that.
+        Rule files in the source cannot include such a file.
         """
         return len(self._asked_for) > 0 and self._asked_for.match_file(path)
 
@@ -130,18 +131,18 @@ class IgnoreRules:
             .ignore(False)
             .add_custom_ignore_filename(OWN_FILE)
             .parents(self.can_start_below)
-            .require_git(self._in_repository)  # nested ones and worktrees have rules of their own
+            .require_git(self._in_repository)  # so that those of nested ones and worktrees count
             .overrides(self._overrides)
         )
 
 
 def _with_sound_rules(folder: str, root: str) -> Iterator[str]:
-    """The folders in `folder`: as soon as it goes on, the walker reads the rules of them all."""
+    """Yield the folders in `folder` with their rules checked, before the walker reads them all."""
     try:
         with os.scandir(folder) as entries:
             inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
-        return  # for the walker to say
+        return  # the walker will report it
     for path in inner:
         check_rules(path, root)
         yield path
@@ -153,7 +154,7 @@ def check_excludes(excludes: tuple[str, ...]) -> None:
 
 
 def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `excludes` that are globs."""
+    """Return those of `excludes` that are valid globs."""
     valid = []
     for glob in excludes:
         with suppress(UsageError):
@@ -187,7 +188,7 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
         try:
             (builder if wanted == glob else OverrideBuilder(Path())).add(f"!{wanted}")
         except ignore.Error as error:
-            why = str(error).rpartition("': ")[2]  # before that it quotes the glob, with our `!`
+            why = str(error).rpartition("': ")[2]  # without the glob, which it quotes with our `!`
             raise UsageError(
                 f"the exclude {glob!r} is not a valid glob: {why}",
                 hint="for example 'docs/**/*.txt'",
@@ -195,7 +196,7 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
 
 
 def _released(root: Path) -> frozenset[str]:
-    """Names that the source's own `.sidecarignore` takes out of the built-in ones."""
+    """Return the built-in names that the `.sidecarignore` at `root` takes back by a `!` line."""
     try:
         text = Tree(root).read(OWN_FILE, MAX_RULES_BYTES).decode("utf-8", "replace")
     except OSError:
@@ -254,7 +255,7 @@ _EXAMPLE = re.compile(
 
 
 def skip_as_secret(path: str) -> str:
-    """The reason to skip the file at `path`, relative with `/`, for what such files hold, or ""."""
+    """Return a reason if a file at `path`, relative with `/`, usually holds secrets; else ""."""
     path = path.lower()
     if _SECRET.search(path) is None or _EXAMPLE.search(path.rpartition("/")[2]):
         return ""
@@ -262,7 +263,7 @@ def skip_as_secret(path: str) -> str:
 
 
 def skip_by_name(name: str) -> str:
-    """The reason to skip a file of this `name` (its last path component), or ""."""
+    """Return the reason to skip a file called `name`, its last path component; "" for none."""
     name = name.lower()
     if name in LOCK_FILES or name.endswith(".lock"):
         return reasons.LOCK_FILE

@@ -1,8 +1,8 @@
 """Observes folders on Linux: one watch for each folder, one thread and descriptor for the process.
 
-The system allows few inotify instances, so all sources share one. It is there while anything is
-observed. A folder may be observed by several sources, or under two names while a rename is on its
-way to us: that is one watch for the system, and several listeners here.
+The system allows few inotify instances, so all sources share one, which exists while any folder is
+observed. Several sources may observe the same folder, and one source may do so under two names
+until the event of a rename has arrived: the system has one watch for it, with several listeners.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ WAKE_MS = 5_000
 
 _log = logging.getLogger(__name__)
 
-# Neither opening nor reading is a change: our own scans must not wake us.
+# Without OPEN and ACCESS: our own scans must not wake us.
 _CHANGES = (
     flags.CREATE
     | flags.MODIFY
     | flags.CLOSE_WRITE
-    | flags.ATTRIB  # what could not be read may be readable now
+    | flags.ATTRIB  # a file may have become readable
     | flags.DELETE
     | flags.MOVED_FROM
     | flags.MOVED_TO
@@ -35,18 +35,18 @@ _CHANGES = (
     | flags.ONLYDIR
 )
 
-# After these events the program that saved a file has written all of it.
+# After these events a file is complete: its writer has closed, moved or removed it.
 _WHOLE = flags.CLOSE_WRITE | flags.ATTRIB | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO
 
 
 class InotifyObserver:
-    """Implements `observe.Observer`."""
+    """Implements `observe.Observer` for one root, by watches of the shared `_System`."""
 
     def __init__(self, root: Path, report: Report) -> None:
         self._root = root
         self._report = report
-        self._watches: dict[str, int] = {}  # by folder
-        self._lock = threading.Lock()  # taken before that of `_SYSTEM`, never after
+        self._watches: dict[str, int] = {}  # descriptors by folder
+        self._lock = threading.Lock()  # taken before the lock of `_SYSTEM`, never after
         self.is_reliable = True
         self._is_closed = False
         _SYSTEM.join(self)
@@ -74,18 +74,18 @@ class InotifyObserver:
         _SYSTEM.leave(self)
 
     def hear(self, folder: str, event: Event) -> None:
-        """`event` happened in `folder`, or to the folder itself where the event has no name."""
+        """Report an `event` in `folder`, or of the folder itself if the event has no name."""
         if self._is_closed:
             return
         if not event.name:
             if not folder:
                 self._report("")
-            return  # what happens to another folder is also heard by the one above
+            return  # the watch of the folder above gets this event, too
         path = f"{folder}/{event.name}" if folder else event.name
         is_folder = bool(event.mask & flags.ISDIR)
         if is_folder:
-            # The watch stays with the folder, wherever it is now, while any process has it open.
-            if event.mask & flags.DELETE:  # those in it were told of before
+            # Else its watch would go on at its new place, or while a process has it open.
+            if event.mask & flags.DELETE:  # events of the folders in it came before
                 self.discard(path)
             elif event.mask & flags.MOVED_FROM:
                 inside = f"{path}/"
@@ -94,7 +94,7 @@ class InotifyObserver:
         self._report(path, is_whole=bool(event.mask & _WHOLE) and not is_folder)
 
     def forget(self, folder: str, watch: int) -> None:
-        """The system ended the watch of `folder`: it is deleted, or no longer mounted."""
+        """Drop the `watch` of `folder`, which the system ended: it was deleted or unmounted."""
         with self._lock:
             if self._is_closed or self._watches.get(folder) != watch:
                 return
@@ -104,7 +104,7 @@ class InotifyObserver:
         self._report(folder)
 
     def lose(self) -> None:
-        """The system dropped events, among them maybe that a folder is another one now."""
+        """Become unreliable: the system dropped events, perhaps that a folder was replaced."""
         if self.is_reliable and not self._is_closed:
             self.is_reliable = False
             self._report("")
@@ -116,21 +116,21 @@ class InotifyObserver:
 
 
 _Listener = tuple[InotifyObserver, str]
-"""An observer, and the folder that it listens for."""
+"""An observer, and its folder that a watch is for."""
 
 
 class _System:
-    """The one inotify instance, and the thread that reads it. Thread-safe."""
+    """The only inotify instance of the process, and the thread that reads it. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._observers: set[InotifyObserver] = set()
-        self._listeners: dict[int, list[_Listener]] = {}  # by watch
+        self._listeners: dict[int, list[_Listener]] = {}  # by watch descriptor
         self._inotify: INotify | None = None
         self._thread: threading.Thread | None = None
 
     def join(self, observer: InotifyObserver) -> None:
-        """Raises OSError where the system gives no instance, or no thread."""
+        """Start the thread for the first `observer`. Raises OSError if the system refuses."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 opened: INotify = INotify()
@@ -140,13 +140,14 @@ class _System:
                 self._inotify, self._listeners, self._thread = opened, {}, thread
                 try:
                     thread.start()
-                except RuntimeError as error:  # the system gives none
+                except RuntimeError as error:  # no thread can be started
                     self._inotify = self._thread = None
                     opened.close()
                     raise OSError(errno.EAGAIN, str(error)) from error
             self._observers.add(observer)
 
     def leave(self, observer: InotifyObserver) -> None:
+        """Remove `observer`; after the last one end the thread, and wait for it."""
         with self._lock:
             self._observers.discard(observer)
             thread = self._thread
@@ -154,14 +155,14 @@ class _System:
                 return
             self._thread = None
             inotify, self._inotify = self._inotify, None
-            with suppress(OSError):  # at the system's limit it wakes by itself
-                # The end of a watch is an event, and wakes the thread: it finds that it is over.
+            with suppress(OSError):  # at the limit of watches: the thread wakes after WAKE_MS
+                # The end of a watch is an event, which wakes the thread to see that it must end.
                 inotify.rm_watch(inotify.add_watch("/", flags.DELETE_SELF))
         if thread is not threading.current_thread():
             thread.join()
 
     def add(self, path: bytes, mask: int, listener: _Listener) -> int:
-        """The watch of the folder at `path`. Raises OSError."""
+        """Return the descriptor of a watch of the folder at `path`. Raises OSError."""
         with self._lock:
             if self._inotify is None:
                 raise FileNotFoundError(path)
@@ -170,6 +171,7 @@ class _System:
             return watch
 
     def remove(self, watch: int, listener: _Listener) -> None:
+        """Remove `listener`, and the `watch` if it was the last one."""
         with self._lock:
             listeners = self._listeners.get(watch, [])
             if listener in listeners:

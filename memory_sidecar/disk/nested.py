@@ -1,11 +1,11 @@
-"""Repositories inside of a source: what the rules of submodules leave out, and worktrees.
+"""Leaves out of a walk what the submodules' exclude files ignore, and worktrees of the repository.
 
-The git directory that the file `.git` of a submodule names is its own. The crate that walks asks
-every such file for the one that a worktree shares, and finds no exclude file where that is missing.
-So what it lets through is asked about once more.
+The `ignore` crate takes every file `.git` for that of a worktree, which shares a git directory. It
+finds no exclude file for a submodule, whose git directory is its own. So each path that the crate
+lets through is matched with those excludes here.
 
-A worktree of the source's own repository, as coding agents add them below it, is left out: its
-files are those of the source over again, and who works in it indexes it by itself.
+A worktree of the source's own repository, as coding agents add them below it, is left out: it holds
+the same files again, and an agent that works in it indexes it as a source of its own.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Nested:
         self._of = {start: None if top is None else _excludes_of(os.fspath(top))}
 
     def leave_out(self, path: str, *, is_folder: bool) -> bool:
+        """Whether to leave the absolute `path` out of the walk; remembers it for what is inside."""
         excludes = self._of.get(path.rpartition(os.sep)[0])
         leaves_out = excludes is not None and self._are_obeyed(excludes, path, is_folder)
         is_top = is_folder and not leaves_out and os.path.lexists(f"{path}{os.sep}.git")
@@ -58,7 +59,7 @@ class Nested:
         match = last_match(excludes.lines, inside, is_folder=is_folder)
         if match is None or not match[1]:
             return False
-        # Nothing stronger ignores it, as the walk shows it, but it may be allowed.
+        # No stronger rule ignores it, or the walk would not visit it; but one may allow it.
         stronger = [place(each, OWN_FILE, whole) for each in up_to(Path(self._root), whole)]
         stronger += [place(each, ".gitignore", whole) for each in up_to(top, whole)]
         return said(stronger, is_folder=is_folder) is None

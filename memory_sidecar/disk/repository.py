@@ -1,8 +1,8 @@
-"""Where the git repository of a folder keeps its objects, and at which commit it is.
+"""Finds the git repository around a folder: its objects, its commit, its branch and its remote.
 
-Read from a few small files, without git and without its configuration, so that nothing a repository
-names is run or followed. A `.git` that is a file counts only for what git itself makes of it: a
-worktree, which its repository knows of, or a submodule, which lies inside of the one above.
+Reads a few small files and never runs git, so that no program or path that a repository's
+configuration names is run or followed. A `.git` that is a file is trusted only where git itself
+makes one: in a worktree that its repository lists, or in a submodule of the repository above.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _BRANCH = re.compile(r"refs/(?:(?!\.\.)[\w.+/@-])+")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The repository around a folder."""
+    """The repository around a folder, as far as a reader of its commits needs it."""
 
     objects: Path
-    head: str  # the commit it is at, 40 hexadecimal digits
+    head: str  # the checked-out commit, 40 hexadecimal digits
     inside: str  # the folder, relative to the top of the working tree: "" or "src/app"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a folder is, on whatever machine it is checked out."""
+    """What identifies a folder of a repository across machines."""
 
-    address: str  # of its remote, as host/path, without user, password and ending
-    branch: str  # "" where none is checked out
+    address: str  # of the remote, as host/path, without user, password, port and `.git`
+    branch: str  # "" if none is checked out
     inside: str  # as `Repository.inside`
 
 
 def repository_around(folder: Path) -> Repository | None:
-    """That of the nearest `.git` at or above `folder`; `None` without one, or without a commit."""
+    """Return the repository around `folder`; `None` without one, or if it has no commit."""
     try:
         git, common, inside = _around(folder)
         head = _head(git, common)
@@ -54,9 +54,9 @@ def repository_around(folder: Path) -> Repository | None:
 
 
 def origin_of(folder: Path) -> Origin | None:
-    """What `folder` is; `None` without a repository around it that has a remote.
+    """Return the origin of `folder`; `None` unless a repository with a remote is around it.
 
-    Of several remotes it is `origin`. What stands there is a name, and is not connected to.
+    Of several remotes `origin` counts. Its address is only a name here: nothing connects to it.
     """
     try:
         git, common, inside = _around(folder)
@@ -79,9 +79,9 @@ def _plain_address(url: str) -> str:
 
 
 def _around(folder: Path) -> tuple[Path, Path, str]:
-    """The repository's own folder, the one that its worktrees share, and where `folder` is in it.
+    """Return the git directory, the one its worktrees share, and `folder` relative to the top.
 
-    Raises OSError and ValueError where there is none.
+    Raises OSError or ValueError if there is no repository.
     """
     for top in (folder, *folder.parents):
         if os.path.lexists(top / ".git"):
@@ -98,6 +98,7 @@ def _around(folder: Path) -> tuple[Path, Path, str]:
 
 
 def _git_folder(top: Path) -> Path | None:
+    """Return the git directory of the working tree at `top`; `None` for one not to be trusted."""
     git = top / ".git"
     if git.is_symlink():
         return None
@@ -114,7 +115,7 @@ def _git_folder(top: Path) -> Path | None:
 
 
 def _head(git: Path, common: Path) -> str:
-    """The commit that HEAD names, "" for none."""
+    """Return the commit that HEAD names; "" for none."""
     text = _content(git, "HEAD")
     if not text.startswith("ref:"):
         return text if _COMMIT.fullmatch(text) else ""
@@ -138,7 +139,7 @@ def _packed(common: Path, branch: str) -> str:
 
 
 def _content(folder: Path, name: str) -> str:
-    """Of a file that holds one line; "" where there is none."""
+    """Read the file `name`, which holds one line; "" if it does not exist."""
     try:
         return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES)).strip()
     except (FileNotFoundError, NotADirectoryError):

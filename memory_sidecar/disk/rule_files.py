@@ -1,8 +1,8 @@
-"""Files of ignore rules that a walk may open: no device, no FIFO, none without end.
+"""Finds, checks and reads files of ignore rules: a walk may open no device, FIFO or endless file.
 
-A link is followed within its own source only. The rules of a worktree or a submodule lie where its
-file `.git` says. A digest tells whether rules have changed that lie elsewhere than in a source:
-while it is the same, a walk need not ask the rules again about what it knows (`recheck`).
+A link is followed only within its source. The exclude file of a worktree or a submodule is in the
+git directory that its file `.git` names. `rules_elsewhere` is a digest of the rules outside of a
+source: while it stays the same, `recheck` need not match known paths again.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from memory_sidecar.core.projects import CONFIG_NAME
 OWN_FILE = ".sidecarignore"
 
 RULE_FILES = frozenset({".gitignore", OWN_FILE})
-"""Names of the files that say what is ignored in their folder, and below."""
+"""Names of the files whose rules hold in their folder and below."""
 
 RULE_NAMES = RULE_FILES | {CONFIG_NAME}
-"""The same, and of the settings of a source, which may exclude more."""
+"""These and the name of the settings file of a source, which may exclude more."""
 
 MAX_RULES_BYTES = 1 << 20
-MAX_RULES = 10_000  # of the costliest kind they take 120 MB
-_UNCHECKED_BYTES = 8192  # too short for that
+MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
+_UNCHECKED_BYTES = 8192  # too few for MAX_RULES
 _POINTER_BYTES = 4096
 
 _GIT, _SHARED = ".git", "commondir"
-# As `ignore` has it, which does the walking.
+# The same expression as in the `ignore` crate, which walks.
 _EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 
 
 def check_rules(folder: str, root: str) -> None:
-    """Raise PathRefused unless the rules in `folder`, of the source at `root`, can be read."""
+    """Raise PathRefused if a rule file in `folder`, of the source at `root`, must not be opened."""
     for name in RULE_FILES:
         _check(f"{folder}{os.sep}{name}", within=root)
     if excludes := git_excludes(folder):
@@ -49,9 +49,9 @@ def check_rules(folder: str, root: str) -> None:
 
 
 def git_excludes(folder: str) -> str:
-    """The file of rules in the git directory of the repository at `folder`; "" without one.
+    """Return the path of the exclude file of the repository at `folder`; "" without a repository.
 
-    Raises PathRefused where that cannot be told.
+    Raises PathRefused if the file `.git` cannot be read.
     """
     git = f"{folder}{os.sep}{_GIT}"
     try:
@@ -62,16 +62,16 @@ def git_excludes(folder: str) -> str:
 
 
 def excludes_of_submodule(folder: str) -> str:
-    """The same where `.git` is a file that leads to a git directory of its own; else ""."""
+    """Return the path of the exclude file of the submodule at `folder`; "" if it is none."""
     if shared_by_worktree(folder) or not os.path.isfile(os.path.join(folder, _GIT)):
         return ""
     return os.path.join(_named(folder), "info", "exclude")
 
 
 def shared_by_worktree(folder: str) -> str:
-    """The git directory of the repository that has a worktree added at `folder`; "" without one.
+    """Return the git directory that the worktree at `folder` shares; "" if it is no added worktree.
 
-    Raises PathRefused where that cannot be told.
+    Raises PathRefused if the file `.git` cannot be read.
     """
     if not os.path.isfile(os.path.join(folder, _GIT)) or not _content(_named(folder), _SHARED):
         return ""
@@ -79,9 +79,10 @@ def shared_by_worktree(folder: str) -> str:
 
 
 def worktrees_left_out(root: str) -> str:
-    """The git directory whose worktrees are no part of the source at `root`: that it is of.
+    """Return the git directory around `root`, whose worktrees are left out of the source there.
 
-    "" where nothing is checked out at the top of that repository, as the worktrees are all it has.
+    "" without a repository, and if the file `.git` at its top is no worktree's, as beside a bare
+    repository, where the worktrees are all the files there are.
     """
     top = repository_top(Path(root))
     if top is None:
@@ -91,41 +92,41 @@ def worktrees_left_out(root: str) -> str:
 
 
 def check_rules_above(root: str) -> None:
-    """The same for every folder above `root`."""
+    """Raise PathRefused if a rule file in a folder above `root` must not be opened."""
     for folder in Path(root).parents:
         check_rules(os.fspath(folder), os.fspath(folder))
 
 
 def rules_above(paths: Iterable[str]) -> set[str]:
-    """Where rules may be that say whether `paths` are ignored."""
+    """Return the relative paths of all rule files of a source that could ignore one of `paths`."""
     folders = folders_of(paths)
     return {f"{folder}/{name}".lstrip("/") for folder in folders for name in RULE_NAMES}
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """Every folder that one of the relative `paths` lies in, the root, "", too."""
+    """Return every folder above one of the relative `paths`, including the root, ""."""
     found: set[str] = set()
     for path in paths:
         for folder in folders_above(path):
             if folder in found:
-                break  # and so are those above it
+                break  # those above it are in `found`, too
             found.add(folder)
     return found
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Every folder that the relative `path` lies in, the innermost first, up to the root, ""."""
+    """Yield the folders above the relative `path`, innermost first, up to the root, ""."""
     while path:
         path = path.rpartition("/")[0]
         yield path
 
 
 def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) -> str:
-    """A digest of the rules for the source at `root` that no rule file inside of it holds.
+    """Return a digest of the rules for the source at `root` that are not in rule files inside it.
 
     These are the rule files above it, git's own (of the user, and of each repository among
-    `folders`, relative to `root`), and `excludes`. "" where they cannot be told. What comes before
-    the space is of the `root` alone, and the same whatever the folders are.
+    `folders`, relative to `root`), and `excludes`. "" if they cannot be read. The part before the
+    space does not depend on `folders`.
     """
     try:
         around = _digest(
@@ -138,7 +139,7 @@ def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) 
 
 
 def _digest(more: str, paths: Iterable[str]) -> str:
-    """Of `more`, and of `paths` with what is there."""
+    """Return a digest of `more`, and of `paths` with the size and times of the files there."""
     digest = hashlib.blake2b(more.encode("utf-8", "replace"))
     for path in paths:
         digest.update(f"{path}\0{_stamp(path)}\n".encode("utf-8", "replace"))
@@ -157,16 +158,16 @@ def _of_user() -> Iterator[str]:
 
 
 def _git_configs() -> tuple[str, str]:
-    """https://git-scm.com/docs/git-config: where that of the user lies."""
+    """Return the paths of the user's configuration: https://git-scm.com/docs/git-config."""
     xdg = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return os.path.expanduser("~/.gitconfig"), os.path.join(xdg, "git", "config")
 
 
 def user_excludes() -> list[str]:
-    """The user's own rules for every repository, of which the first count.
+    """Return the paths of the user's exclude files for all repositories; the first one counts.
 
-    They are what `core.excludesFile` of git names, and its default. As the walk finds them: by the
-    environment of this process.
+    They are those that git's `core.excludesFile` names, then its default, found as the walk finds
+    them: by the environment of this process.
     """
     *_, config = configs = _git_configs()
     named = (
@@ -176,7 +177,7 @@ def user_excludes() -> list[str]:
 
 
 def rule_text(folder: str, name: str) -> str:
-    """What a file of rules in `folder` says; "" where it cannot be read, as behind a link."""
+    """Return the text of the rule file `name` in `folder`; "" if it is a link or unreadable."""
     try:
         return Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
@@ -189,7 +190,7 @@ def _inside(root: str, folders: Iterable[str]) -> Iterator[str]:
 
 
 def _of_repository(folder: str) -> Iterator[str]:
-    """That there is one in `folder`, and its excludes."""
+    """Yield `folder` and its exclude file if it is the top of a repository."""
     if os.path.lexists(os.path.join(folder, _GIT)):
         yield folder
         yield git_excludes(folder)
@@ -206,7 +207,7 @@ def _stamp(path: str) -> str:
 
 
 def _check(path: str, *, within: str = "") -> None:
-    """`within` is the folder that a link must not lead out of."""
+    """Raise PathRefused unless `path` may be opened; a link there must not lead out of `within`."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -236,17 +237,18 @@ def _check_content(path: str) -> None:
 
 
 def _pointed_to(folder: str) -> str:
-    """The git directory that the file `.git` in `folder` names, or the one that it shares."""
+    """Return the git directory named by the file `.git` in `folder`, or the one that it shares."""
     git = _named(folder)
     return os.path.join(git, _content(git, _SHARED).strip())
 
 
 def _named(folder: str) -> str:
+    """Return the git directory named by the file `.git` in `folder`."""
     return os.path.join(folder, _content(folder, _GIT).removeprefix("gitdir:").strip())
 
 
 def _content(folder: str, name: str) -> str:
-    """Of a file that holds one path; "" where there is none."""
+    """Return the content of the file `name`, which holds one path; "" if it does not exist."""
     try:
         return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES))
     except FileRefused as refusal:
@@ -262,12 +264,12 @@ def _refused(path: str, reason: str) -> PathRefused:
 
 
 Place = tuple[str, str, str]
-"""A folder, a file of rules in it, and the path that they are asked about as they name it."""
+"""A folder, the name of a rule file in it, and the path to match, relative to the folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a line of a file of rules says of a path."""
+    """The line of a rule file that decides about a path."""
 
     file: str
     line: int  # from 1
@@ -276,7 +278,7 @@ class Said:
 
 
 def said(places: Iterable[Place], *, is_folder: bool) -> Said | None:
-    """What the first of `places` with a rule for its path says; `None` where none has one."""
+    """Return the deciding line of the first of `places` whose rules match; `None` if none do."""
     for folder, name, path in places:
         lines = rule_text(folder, name).splitlines()
         if match := last_match(lines, path, is_folder=is_folder):
@@ -286,7 +288,7 @@ def said(places: Iterable[Place], *, is_folder: bool) -> Said | None:
 
 
 def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
-    """The index of the line that decides on `path`, and whether it ignores it."""
+    """Return the index of the last line that matches `path`, and whether it ignores it."""
     if not lines:
         return None
     found = GitIgnoreSpec.from_lines(lines).check_file(f"{path}/" if is_folder else path)
@@ -296,11 +298,12 @@ def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bo
 
 
 def place(folder: Path, name: str, path: Path) -> Place:
+    """Return the place to match the absolute `path` in the rule file `name` of `folder`."""
     return os.fspath(folder), name, path.relative_to(folder).as_posix()
 
 
 def up_to(top: Path, path: Path) -> Iterator[Path]:
-    """The folders that `path` lies in, innermost first, up to `top`."""
+    """Yield the folders above `path`, innermost first, up to `top`."""
     for folder in path.parents:
         yield folder
         if folder == top:
@@ -308,6 +311,6 @@ def up_to(top: Path, path: Path) -> Iterator[Path]:
 
 
 def repository_top(folder: Path) -> Path | None:
-    """The nearest at or above `folder` that holds a repository."""
+    """Return the nearest folder at or above `folder` with a `.git`; `None` without one."""
     folders = (folder, *folder.parents)
     return next((each for each in folders if os.access(each / ".git", os.F_OK)), None)

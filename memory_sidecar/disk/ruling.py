@@ -1,7 +1,7 @@
-"""Which rule keeps a path of a source from being looked at: its file, line and pattern.
+"""Finds the rule that ignores a path of a source: its file, line and pattern.
 
-The walk alone decides whether a path is ignored; this reads the same rules again, in the order of
-`ignores`, to say why.
+Only the walk decides whether a path is ignored. This module reads the same rules again, in the
+order that `ignores` describes, to explain that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WORKTREE = "a worktree of the same repository"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an ignored path owes that to."""
+    """The rule that ignores a path."""
 
     file: Annotated[str, about("absolute; or `built in`, `--exclude`, what it is instead")]
     line: Annotated[int, about("from 1; 0 where it stands in no file")]
@@ -47,7 +47,7 @@ class Rule:
 
 
 def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...]) -> Rule | None:
-    """The rule that ignores `path`, relative to the source at `root`, or a folder above it."""
+    """Return the rule that ignores `path`, relative to `root`, or a folder above it, if any."""
     rules = IgnoreRules(os.fspath(root), excludes)
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
@@ -64,20 +64,21 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...
 def _of(
     root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...], rules: IgnoreRules
 ) -> Rule | None:
-    """The rules that no file of git holds."""
+    """Return the built-in rule, exclude or line of a `.sidecarignore` that ignores `path`."""
     name = PurePosixPath(path).name
     if rules.is_built_in(name, is_folder=is_folder):
         return Rule(BUILT_IN, 0, f"{name}/" if is_folder else name, path)
     globs = [glob for glob in excludes if not glob.startswith("!")]
     if (found := last_match(globs, path, is_folder=is_folder)) and found[1]:
         return Rule(EXCLUDE, 0, globs[found[0]], path)
-    if is_folder and name.endswith(".egg-info"):  # the only built-in one that is no plain name
+    if is_folder and name.endswith(".egg-info"):  # the only built-in glob
         return Rule(BUILT_IN, 0, "*.egg-info/", path)
     whole = root / path
     return _said((place(each, OWN_FILE, whole) for each in up_to(root, whole)), path, is_folder)
 
 
 def _of_git(root: Path, path: str, *, is_folder: bool) -> Rule | None:
+    """Return the line of a `.gitignore` or an exclude file of git that ignores `path`."""
     whole = root / path
     top = repository_top(whole.parent)
     places = [place(each, ".gitignore", whole) for each in up_to(top or root, whole)]

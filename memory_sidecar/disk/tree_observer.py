@@ -1,6 +1,6 @@
-"""Observes a whole tree at once, as macOS and Windows do it, and passes on a part of it.
+"""Observes a whole tree, as macOS and Windows do, and reports changes in some of its folders.
 
-What happens in folders that were not added is dropped here.
+Events of folders that were not added are dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from watchdog.observers.api import BaseObserver
 
 
 class TreeObserver(FileSystemEventHandler):
-    """Implements `observe.Observer`; hears of the whole tree once its root is added."""
+    """Implements `observe.Observer`; gets events of the whole tree once the root is added."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TreeObserver(FileSystemEventHandler):
         if event.event_type in (EVENT_TYPE_OPENED, EVENT_TYPE_CLOSED_NO_WRITE):
             return
         if isinstance(event, DirModifiedEvent):
-            return  # something in it changed, which has an event of its own
+            return  # the change inside of the folder has an event of its own
         for name in (event.src_path, event.dest_path):
             if name:
                 self._hear(os.fsdecode(name), is_gone=event.event_type == EVENT_TYPE_DELETED)

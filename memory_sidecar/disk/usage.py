@@ -1,19 +1,19 @@
-"""What was read and what was asked: append-only files of JSON lines, which never leave the machine.
+"""Logs reads of memories and questions, in append-only files of JSON lines on this machine only.
 
-Memories that were read, or moved, one line each; reading one never rewrites its file:
+A line for each memory that was read or moved, so that a read need not rewrite the memory's file:
 
     {"ts": "2026-04-16T03:12:21.074Z", "file": "pitfall/cycle.md", "tool": "query"}
     {"ts": "2026-04-17T08:00:00.000Z", "file": "decisions/cycle.md", "tool": "move",
      "from": "pitfall/cycle.md"}
 
-Questions, and how well they were answered; the oldest are forgotten:
+A line for each question and how well it was answered; the oldest are dropped:
 
     {"at": 1772356320000, "kind": "code", "text": "how are prices rounded", "hits": 10,
      "weak": false, "ms": 8.21, "agent": "architect"}
 
-A line that is broken counts for nothing and harms no other; any number of processes may append at
-once. A question holds no answer and no secret, and is written behind the answer: it is neither
-slower for it, nor fails where it cannot be kept.
+Broken lines are skipped; any number of processes may append at once. A logged question holds no
+answer and no secret. It is written in the background, so that an answer neither waits for the log
+nor fails with it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PART_BYTES = 64 << 20  # of a log, read at once
 ASKED_BEFORE = "asked.before.jsonl"
 HALF_BYTES = 2 << 20  # of the questions: some 15,000
 MAX_CHARACTERS = 300  # of a question
-_LOOKED_AT = 4 * MAX_CHARACTERS  # for secrets, of which no half shall be kept
+_LOOKED_AT = 4 * MAX_CHARACTERS  # searched for secrets, so that no half of one is kept
 
 _log = logging.getLogger(__name__)
 

@@ -1,9 +1,9 @@
-"""YAML, read and written in one way: values that know their place in the text.
+"""Reads YAML into values that know their position in the text, and writes values as YAML.
 
-Reads the events of libyaml's parser, since its own way of building trees ends the process where
-brackets nest deep enough. Takes no scalar for anything but text, unless nothing else could be
-meant. Anything but one small, sound document is an error with a line. Writes what a person would:
-one line each, quotes only where they are needed.
+Reads the events of libyaml's parser, because its own building of trees crashes the process if
+brackets nest deep enough. A scalar is text unless it can only be something else. Everything but one
+small, valid document is an error with a line. Writes as a person would: one line for each key,
+with quotes only where they are needed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import yaml
 from memory_sidecar.core.errors import one_line
 
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""Its parser in C is ten times faster than the one in Python."""
+"""The parser of libyaml, ten times as fast as the one in Python, if PyYAML was built with it."""
 
 MAX_DEPTH = 50
-MAX_VALUES = 100_000  # what an alias stands for counts each time, so that none can explode
+MAX_VALUES = 100_000  # those of an anchor again for each alias, so that none can explode
 
 _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,17}|0")
@@ -29,7 +29,7 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ufffd\U00010000-\U0010ffff]
 
 
 class BrokenYaml(Exception):
-    """The text cannot be read, or is ambiguous: `why` in one line, and the 1-based `line`."""
+    """The text is invalid or ambiguous: `why` in one line, at the 1-based `line`."""
 
     def __init__(self, why: str, line: int) -> None:
         super().__init__(why)
@@ -38,54 +38,54 @@ class BrokenYaml(Exception):
 
 
 class Node(NamedTuple):
-    """A value with its place, without comments around it.
+    """A value with its position in the text, without the comments around it.
 
-    Places are looked up when asked for, since most texts are read and not edited. An alias has the
-    value of its anchor and a place of its own.
+    Positions are computed on demand, since most texts are read and never edited. An alias has the
+    value of its anchor and its own position.
     """
 
-    value: object  # str, int, bool, None, and lists and dicts of these; of equal keys the last
+    value: object  # str, int, bool, None, and lists and dicts of these; the last of equal keys
     start: yaml.Event
     end: yaml.Event
-    keys: Sequence[Node] = ()  # of a mapping, in the order of the text, repeated ones included
+    keys: Sequence[Node] = ()  # of a mapping, in the order of the text, including repeated ones
     items: Sequence[Node] = ()  # of a list, or the values of a mapping, one for each key
 
     @property
     def text(self) -> str:
-        """A scalar as written, without quotes; "" for null, a list and a mapping."""
+        """The scalar as text, without quotes; "" for null, a list or a mapping."""
         if self.value is None or isinstance(self.value, list | dict):
             return ""
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
     def entries(self) -> dict[str, Node]:
-        """The values of a mapping by their keys; of equal keys the last."""
+        """Return the values of a mapping by key; the last of equal keys."""
         return {key.text: item for key, item in zip(self.keys, self.items, strict=True)}
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Of its first character, and after its last; a block ends where the next thing begins."""
+        """Where it begins and ends, in characters; a block ends where the next node begins."""
         return self.start.start_mark.index, self.end.end_mark.index
 
     @property
     def is_flow(self) -> bool:
-        """In brackets or braces."""
+        """Whether the value is written in brackets or braces."""
         return isinstance(self.start, yaml.CollectionStartEvent) and bool(self.start.flow_style)
 
     @property
     def is_block(self) -> bool:
-        """Several lines by indentation: a list of dashes, `|` …"""
+        """Whether the value spans lines by indentation: a list of dashes, a `|` scalar."""
         if isinstance(self.start, yaml.ScalarEvent):
             return self.start.style in ("|", ">")
         return isinstance(self.start, yaml.CollectionStartEvent) and not self.is_flow
 
     @property
     def first_line(self) -> int:
-        """1-based."""
+        """The 1-based line in which the value begins."""
         return _line(self.start)
 
     @property
     def last_line(self) -> int:
-        """1-based, inclusive."""
+        """The 1-based last line of the value, inclusive."""
         last = int(self.end.end_mark.line) + 1
         if not self.is_block:
             return last
@@ -96,11 +96,11 @@ class Node(NamedTuple):
 
 
 def read_yaml(text: str, *, max_values: int = MAX_VALUES) -> Node | None:
-    """The document `text`; `None` for an empty one. Raises BrokenYaml.
+    """Parse the document `text`; `None` if it is empty. Raises BrokenYaml.
 
-    Without quotes, `true`, `false`, `null` and whole numbers are what they look like; everything
-    else is text: a date stays `2026-03-09`, a version `1.10`, a `yes` a word. Prose is one scalar;
-    nothing after that is looked at.
+    Unquoted `true`, `false`, `null` and integers have their types; all else is text, so that a date
+    stays `2026-03-09`, a version `1.10`, and `yes` a word. Prose is read as one scalar, and the
+    text after it is ignored.
     """
     try:
         return _Events(text, max_values).document()
@@ -117,6 +117,8 @@ def read_yaml(text: str, *, max_values: int = MAX_VALUES) -> Node | None:
 
 
 class _Events:
+    """The parser's events of one document, read into nodes."""
+
     def __init__(self, text: str, max_values: int) -> None:
         self._next = _Loader(text).get_event
         self._anchors: dict[str, tuple[Node, int]] = {}
@@ -128,14 +130,14 @@ class _Events:
             return None
         root = self._node(self._next(), 0)
         if isinstance(root.start, yaml.ScalarEvent):
-            return root  # prose, whose further lines may be no YAML
+            return root  # prose, whose next lines may be invalid YAML
         self._next()  # the document ends
         if not isinstance(more := self._next(), yaml.StreamEndEvent):
             raise BrokenYaml("a second document", _line(more))
         return root
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
-        """The value that begins with `event`."""
+        """Read the value that begins with `event`."""
         if self._left < 0 or depth > MAX_DEPTH:
             raise BrokenYaml("nested too deep or too large", _line(event))
         before = self._left
@@ -180,24 +182,24 @@ def _line(event: yaml.Event) -> int:
 
 
 def _plain(text: str) -> object:
-    """A scalar without quotes."""
+    """Return the value of an unquoted scalar."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    # Looked at first, since nearly all are words.
+    # The last character first: nearly all scalars are words, and this is faster.
     is_number = text[-1] in "0123456789" and _WHOLE_NUMBER.fullmatch(text)
     return int(text) if is_number else text
 
 
 def yaml_lines(meta: Mapping[str, object]) -> Iterator[str]:
-    """`key: value` for each entry, without line breaks."""
+    """Yield `key: value` for each entry, without a line break."""
     for key, value in meta.items():
         yield f"{_text(key)}: {yaml_value(value)}"
 
 
 def yaml_value(value: object, *, inside: bool = False) -> str:
-    """`value` in one line, lists in brackets; `inside` of such, a comma needs quotes.
+    """Return `value` as YAML in one line; `inside` of brackets or braces, commas need quotes.
 
-    Raises TypeError for what is no text, number, truth value, list or mapping.
+    Raises TypeError unless it is text, an integer, a truth value, None, a list or a mapping.
     """
     match value:
         case bool():
@@ -221,7 +223,7 @@ def yaml_value(value: object, *, inside: bool = False) -> str:
 
 
 def plain_value(value: object) -> object:
-    """`value` as it is read back: lists for tuples, dicts for mappings."""
+    """Return `value` as `read_yaml` would return it: lists for tuples, dicts for mappings."""
     match value:
         case str():
             return value
@@ -240,8 +242,8 @@ _NEEDS_QUOTES = re.compile(
 )
 _NEEDS_QUOTES_INSIDE = re.compile(r".*[,\[\]{}]")
 
-# Text that a reader of YAML, of this version or an older one, takes for something else. Dates are
-# left out on purpose: everybody writes them plainly, and they mean the same either way.
+# Text that a YAML parser, of version 1.2 or 1.1, takes for another type. Dates are missing here on
+# purpose: everybody writes them without quotes, and they mean the same either way.
 _OTHER_THAN_TEXT = re.compile(
     r"""(?ix) ~ | null | true | false | yes | no | on | off | y | n | = | << | \.{3}.*
       | [-+]? \.? [0-9] [0-9_,.]* (?: e [-+]? [0-9]+ )?
@@ -252,7 +254,7 @@ _OTHER_THAN_TEXT = re.compile(
 
 
 def _text(text: str, *, inside: bool = False) -> str:
-    """Plain where every reader takes it for this text, else in double quotes."""
+    """Return `text` without quotes if every parser reads it as this text, else in double quotes."""
     is_plain = (
         text.isprintable()
         and text
