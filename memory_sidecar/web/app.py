@@ -1,4 +1,4 @@
-"""The page as an ASGI application: views, changes, and a stream that says when to look again."""
+"""The page as an ASGI application: views, changes, and a stream that says when a view changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from memory_sidecar.web.rendering import FOLDER, templates
 from memory_sidecar.web.views import CHANGES, FORMS, VIEWS
 from memory_sidecar.web.visit import Done, View, Visit, Words
 
-LOOK_S = 1.0  # between two looks at whether a view would be another one
+LOOK_S = 1.0  # between two checks whether a view has changed
 MAX_FIELDS = 5_000
 HOME = next(iter(VIEWS))
 _STATUS = ((NotFound, 404), (Conflict, 409), (UsageError, 400))
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WebApp:
-    """What all requests share."""
+    """The application of one open data directory; all requests share its fields."""
 
     services: Services
     environ: Mapping[str, str]
@@ -63,7 +63,7 @@ class WebApp:
     is_ending: Callable[[], bool]
 
     def asgi(self) -> Starlette:
-        """Behind a `Guard`, which lets in and gives each request its visitor."""
+        """Build the application, to run behind a `Guard`, which gives each request its visitor."""
         templates()
         viewing = [Route(path, self._view, methods=["GET"]) for path in VIEWS]
         changing = [Route(path, self._change, methods=["POST"]) for path in CHANGES]
@@ -75,7 +75,7 @@ class WebApp:
                 Route("/live", self._live),
                 Mount("/static", StaticFiles(directory=FOLDER / "static")),
             ],
-            exception_handlers={HTTPException: self._refused},
+            exception_handlers={HTTPException: self._refuse},
         )
 
     def _visit(self, path: str, words: Words) -> Visit:
@@ -85,47 +85,52 @@ class WebApp:
 
     async def _view(self, request: Request) -> Response:
         visit = self._visit(request.url.path, request.query_params.multi_items())
-        return await run_in_threadpool(self._answered, visit, request, VIEWS[visit.path].show)
+        return await run_in_threadpool(self._respond, visit, request, VIEWS[visit.path].show)
 
-    def _answered(
+    def _respond(
         self, visit: Visit, request: Request, answer: Callable[[Visit], View | Done]
     ) -> Response:
-        """What `answer` shows or where it leads; where it fails, that, in the frame of the page."""
+        """Render the view that `answer` returns, its error, or the redirect after a change."""
         try:
             answered = answer(visit)
             if isinstance(answered, View):
-                return self._rendered(visit, answered, request)
+                return self._render(visit, answered, request)
         except SidecarError as error:
-            return self._failed(visit, error, request)
+            return self._render_error(visit, error, request)
         except Exception as error:
             _log.exception("%s %s failed", request.method, visit.path)
-            told = as_sidecar_error(error, hint="the daemon's log says where")
-            return self._failed(visit, told, request)
-        if answered.told is not None:
+            named = as_sidecar_error(error, hint="the daemon's log says where")
+            return self._render_error(visit, named, request)
+        if answered.flash is not None:
             visitor: Visitor = request.state.visitor
-            visitor.tell(answered.told)
+            visitor.add_flash(answered.flash)
         return RedirectResponse(answered.to, 303)
 
-    async def _refused(self, request: Request, error: Exception) -> Response:
-        """An address that nothing is at, or a form that Starlette does not take."""
+    async def _refuse(self, request: Request, error: Exception) -> Response:
+        """Render the error of an unknown address, or of a form that Starlette does not take."""
         assert isinstance(error, HTTPException)
         message, hint = _REFUSED.get(error.status_code, (error.detail, "load the page again"))
         visit = self._visit(request.url.path, request.query_params.multi_items())
         refused = SidecarError(message, hint=hint)
-        return await run_in_threadpool(self._failed, visit, refused, request, error.status_code)
+        return await run_in_threadpool(
+            self._render_error, visit, refused, request, error.status_code
+        )
 
-    def _failed(
+    def _render_error(
         self, visit: Visit, error: SidecarError, request: Request, status: int = 0
     ) -> Response:
-        """What went wrong, in one line. A part of a view is told it as text, which it notices."""
+        """Render `error` in one line: as a view, or as text for a request of htmx, which shows it.
+
+        A form that was refused is shown again. `status` 0: the one that fits the error.
+        """
         status = status or next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
         data, _ = mask_document(error.as_json())
-        told = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
+        text = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
         if visit.path in FORMS and request.method == "POST":
-            return self._rendered(visit, FORMS[visit.path](visit, told, status), request)
+            return self._render(visit, FORMS[visit.path](visit, text, status), request)
         if "hx-request" in request.headers:
-            return PlainTextResponse(told, status, {"cache-control": "no-store"})
-        if visit.path not in VIEWS:  # the address of a form, or of nothing
+            return PlainTextResponse(text, status, {"cache-control": "no-store"})
+        if visit.path not in VIEWS:  # the address of a form, or an unknown one
             kept = [(name, value) for name, value in visit.words if name in ("as", "json")]
             visit = self._visit(_view_around(visit.path), kept)
         view = View(
@@ -135,9 +140,9 @@ class WebApp:
             more={"back": _view_around(visit.path)},
             status=status,
         )
-        return self._rendered(visit, view, request)
+        return self._render(visit, view, request)
 
-    def _rendered(self, visit: Visit, view: View, request: Request) -> Response:
+    def _render(self, visit: Visit, view: View, request: Request) -> Response:
         data, _ = mask_document(view.data)
         if visit.text("json"):
             return JSONResponse(to_builtins(data), view.status, {"cache-control": "no-store"})
@@ -152,8 +157,8 @@ class WebApp:
             sections=[(path, each.label) for path, each in VIEWS.items() if each.label],
             agents=_agents(visit),
             live=_live_address(visit) if section and section.version else "",
-            # htmx takes a part of the page, without what is told.
-            told=[] if "hx-request" in request.headers else visitor.hear(),
+            # htmx takes a part of the page, without the flashes.
+            flashes=[] if "hx-request" in request.headers else visitor.take_flashes(),
             form_token=visitor.form_token,
             version=__version__,
         )  # fmt: skip
@@ -167,8 +172,8 @@ class WebApp:
         visit = self._visit(request.url.path, words)
         if not is_own_form(request.state.visitor, dict(words).get("form_token", "")):
             refused = SidecarError(_REFUSED[403][0], hint=_REFUSED[403][1])
-            return await run_in_threadpool(self._failed, visit, refused, request, 403)
-        return await run_in_threadpool(self._answered, visit, request, CHANGES[visit.path])
+            return await run_in_threadpool(self._render_error, visit, refused, request, 403)
+        return await run_in_threadpool(self._respond, visit, request, CHANGES[visit.path])
 
     # Live
 
@@ -179,16 +184,16 @@ class WebApp:
         if section is None or section.version is None:
             return PlainTextResponse("no such view\n", 404)
         asked = [each for each in words if each[0] != "view"]
-        # Each look is a visit of its own: who may be seen may have changed since.
-        stream = self._looks(lambda: self._visit(path, asked), section.version, request)
+        # Each check is a visit of its own: the agents that may be seen may have changed since.
+        stream = self._events(lambda: self._visit(path, asked), section.version, request)
         return StreamingResponse(
             stream, media_type="text/event-stream", headers={"cache-control": "no-store"}
         )
 
-    async def _looks(
+    async def _events(
         self, visit: Callable[[], Visit], version: Callable[[Visit], object], request: Request
     ) -> AsyncIterator[str]:
-        """A word whenever the view would be another one, until the browser leaves."""
+        """Yield an event whenever the view has changed, until the browser leaves."""
         before: object = None
         while not (self.is_ending() or await request.is_disconnected()):
             try:
@@ -211,7 +216,7 @@ def _agents(visit: Visit) -> list[str]:
 
 
 def _view_around(path: str) -> str:
-    """The view of the navigation that `path` lies in, else the first."""
+    """Return the path of the view in the navigation that `path` is below, else of the first."""
     return next((each for each in VIEWS if VIEWS[each].label and path.startswith(each)), HOME)
 
 

@@ -1,4 +1,4 @@
-"""Asks code, memories and sessions what a visit asks for, each within what may be shown."""
+"""Searches code, memories and sessions for a visit, each within what the visit may see."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memory_sidecar.sessions.results import SessionHit
 from memory_sidecar.web.memories import filter_of, overview_of
 from memory_sidecar.web.visit import Visit
 
-FEW, MANY, MOST = 5, 20, 200  # hits: of each kind beside others, of one kind, and at most
+FEW, MANY, MOST = 5, 20, 200  # hits: of each of several kinds, of one kind, and at most
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSession:
-    """A hit in a session, and whose that is."""
+    """A hit in a session, with the agent that the session belongs to."""
 
     agent: str
     hit: SessionHit
@@ -35,7 +35,7 @@ class FoundSession:
 
 @dataclass(frozen=True, slots=True)
 class FoundByKind:
-    """The best of each kind that was searched."""
+    """The best hits of each kind that was searched."""
 
     code: tuple[CodeHit, ...] = ()
     memories: tuple[MemoryHit, ...] = ()
@@ -43,7 +43,10 @@ class FoundByKind:
 
 
 def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) -> FoundByKind:
-    """The best hits of each of `kinds`, noted as questions unless they were noted before."""
+    """Return the best hits of each of `kinds`, and record the question in the question log.
+
+    Another rendering of the same question, such as with more hits, is not recorded again.
+    """
     limit = limit_of(visit, kinds)
     asks: dict[Asked, Callable[[], list[Any]]] = {
         Asked.CODE: lambda: _in_code(visit, question, mode, limit),
@@ -60,15 +63,15 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
                 if is_new
                 else asks[kind]()
             )
-        except WITHOUT_TEAM as nothing:  # memories and sessions may answer all the same
-            visit.notice(nothing.with_hint)
+        except WITHOUT_TEAM as error:  # memories and sessions may answer all the same
+            visit.notice(error.with_hint)
             hits = []
         found[kind.value] = tuple(hits)
     return FoundByKind(**found)
 
 
 def limit_of(visit: Visit, kinds: Sequence[Asked]) -> int:
-    """How many hits of each kind are shown."""
+    """Return how many hits of each kind are shown. Raises UsageError."""
     return min(visit.number("n", FEW if len(kinds) > 1 else MANY) or 1, MOST)
 
 
@@ -113,18 +116,18 @@ def _in_sessions(visit: Visit, question: str, mode: SearchMode, limit: int) -> l
 
 
 def sessions_of(visit: Visit) -> list[Sessions]:
-    """Of the agents that may be seen and have some, or of the one that the address names."""
+    """Return the sessions of each readable agent that has some, or of the one in the address."""
 
-    def look(name: str) -> Sessions | None:
+    def open_sessions(name: str) -> Sessions | None:
         sessions = visit.services.sessions(name, reporter=visit)
-        is_shown = sessions.has_any and visit.has(visit.services.agent(name))
+        is_shown = sessions.has_any and visit.can_show(visit.services.agent(name))
         return sessions if is_shown else None
 
-    return visit.of_each(look)
+    return visit.ask_each_agent(open_sessions)
 
 
 def session_filter(visit: Visit) -> SessionFilter:
-    """What the words of the address ask of sessions. Raises UsageError."""
+    """Parse the session filter in the address. Raises UsageError."""
     return SessionFilter.parse(
         project=visit.text("project"),
         topics=visit.texts("topic"),

@@ -1,4 +1,4 @@
-"""`/memories/bulk`: one change of many memories, shown before it is made."""
+"""`/memories/bulk`: one change of many memories, shown for confirmation before it is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_sidecar.core.results import about, build_from, pluralize
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Listed, Memory, Remembered
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.memory import came_from, memories_of
 from memory_sidecar.web.visit import Done, View, Visit
 
@@ -24,7 +24,7 @@ ACTIONS: dict[str, str] = {
     "move": "moved to",
     "share": "shared with all agents",
 }
-_NEEDING = frozenset({"tag", "move"})  # a value
+_NEEDS_VALUE = frozenset({"tag", "move"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,25 @@ class BulkPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
-    """A memory, and how it was seen."""
+class _ChosenMemory:
+    """A chosen memory, with the `hash` of its file when it was shown."""
 
     memories: Memories
     agent: str
     path: str
     hash: str
 
-    def now(self) -> Memory:
-        """Raises NotFound."""
+    def read(self) -> Memory:
+        """Return the memory as it is now. Raises NotFound."""
         return self.memories.peek(self.path)
 
 
 def plan(visit: Visit) -> View:
-    """What would be changed; nothing is yet."""
-    action, value = _wanted(visit)
-    seen = [each.now() for each in _chosen(visit)]
+    """Show which memories the form would change, without changing them."""
+    action, value = _complete_action(visit)
+    seen = [each.read() for each in _chosen_memories(visit)]
     found = [build_from(Listed, each) for each in seen]
-    stay = {(each.agent, each.path) for each in seen if _stays(each, action, value)}
+    stay = {(each.agent, each.path) for each in seen if _is_noop(each, action, value)}
     return View(
         template="bulk.html",
         title=f"{action.capitalize()} {pluralize(len(found), 'memory', 'memories')}",
@@ -69,36 +69,36 @@ def plan(visit: Visit) -> View:
 
 
 def change(visit: Visit) -> Done:
-    """Change each as it was shown. One that was changed since is left as it is, and named."""
-    action, value = _wanted(visit)
+    """Change the chosen memories; those that changed since they were shown stay, with a notice."""
+    action, value = _complete_action(visit)
     if action == "archive":
         return _archive(visit)
     done = []
-    for chosen in _unchanged(visit, _chosen(visit)):
+    for chosen in _unchanged(visit, _chosen_memories(visit)):
         try:
-            after = _do(chosen, action, value)
+            after = _apply(chosen, action, value)
         except SidecarError as error:
             visit.notice(f"{chosen.path}: {error.message}")
         else:
             if after is not None:
                 done.append((replace(chosen, path=after.path, hash=after.hash), chosen.path))
-    if action == "move":  # each has moved the links of the others along
-        done = [(replace(each, hash=each.now().hash), before) for each, before in done]
-    text = _told(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
+    if action == "move":  # each move has rewritten links in the others
+        done = [(replace(each, hash=each.read().hash), before) for each, before in done]
+    text = _report(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
     lines = ("\t".join((each.agent, each.hash, each.path, before)) for each, before in done)
     fields = {"action": action, action: value, "done": "\n".join(lines)}
     undo = fields | {"as": visit.text("as"), "to": came_from(visit)}
-    return Done(came_from(visit), Told(text, "/memories/bulk/undo" if done else "", undo))
+    return Done(came_from(visit), Flash(text, "/memories/bulk/undo" if done else "", undo))
 
 
 def undo(visit: Visit) -> Done:
-    """Take a change back; a memory that was changed since stays as it is, and is named."""
+    """Revert a change; a notice names each memory that changed since, which stays as it is."""
     action, value = _action(visit)
-    before: dict[_Chosen, str] = {}
+    before: dict[_ChosenMemory, str] = {}
     for line in visit.text("done").splitlines():
         agent, file_hash, path, was = (*line.split("\t"), "", "", "")[:4]
         there = memories_of(visit, SHARED if action == "share" else agent)
-        before[_Chosen(there, agent, path, file_hash)] = was
+        before[_ChosenMemory(there, agent, path, file_hash)] = was
     count = 0
     for each in _unchanged(visit, before):
         try:
@@ -107,33 +107,36 @@ def undo(visit: Visit) -> Done:
             elif action == "share":
                 each.memories.remove(each.path, if_hash=each.hash)
             else:
-                changes = _changes(action, value, back=True)
+                changes = _changes_of(action, value, back=True)
                 each.memories.update(each.path, changes, if_hash=each.hash)
             count += 1
         except SidecarError as error:
             visit.notice(f"{each.path}: {error.message}")
-    return Done(came_from(visit), Told(_told(visit, count, "restored")))
+    return Done(came_from(visit), Flash(_report(visit, count, "restored")))
 
 
-def _do(chosen: _Chosen, action: str, value: str) -> Remembered | None:
-    """The memory after its change; `None` where that leaves it as it was."""
+def _apply(chosen: _ChosenMemory, action: str, value: str) -> Remembered | None:
+    """Change one memory; returns the result, or None if there was nothing to change."""
     memories, path = chosen.memories, chosen.path
-    if _stays(chosen.now(), action, value):
+    if _is_noop(chosen.read(), action, value):
         return None
     if action == "share":
         shared = memories.share(path)
         return shared if shared.created else None
     if action == "move":
         return memories.move(path, f"{value.rstrip('/')}/")
-    return memories.update(path, _changes(action, value), if_hash=chosen.hash)
+    return memories.update(path, _changes_of(action, value), if_hash=chosen.hash)
 
 
-def _unchanged(visit: Visit, chosen: Iterable[_Chosen]) -> list[_Chosen]:
-    """Those that are as they were seen; the others are named. Asked before any is changed."""
+def _unchanged(visit: Visit, chosen: Iterable[_ChosenMemory]) -> list[_ChosenMemory]:
+    """Return the memories that have not changed since they were shown; notices name the others.
+
+    Reads them all before the first is changed.
+    """
     found = []
     for each in chosen:
         try:
-            if each.now().hash != each.hash:
+            if each.read().hash != each.hash:
                 raise Conflict("it has changed in the meantime, and stays as it is")
             found.append(each)
         except SidecarError as error:
@@ -141,8 +144,8 @@ def _unchanged(visit: Visit, chosen: Iterable[_Chosen]) -> list[_Chosen]:
     return found
 
 
-def _stays(memory: Memory, action: str, value: str) -> bool:
-    """Whether a memory is already as `action` would have it."""
+def _is_noop(memory: Memory, action: str, value: str) -> bool:
+    """Whether `action` would leave `memory` as it is."""
     return {
         "pin": memory.pinned,
         "unpin": not memory.pinned,
@@ -154,7 +157,7 @@ def _stays(memory: Memory, action: str, value: str) -> bool:
 
 def _archive(visit: Visit) -> Done:
     seen: dict[str, dict[str, str]] = {}
-    for each in _chosen(visit):
+    for each in _chosen_memories(visit):
         seen.setdefault(each.agent, {})[each.path] = each.hash
     batches, count = [], 0
     for agent, paths in seen.items():
@@ -164,12 +167,12 @@ def _archive(visit: Visit) -> Done:
     if left := sum(map(len, seen.values())) - count:
         visit.notice(f"{left} changed in the meantime and stay")
     undo = {"batch": ",".join(batches), "as": visit.text("as"), "to": came_from(visit)}
-    text = _told(visit, count, "archived")
-    return Done(came_from(visit), Told(text, "/memories/restore" if batches else "", undo))
+    text = _report(visit, count, "archived")
+    return Done(came_from(visit), Flash(text, "/memories/restore" if batches else "", undo))
 
 
 def _action(visit: Visit) -> tuple[str, str]:
-    """What is to be done, and with what value. Raises UsageError."""
+    """Return the action in the form and its value, "" for none. Raises UsageError."""
     action = visit.text("action")
     value = visit.text(action).strip()
     if action not in ACTIONS:
@@ -177,10 +180,10 @@ def _action(visit: Visit) -> tuple[str, str]:
     return action, value
 
 
-def _wanted(visit: Visit) -> tuple[str, str]:
-    """An action that has its value, and memories to do it to. Raises UsageError."""
+def _complete_action(visit: Visit) -> tuple[str, str]:
+    """Return the action and its value. Raises UsageError if the value or the choice is missing."""
     action, value = _action(visit)
-    if action in _NEEDING and not value:
+    if action in _NEEDS_VALUE and not value:
         raise UsageError(
             f"nothing to {action} them with", hint=f"fill in the field beside {action}"
         )
@@ -191,18 +194,18 @@ def _wanted(visit: Visit) -> tuple[str, str]:
     return action, value
 
 
-def _changes(action: str, value: str, *, back: bool = False) -> Changes:
+def _changes_of(action: str, value: str, *, back: bool = False) -> Changes:
     if action == "tag":
         return Changes(remove_tags=(value,)) if back else Changes(tags=(value,))
     return Changes(pinned=(action == "pin") is not back)
 
 
-def _chosen(visit: Visit) -> Iterator[_Chosen]:
+def _chosen_memories(visit: Visit) -> Iterator[_ChosenMemory]:
     for each in visit.texts("chosen"):
         agent, _, rest = each.partition(" ")
         file_hash, _, path = rest.partition(" ")
-        yield _Chosen(memories_of(visit, agent), agent, path, file_hash)
+        yield _ChosenMemory(memories_of(visit, agent), agent, path, file_hash)
 
 
-def _told(visit: Visit, count: int, what: str) -> str:
+def _report(visit: Visit, count: int, what: str) -> str:
     return "; ".join([f"{pluralize(count, 'memory', 'memories')} {what}", *visit.notices])

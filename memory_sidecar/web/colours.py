@@ -1,4 +1,4 @@
-"""Code as lines with colours: every word of it is text, in a span that says what it is."""
+"""Highlights code as lines of HTML: each token is escaped text, in a span with its class."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pygments.util import ClassNotFound
 from memory_sidecar.core.visible import visible
 
 Line = tuple[int, Markup]
-"""Its number in the file, and the line in colours."""
+"""The number of a line in its file, and its HTML."""
 
-MAX_CHARACTERS = 40_000  # as much as is drawn within a few milliseconds; more has no colours
+MAX_CHARACTERS = 40_000  # highlighted within a few milliseconds; longer code has no colours
 
-# The first that holds a token names its class, see app.css.
+# The first kind that a token is of gives its CSS class, see app.css.
 _CLASSES = (
     (Comment, "c"),
     (String, "s"),
@@ -32,14 +32,14 @@ _CLASSES = (
 
 
 def coloured_lines(code: str, language: str) -> list[Markup]:
-    """Each line of `code`, without its break."""
+    """Return the HTML of each line of `code`, without line breaks."""
     code = visible(code.replace("\r\n", "\n"))
     lexer = _lexer(language) if len(code) <= MAX_CHARACTERS else None
     if lexer is None:
         return [escape(line) for line in code.split("\n")]
     lines = [Markup()]
     for kind, text in lex(code, lexer):
-        name = next((name for held, name in _CLASSES if kind in held), "")
+        name = next((name for parent, name in _CLASSES if kind in parent), "")
         for at, part in enumerate(text.split("\n")):
             if at:
                 lines.append(Markup())

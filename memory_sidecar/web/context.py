@@ -1,4 +1,4 @@
-"""`/context`: a dense-context root: its atoms, what rests on what, and what is wrong."""
+"""`/context`: the atoms of a dense-context root, the graph of their links, and check's findings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import about
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.web.graph import drawn
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.graph import draw
+from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import editor_link
 from memory_sidecar.web.stamps import Stamp, stamps_within
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SHOWN_FINDINGS = 100
 DAY_MS = 86_400_000
-MOST_KNOWN = 8  # roots and projects
-_known_atoms: dict[object, tuple[object, list[AtomUse], list[ContextFinding]]] = {}
-_SLOW = frozenset({"merge"})  # takes vectors of every atom: asked for by itself
+MAX_CACHED = 8  # roots and projects
+_atom_cache: dict[object, tuple[object, list[AtomUse], list[ContextFinding]]] = {}
+_SLOW = frozenset({"merge"})  # needs a vector of every atom: only on request
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def show(visit: Visit) -> View:
         tuple(atoms),
         tuple(findings),
     )
-    graph = drawn(atoms, visit.text("atom"))
+    graph = draw(atoms, visit.text("atom"))
     listed = [node.atom for node in graph.nodes] if graph and visit.text("atom") else atoms
     wanted = [each for each in listed if _is_wanted(visit, each)]
     path = context.root.path
@@ -88,31 +88,34 @@ def show(visit: Visit) -> View:
 
 
 def version(visit: Visit) -> object:
-    """When each file of the root was written."""
+    """Return the stamp of each file of the root that is shown; None without a root."""
     roots = _roots(visit)
     return _stamps(_context(visit, roots).root) if roots else None
 
 
-def mend(visit: Visit) -> Done:
-    """Do what loses and decides nothing, as `context check --fix` does."""
+def fix(visit: Visit) -> Done:
+    """Fix what is safe to fix, as `context check --fix` does."""
     context = _context(visit, _roots(visit))
     rules = [rule for rule in CHECKS if rule not in _SLOW]
     fixed = context.fix(context.check(rules=rules, project=None, reporter=visit), reporter=visit)
     to = visit.to("/context", root=visit.text("root"), project=visit.text("project"))
-    return Done(to, Told(f"{fixed} mended, and the indexes are as new"))
+    return Done(to, Flash(f"{fixed} mended, and the indexes are as new"))
 
 
 def _roots(visit: Visit) -> list[Path]:
-    """The root that the settings name, and what is registered with agents that may be seen."""
+    """Return the root of the settings and those that the readable agents have as sources."""
     named = visit.environ.get(ROOT_VARIABLE) or visit.services.settings.context_root
     found = [Path(named).expanduser()] if named else []
-    for sources in visit.of_each(lambda name: visit.services.agent(name).registry.all()):
+    for sources in visit.ask_each_agent(lambda name: visit.services.agent(name).registry.all()):
         found += [source.root for source in sources]
     return [root for root in dict.fromkeys(found) if is_root(root)]
 
 
 def _context(visit: Visit, roots: Sequence[Path]) -> Context:
-    """The root that the address names, which is one of `roots`, else the first of these."""
+    """Open the root that the address names, else the first of `roots`.
+
+    Raises NotFound for a root that is not one of `roots`.
+    """
     named = visit.text("root")
     root = next((each for each in roots if named in ("", each.as_posix())), None)
     if root is None:
@@ -123,23 +126,26 @@ def _context(visit: Visit, roots: Sequence[Path]) -> Context:
 def _read(
     visit: Visit, context: Context, projects: Sequence[Project], one: Project | None
 ) -> tuple[list[AtomUse], list[ContextFinding]]:
-    """The atoms of `projects` and what is wrong, read again where a file has changed since."""
+    """Return the atoms of `projects` and the findings of `one` or of all projects.
+
+    Both are cached until a file changes.
+    """
     rules = [rule for rule in CHECKS if rule not in _SLOW or visit.text("merge")]
     key = (visit.services, context.root.path, one, len(rules))
     stamp = (_stamps(context.root), system_clock() // DAY_MS)
-    known = _known_atoms.get(key)
+    known = _atom_cache.get(key)
     if known is None or known[0] != stamp:
         atoms, _ = mask_document(context.list_uses(projects))
         found = context.check(rules=rules, project=one, reporter=visit)
         findings = [context.shown(each, remedy_of=str) for each in found]
-        if len(_known_atoms) >= MOST_KNOWN:
-            _known_atoms.clear()
-        known = _known_atoms[key] = (stamp, atoms, findings)
+        if len(_atom_cache) >= MAX_CACHED:
+            _atom_cache.clear()
+        known = _atom_cache[key] = (stamp, atoms, findings)
     return known[1], known[2]
 
 
 def _stamps(root: Root) -> dict[str, Stamp]:
-    """Of every file that a root and its projects are made of."""
+    """Return the stamps of the files of `root` and its projects."""
     folders = [root.path]
     for project in root.projects():
         folders += [project.path, project.meta, *(project.folder(kind) for kind in AtomKind)]
@@ -169,7 +175,7 @@ def _use_of(atom: AtomUse) -> tuple[str, ...]:
 
 
 def _indexes(project: Project) -> list[tuple[str, str]]:
-    """The generated indexes that are there: the name of the folder, and the page."""
+    """Return the folder name and the text of each generated index that exists."""
     pages = [(kind.folder, page_bytes(project.tree, project.index(kind))) for kind in AtomKind]
     return [
         (name, mask_credentials(page.decode("utf-8", "replace"))[0]) for name, page in pages if page

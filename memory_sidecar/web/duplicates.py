@@ -1,4 +1,4 @@
-"""`/memories/duplicates`: memories that say nearly the same, side by side."""
+"""`/memories/duplicates`: pairs of near-duplicate memories, side by side."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LOOKED_AT = 200  # memories of a page, each compared with all of its agent
 
 
 @dataclass(frozen=True, slots=True)
-class Doubled:
-    """Two memories that say nearly the same."""
+class DuplicatePair:
+    """Two memories that are near duplicates."""
 
     cosine: float
     one: Memory
@@ -26,9 +26,9 @@ class Doubled:
 
 @dataclass(frozen=True, slots=True)
 class DuplicatesShown:
-    """Those among the memories of a page, which are looked at by their last change."""
+    """The near duplicates of a page of memories, the last changed first."""
 
-    pairs: tuple[Doubled, ...]
+    pairs: tuple[DuplicatePair, ...]
     looked_at: int
     more: Annotated[bool, about("there are further memories to look at")]
 
@@ -41,13 +41,13 @@ def show(visit: Visit) -> View:
         by_agent.setdefault(each.agent, []).append(each)
     near = [
         (pair, memories)
-        for agent, those in by_agent.items()
+        for agent, of_agent in by_agent.items()
         for memories in (memories_of(visit, agent),)
-        for pair in memories.near_pairs(those)
+        for pair in memories.near_pairs(of_agent)
     ]
     near.sort(key=lambda each: (-each[0].cosine, each[0].path))
     pairs = [
-        Doubled(pair.cosine, memories.peek(pair.path), memories.peek(pair.other))
+        DuplicatePair(pair.cosine, memories.peek(pair.path), memories.peek(pair.other))
         for pair, memories in near[:PAGE_ROWS]
     ]
     if len(near) > PAGE_ROWS:

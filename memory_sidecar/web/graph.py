@@ -1,6 +1,6 @@
-"""Which atoms rest on which, drawn: patterns at the left, experiments at the right, lines between.
+"""Lays out the graph of which atoms build on which: patterns at the left, experiments at the right.
 
-Only what is linked is drawn, and only as much as can be taken in at once.
+Only linked atoms are drawn, and at most as many as a reader can take in at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TEXT = 23  # characters beside an id
 
 @dataclass(frozen=True, slots=True)
 class AtomBox:
-    """An atom at its place."""
+    """An atom, with the position of its box in pixels."""
 
     atom: AtomUse
     label: str
@@ -29,7 +29,7 @@ class AtomBox:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Nodes, and lines between them as paths of SVG."""
+    """The boxes of a graph, and the lines between them as SVG paths."""
 
     nodes: tuple[AtomBox, ...]
     lines: tuple[str, ...]
@@ -37,10 +37,10 @@ class Drawing:
     height: int
 
 
-def drawn(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
-    """The atoms around the one called `chosen`, as `project/id`, or all; `None` for too many.
+def draw(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
+    """Draw the atoms around `chosen`, a `project/id`, or all; None for no links or too many atoms.
 
-    Around one are those that it leads to and that lead to it, at any distance.
+    Around an atom are those that it builds on and that build on it, at any distance.
     """
     by_name = {f"{atom.project}/{atom.id}": atom for atom in atoms}
     links = {
@@ -63,6 +63,7 @@ def drawn(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
 
 
 def _around(chosen: str, links: set[tuple[str, str]]) -> set[str]:
+    """Return the atoms reachable from `chosen` in either direction of `links`, itself included."""
     kept: set[str] = set()
     for forth in (0, 1):
         waiting, seen = [chosen], {chosen}
@@ -81,7 +82,7 @@ def _label(atom: AtomUse) -> str:
 
 
 def _line(one: AtomBox, other: AtomBox) -> str:
-    """A curve from the nearer edge of the one to that of the other."""
+    """Return the SVG path of a curve between the nearest edges of two boxes."""
     if one.x == other.x:
         edge = one.x + WIDTH
         y, end = one.y + HEIGHT // 2, other.y + HEIGHT // 2

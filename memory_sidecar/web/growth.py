@@ -1,4 +1,4 @@
-"""`/growth`: what comes in by week, what is read of it and what never, and how questions fare."""
+"""`/growth`: what is added, read and asked by week, what is never read, and what had no answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_sidecar.web.visit import View, Visit
 WEEKS = (4, 12, 26, 52)
 USUAL_WEEKS = 12
 
-# What is drawn together, by the name of the chart: fields of a week.
+# The charts: by title, the fields of a week that each draws.
 _CHARTS = {
     "New memories": ("memories",),
     "Sessions": ("sessions",),
@@ -25,10 +25,10 @@ _CHARTS = {
 
 
 def show(visit: Visit) -> View:
-    """The same as the command `growth`, of one agent or of all that may be seen."""
+    """Show what the command `growth` prints, for one agent or for all readable ones."""
     agent = visit.text("agent") or visit.seen_as
     if agent:
-        visit.seen(agent)
+        visit.require_readable(agent)
     weeks = min(max(visit.number("weeks", USUAL_WEEKS), 1), max(WEEKS))
     found = growth_of(visit.services, agent, weeks=weeks, now=system_clock(), reporter=visit)
     return View(
@@ -46,7 +46,7 @@ def show(visit: Visit) -> View:
 
 
 def version(visit: Visit) -> object:
-    """What differs after a memory, a session, a read or a question."""
+    """Return what differs after a new memory, session, read or question, and in another week."""
     data_dir = visit.services.data_dir
     logs = [data_dir.agent(name).access_log for name in visit.readable]
     asked = data_dir.root / QUESTIONS / ASKED
@@ -58,6 +58,6 @@ def version(visit: Visit) -> object:
 
 
 def _lines(found: Growth, fields: tuple[str, ...]) -> str:
-    """When each week begins, in seconds since 1970, and each of its `fields`, as uPlot has them."""
+    """Return uPlot's data as JSON: the starts of the weeks in epoch seconds, and each field."""
     begins = [datetime.fromisoformat(week.begins).timestamp() for week in found.weeks]
     return json.dumps([begins, *([getattr(w, name) for w in found.weeks] for name in fields)])

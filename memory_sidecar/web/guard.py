@@ -1,8 +1,8 @@
-"""Who may look: one gate that every request of the page passes, before anything reads it.
+"""Authenticates every request of the page, before anything else reads it.
 
-A browser gets in with a token that opens once, and keeps a cookie that no script can read and that
-no other site can have sent. A page of another site, or a name that was made to mean this machine,
-has a Host, an Origin or a Sec-Fetch-Site of its own, and is refused whatever else it brings.
+A browser gets in with a token that works once, and gets a cookie that no script can read and that
+no other site can make it send. A request from another site, or by a name rebound to this machine,
+is known by its Host, Origin or Sec-Fetch-Site, and is refused even with a valid cookie.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TOKEN_S = 300.0  # to open the address in
-MAX_VISITORS = 32  # the one that came first has to come again
+TOKEN_S = 300.0  # until a token expires
+MAX_VISITORS = 32  # beyond that, the first has to come in again
 MAX_TOKENS = 16
 MAX_BODY_BYTES = 4 << 20  # of a form
 REFUSED = "not for you: `memory-sidecar web` opens this page\n"
@@ -45,41 +45,41 @@ HEADERS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a change has to say on the next view, and the form that takes it back."""
+class Flash:
+    """A message of a change for the next view, with the form that undoes the change."""
 
     text: str
-    undo: str = ""  # the path that the form is sent to
+    undo: str = ""  # the path that the form is sent to; "": no form
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
 class Visitor:
-    """One browser that was let in."""
+    """A browser that was let in: its form token, and the messages for its next view."""
 
     def __init__(self) -> None:
         self.form_token = secrets.token_urlsafe(24)
-        self._told: list[Told] = []
+        self._flashes: list[Flash] = []
 
-    def tell(self, told: Told) -> None:
-        """Keep what the next view shows, once."""
-        self._told.append(told)
+    def add_flash(self, flash: Flash) -> None:
+        """Keep `flash` for the next view."""
+        self._flashes.append(flash)
 
-    def hear(self) -> list[Told]:
-        """What has been kept, which is forgotten."""
-        told, self._told = self._told, []
-        return told
+    def take_flashes(self) -> list[Flash]:
+        """Return the kept messages and forget them."""
+        flashes, self._flashes = self._flashes, []
+        return flashes
 
 
 class Visitors:
-    """The tokens that still open, and the browsers that were let in. Thread-safe."""
+    """The unused tokens, and the browsers that were let in. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tokens: OrderedDict[str, float] = OrderedDict()  # with the time when each ends
+        self._tokens: OrderedDict[str, float] = OrderedDict()  # expiry, by token
         self._visitors: OrderedDict[str, Visitor] = OrderedDict()  # by cookie
 
     def invite(self) -> str:
-        """A token that opens once, within TOKEN_S."""
+        """Return a new token that works once, within TOKEN_S."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._tokens[token] = time.monotonic() + TOKEN_S
@@ -87,8 +87,8 @@ class Visitors:
                 self._tokens.popitem(last=False)
         return token
 
-    def enter(self, token: str) -> str | None:
-        """The cookie that `token` is good for; `None` where it was used, or is none."""
+    def redeem(self, token: str) -> str | None:
+        """Exchange `token` for a new cookie; None if it was used, has expired or is unknown."""
         with self._lock:
             if self._tokens.pop(token, 0.0) < time.monotonic():
                 return None
@@ -98,19 +98,19 @@ class Visitors:
                 self._visitors.popitem(last=False)
             return cookie
 
-    def known(self, cookie: str) -> Visitor | None:
-        """Who has that cookie."""
+    def find(self, cookie: str) -> Visitor | None:
+        """Return the visitor with `cookie`, if there is one."""
         with self._lock:
             return self._visitors.get(cookie)
 
 
 class Guard:
-    """Lets requests to `port` of this machine's own address through to `app`."""
+    """ASGI middleware: passes requests of visitors to `port` of loopback on to `app`."""
 
     def __init__(self, app: ASGIApp, *, port: int, visitors: Visitors) -> None:
         self._app = app
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        self._cookie = f"memory_sidecar_{port}"  # cookies know no ports
+        self._cookie = f"memory_sidecar_{port}"  # browsers send cookies to all ports
         self._visitors = visitors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,7 @@ class Guard:
         request = Request(scope)
         answer = self._refusal(request) or self._entrance(request)
         if answer is None:
-            visitor = self._visitors.known(request.cookies.get(self._cookie, ""))
+            visitor = self._visitors.find(request.cookies.get(self._cookie, ""))
             if visitor is not None:
                 scope.setdefault("state", {})["visitor"] = visitor
                 await self._app(scope, receive, send_guarded)
@@ -135,7 +135,7 @@ class Guard:
         await answer(scope, receive, send_guarded)
 
     def _refusal(self, request: Request) -> Response | None:
-        """What a request is told that comes from elsewhere, or is none of a browser's."""
+        """Return the refusal of a request from elsewhere, or whose form is too large; else None."""
         headers = request.headers
         host = headers.get("host", "")
         origin = headers.get("origin")
@@ -153,14 +153,14 @@ class Guard:
         return None
 
     def _entrance(self, request: Request) -> Response | None:
-        """A cookie for who opens the address with its token, and the way in.
+        """Return the answer to the address with a token: the cookie and a page that leads on.
 
-        By a page, not a redirect: coming from a link elsewhere, a redirect would not be sent the
-        cookie, which is for requests from here alone.
+        None for other addresses. Not a redirect: after a link from elsewhere, the browser would
+        follow it without the cookie, which is SameSite=Strict.
         """
         if not _is_entrance(request):
             return None
-        cookie = self._visitors.enter(request.query_params["token"])
+        cookie = self._visitors.redeem(request.query_params["token"])
         if cookie is None:
             return PlainTextResponse(REFUSED, 401)
         answer = HTMLResponse(ENTRANCE)
@@ -174,5 +174,5 @@ def _is_entrance(request: Request) -> bool:
 
 
 def is_own_form(visitor: Visitor, token: str) -> bool:
-    """Whether a form that came with `token` is one that this visitor was shown."""
+    """Whether `token` is the one in the forms that `visitor` was shown."""
     return hmac.compare_digest(visitor.form_token.encode(), token.encode("utf-8", "replace"))

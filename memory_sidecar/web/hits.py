@@ -1,4 +1,4 @@
-"""Hits as they are drawn: where, what, the lines that show why, and the parts of a score."""
+"""Hits as rows of a view: place, title, the lines that show why, and the parts of the score."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from memory_sidecar.web.colours import Line, coloured_lines
 from memory_sidecar.web.rendering import short
 from memory_sidecar.web.visit import PAGE_ROWS, Visit
 
-LINES = 12  # of a hit in code, before it is unfolded
+LINES = 12  # of a code hit, before it is unfolded
 CHARACTERS = 600  # of a memory or a session
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A term of a score."""
+    """A term of a score, for the bar that shows it."""
 
     name: str
     value: float
-    share: float  # 0…1, of the largest one
+    share: float  # 0…1, of the largest term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A hit."""
+    """A hit as it is shown; `kind`, `of` and `place` identify what a judgement is about."""
 
     kind: Asked
-    of: str  # its source or agent
-    place: str  # by which it is judged
+    of: str  # the source or the agent
+    place: str  # the file, the memory's path or the session's id
     title: str
     href: str
     about: str
@@ -46,29 +46,29 @@ class Row:
     is_right: bool
     parts: tuple[Part, ...]
     text: str = ""
-    lines: tuple[Line, ...] = ()  # the best of `whole`
-    whole: tuple[Line, ...] = ()
+    lines: tuple[Line, ...] = ()  # the best of `whole`, or all of a short hit
+    whole: tuple[Line, ...] = ()  # empty for a short hit
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What tells it from others."""
+        """A key that is equal for the same hit of another search."""
         return (self.kind, self.of, self.title)
 
 
 def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list[Row]]:
-    """The hits of each kind that has any, drawn, what looks like a secret masked."""
+    """Return the rows of each kind that has hits, with credentials masked."""
     found, _ = mask_document(found)
     judged = [each for each in JudgedSet(visit.services, visit).all() if each.text == question]
     registry = visit.services.codebase().registry
     roots = {source.name: source.root for source in registry.all()} if found.code else {}
     stems = stems_of(question)
     code = [_code_row(visit, hit, roots.get(hit.source), stems, judged) for hit in found.code]
-    drawn = {
+    by_kind = {
         Asked.CODE: code,
         Asked.MEMORIES: [_memory_row(visit, hit, judged) for hit in found.memories],
         Asked.SESSIONS: [_session_row(visit, each, judged) for each in found.sessions],
     }
-    return {kind: rows for kind, rows in drawn.items() if rows}
+    return {kind: rows for kind, rows in by_kind.items() if rows}
 
 
 def _code_row(
@@ -116,7 +116,7 @@ def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) 
 def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuestion]) -> Row:
     hit = each.hit
     place = {} if hit.sequence is None else {"page": hit.sequence // PAGE_ROWS + 1}
-    said = "" if hit.sequence is None else f"m{hit.sequence}"
+    anchor = "" if hit.sequence is None else f"m{hit.sequence}"
     address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id, **place)
     heading = " · ".join(filter(None, hit.heading.split("\n"))) or hit.created_at[:10]
     return Row(
@@ -124,7 +124,7 @@ def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuesti
         of=each.agent,
         place=hit.session_id,
         title=short(hit.title) or hit.session_id,
-        href=f"{address}#{said}" if said else address,
+        href=f"{address}#{anchor}" if anchor else address,
         about=f"{hit.kind} · {heading} · {each.agent}",
         score=hit.score,
         is_weak=hit.is_weak,
@@ -135,13 +135,13 @@ def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuesti
 
 
 def editor_link(visit: Visit, path: Path, line: int) -> str:
-    """What opens `path` there in the editor that the setting `editor_url` names."""
+    """Return the link of the setting `editor_url` that opens `path` at `line` in an editor."""
     template = visit.services.settings.editor_url
     return template.replace("{path}", quote(path.as_posix())).replace("{line}", str(line))
 
 
 def _parts(why: Explanation | None) -> tuple[Part, ...]:
-    """The terms that are not 0, the largest first."""
+    """Return the terms that are not 0, the largest first."""
     terms = {name: value for name, value in why.terms.items() if value} if why else {}
     most = max(map(abs, terms.values()), default=1.0)
     ordered = sorted(terms.items(), key=lambda term: -abs(term[1]))

@@ -1,4 +1,4 @@
-"""`/index`: what is indexed, how fresh it is, what was left out, and what is wrong."""
+"""`/index`: what is indexed, how fresh it is, what was left out, `doctor`'s checks, and the log."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.code.breakdown import SourceVectors, break_down, vectors_by_source
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.results import about, pluralize
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.visit import Done, View, Visit
 
 Tree = dict[str, "Tree"]
-"""By name, what lies in a folder; a file has nothing."""
+"""The entries of a folder by name; a file has none."""
 
 LOG_BYTES = 24_000  # from its end: some two hundred lines
 
 
 @dataclass(frozen=True, slots=True)
 class IndexShown:
-    """The status, as the command prints it, and the vectors of each source."""
+    """What `status` prints, and the vectors of each source."""
 
     status: Status
     vectors: Mapping[str, SourceVectors]
@@ -32,7 +32,7 @@ class IndexShown:
 
 @dataclass(frozen=True, slots=True)
 class ChecksShown:
-    """What `doctor` finds."""
+    """The checks of `doctor`."""
 
     checks: tuple[Check, ...]
     can_mend: Annotated[bool, about("something is wrong that needs no decision")]
@@ -57,7 +57,7 @@ def show(visit: Visit) -> View:
 
 
 def version(visit: Visit) -> object:
-    """The status, less what differs with every look."""
+    """Return the status without what changes each time it is read; None without an index."""
     try:
         status = _status(visit)
     except NoIndex:
@@ -73,7 +73,10 @@ def source(visit: Visit) -> View:
 
 
 def tree_of(paths: Iterable[str]) -> Tree:
-    """`paths` by their folders, which end in a slash; one that holds one thing is one with that."""
+    """Group `paths` by folder, whose names end in a slash.
+
+    A folder with a single entry is joined with it: `a/b.py`.
+    """
     by_first: dict[str, list[str]] = {}
     for path in paths:
         first, slash, rest = path.partition("/")
@@ -96,11 +99,14 @@ def checks(visit: Visit) -> View:
 
 
 def log(visit: Visit) -> View:
-    """The log names every agent, so it is for the owner of the machine alone."""
+    """Show the end of the daemon's log.
+
+    Raises NotFound while viewing as an agent, as the log names every agent, or without a daemon.
+    """
     daemon = visit.daemon()
     if visit.seen_as or daemon is None:
         raise NotFound("there is no log to see", hint="see as everyone, served by the daemon")
-    with open(daemon.log, "rb") as file:  # noqa: PTH123  of our own, and long
+    with open(daemon.log, "rb") as file:  # noqa: PTH123  our own file, and a long one
         file.seek(max(file.seek(0, os.SEEK_END) - LOG_BYTES, 0))
         lines = file.read().decode("utf-8", "replace").splitlines()
     return View(template="log.html", title="Log", data=LogShown(daemon.log, tuple(lines[::-1])))
@@ -114,26 +120,26 @@ def log_version(visit: Visit) -> object:
 # Changes
 
 
-def mend(visit: Visit) -> Done:
-    """As `doctor --fix` does, where one may see everything."""
+def fix(visit: Visit) -> Done:
+    """Fix what needs no decision, as `doctor --fix` does, among the checks that may be seen."""
     codebase = visit.services.codebase()
     repair(_checks(visit), visit.services, codebase, reporter=visit)
     left = sum(not each.ok for each in _checks(visit))
     text = f"Fixed, except {left}" if left else "Fixed"
-    return Done(visit.to("/index/checks"), Told("; ".join([text, *visit.notices])))
+    return Done(visit.to("/index/checks"), Flash("; ".join([text, *visit.notices])))
 
 
-def look(visit: Visit) -> Done:
-    """Have the files of a source compared with its rows now."""
+def rescan(visit: Visit) -> Done:
+    """Rescan the source that the form names, without its vectors."""
     codebase = visit.services.codebase()
     source = codebase.registry.get(visit.text("name"))
     report = codebase.index([source.root], reporter=visit, embed=False)
     files = pluralize(report.files_processed, "file")
-    return Done(visit.to("/index"), Told(f"{source.name}: rescanned, {files} indexed again"))
+    return Done(visit.to("/index"), Flash(f"{source.name}: rescanned, {files} indexed again"))
 
 
 def _status(visit: Visit) -> Status:
-    """That of the command line, of the agents that may be seen."""
+    """Return what `status` prints, restricted to the readable agents."""
     status = status_of(visit.services, None, daemon=visit.daemon())
     readable = set(visit.readable)
     agents = tuple(each for each in status.agents if each.name in readable)

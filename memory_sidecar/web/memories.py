@@ -1,4 +1,4 @@
-"""`/memories`: what is remembered, narrowed by what it is, or found by what it says."""
+"""`/memories`: the memories of all readable agents, filtered by facets, or searched."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
-COUNTED_AT_ONCE = 5_000  # memories; more take longer than all the rest of the view
-MOST_KNOWN = 64
-_known_facets: dict[object, tuple[object, Facets]] = {}  # with what they were counted of
+COUNTED_AT_ONCE = 5_000  # memories; counting more takes longer than the rest of the view
+MAX_CACHED = 64
+_facet_cache: dict[object, tuple[object, Facets]] = {}  # a stamp and the facets, by filter
 _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
 
 
 @dataclass(frozen=True, slots=True)
 class MemoriesShown:
-    """The memories of a page, and what they can be narrowed by."""
+    """A page of memories, and the facets that they can be filtered by."""
 
     facets: Annotated[Facets | None, about("null where they are still to be counted")]
     memories: tuple[Listed | MemoryHit, ...]
@@ -42,7 +42,7 @@ def show(visit: Visit) -> View:
     question = visit.text("q").strip()
     rows: Sequence[Listed | MemoryHit]
     if question:
-        # Asked at every letter, so no hit is read once more, which takes as long as all the rest.
+        # Asked at every keystroke: reranking would double the time.
         asked = MemoryQuery(text=question, top_k=PAGE_ROWS, filter=wanted, rerank=False)
         rows, more = overview.query(asked), False
     else:
@@ -59,7 +59,7 @@ def show(visit: Visit) -> View:
             [build_from(Listed, each) for each in found[:PAGE_ROWS]],
             len(found) > PAGE_ROWS,
         )
-    counted = _counted(visit, overview, wanted)
+    counted = _facets(visit, overview, wanted)
     shown = MemoriesShown(counted, tuple(rows), more)
     facets = [(name, getattr(counted, name)) for name in FACETS] if counted else []
     return View(
@@ -75,51 +75,51 @@ def show(visit: Visit) -> View:
     )
 
 
-def _counted(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | None:
-    """The facets of `wanted`; `None` where to count them would keep the list waiting.
+def _facets(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | None:
+    """Return the facets of `wanted`, cached; None if counting them would keep the list waiting.
 
-    The view asks for them again, by the word `facets`.
+    The view then requests them with the parameter `facets`.
     """
     key = (visit.services, tuple(visit.readable), visit.text("agent"), wanted)
-    stamp = (version(visit), system_clock() // MINUTE_MS)  # what has expired since counts no more
-    known = _known_facets.get(key)
+    stamp = (version(visit), system_clock() // MINUTE_MS)  # memories expire
+    known = _facet_cache.get(key)
     if known is not None and known[0] == stamp:
         return known[1]
     is_asked_for = visit.text("facets") or visit.text("json")
     if not is_asked_for and overview.count() > COUNTED_AT_ONCE:
         return None
     facets = overview.facets(wanted)
-    if len(_known_facets) >= MOST_KNOWN:
-        _known_facets.clear()
-    _known_facets[key] = (stamp, facets)
+    if len(_facet_cache) >= MAX_CACHED:
+        _facet_cache.clear()
+    _facet_cache[key] = (stamp, facets)
     return facets
 
 
 def version(visit: Visit) -> object:
-    """What differs after a change of any memory that may be shown."""
+    """Return the stamps of the readable agents' databases, which differ after any change."""
     databases = [visit.services.data_dir.agent(name).db for name in visit.readable]
     return stamps_of(file for db in databases for file in (db, db.with_name(f"{db.name}-wal")))
 
 
 def overview_of(visit: Visit) -> Overview:
-    """The memories that may be shown, of the agent that is asked for, if one is."""
+    """Return the overview of the readable agents, or of the one that the address names."""
 
-    def look(name: str) -> Agent | None:
+    def open_agent(name: str) -> Agent | None:
         agent = visit.services.agent(name)
-        return agent if agent.exists and visit.has(agent) else None
+        return agent if agent.exists and visit.can_show(agent) else None
 
-    return Overview(visit.of_each(look), visit)
+    return Overview(visit.ask_each_agent(open_agent), visit)
 
 
 def filter_of(visit: Visit) -> MemoryFilter:
-    """What the words of the address ask for. Raises UsageError for what no memory can have."""
+    """Parse the memory filter in the address. Raises UsageError."""
     age, strength, outdated = (
         visit.text("age"),
         visit.text("strength"),
         bool(visit.text("outdated")),
     )
-    after, before = _ages(age) if age else (None, None)
-    weaker, stronger = _strengths(strength) if strength else (None, None)
+    after, before = _age_bounds(age) if age else (None, None)
+    weaker, stronger = _strength_bounds(strength) if strength else (None, None)
     return MemoryFilter(
         category=check_known_category(visit.text("category")) or None,
         tags=visit.texts("tag"),
@@ -145,25 +145,28 @@ def _sort(visit: Visit) -> Sort:
         ) from None
 
 
-def _ages(age: str) -> tuple[int | None, int | None]:
-    """From when on, and up to when, in epoch ms, what is of that age was changed."""
-    names = _known(age, AGES)
+def _age_bounds(age: str) -> tuple[int | None, int | None]:
+    """Return the earliest and latest change, in epoch ms, of memories of `age`; None: no limit."""
+    names = _names_before(age, AGES)
     days, younger = AGES[age], AGES[names[0]] if names else None
-    now = system_clock() // MINUTE_MS * MINUTE_MS  # for one minute the same filter
+    # The filter stays equal for a minute, so that its facets stay cached.
+    now = system_clock() // MINUTE_MS * MINUTE_MS
     return (
         None if days is None else now - days * DAY_MS,
         None if younger is None else now - younger * DAY_MS,
     )
 
 
-def _strengths(strength: str) -> tuple[float | None, float | None]:
-    """Below what, and from what on, a memory is so strong."""
-    above = _known(strength, STRENGTHS)
+def _strength_bounds(strength: str) -> tuple[float | None, float | None]:
+    """Return the bounds of `strength`: below the first (None: no limit), from the second on."""
+    above = _names_before(strength, STRENGTHS)
     return STRENGTHS[above[0]] if above else None, STRENGTHS[strength]
 
 
-def _known(name: str, known: Sequence[str] | dict[str, int | None] | dict[str, float]) -> list[str]:
-    """Those before `name`, the nearest first. Raises UsageError."""
+def _names_before(
+    name: str, known: Sequence[str] | dict[str, int | None] | dict[str, float]
+) -> list[str]:
+    """Return the names in `known` before `name`, the nearest first. Raises UsageError."""
     names = list(known)
     if name not in names:
         raise UsageError(f"there is no {name[:40]!r}", hint=f"one of {', '.join(names)}")

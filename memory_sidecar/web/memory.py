@@ -1,4 +1,4 @@
-"""`/memories/one` and `/memories/edit`: a memory whole, what lies around it, and changes of it."""
+"""`/memories/one`, `/memories/edit`: a memory, those linked to it, its form, and its changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Memory
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_MARKDOWN_CHARACTERS
 from memory_sidecar.web.visit import Done, View, Visit
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryShown:
-    """A memory, and what lies around it."""
+    """A memory, and the memories around it."""
 
     memory: Memory
     around: Around
@@ -26,7 +26,7 @@ class MemoryShown:
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """A change that came too late: what is there by now, and what was to be there."""
+    """An edit that lost against a later change: the memory as it is, and the text of the form."""
 
     current: Memory
     content: str
@@ -35,7 +35,7 @@ class Overtaken:
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """A change that was not made, as it was written, and why."""
+    """The fields of the form, and the `problem` for which an edit was refused, "" for none."""
 
     problem: str
     agent: str
@@ -45,11 +45,11 @@ class Unsaved:
     summary: str
     tags: str
     status: str
-    supersedes: str  # the memory that becomes one with this, "" for none
+    supersedes: str  # the path of a memory to merge into this one; "" for none
 
 
 def show(visit: Visit) -> View:
-    memories, memory = _found(visit)
+    memories, memory = _find(visit)
     return View(
         template="memory.html",
         title=memory.called,
@@ -59,8 +59,8 @@ def show(visit: Visit) -> View:
 
 
 def edit(visit: Visit) -> View:
-    """The memory as a form; with another one's text below its own, where two become one."""
-    memories, memory = _found(visit)
+    """Show the form of a memory; to merge another (`with`), its text is appended."""
+    memories, memory = _find(visit)
     content = memory.content
     if other := visit.text("with"):
         content = f"{content.rstrip()}\n\n{memories.peek(other).content}"
@@ -82,7 +82,7 @@ def edit(visit: Visit) -> View:
 
 
 def edit_again(visit: Visit, problem: str, status: int) -> View:
-    """The form of a change that was refused, with all that was written, even of no memory."""
+    """Show the form of a refused edit again with all that was written, even if no memory exists."""
     words = {each.name: visit.text(each.name) for each in fields(Unsaved)}
     form = Unsaved(**words | {"problem": problem})
     return View(
@@ -90,11 +90,11 @@ def edit_again(visit: Visit, problem: str, status: int) -> View:
     )
 
 
-# Changes. A form has the hash of what was shown, so that none undoes another that it did not see.
+# Changes. A form has the hash of the file that was shown, so that it overwrites no later change.
 
 
 def save(visit: Visit) -> Done | View:
-    memories, memory = _found(visit)
+    memories, memory = _find(visit)
     tags = _tags(visit.text("tags"), memory.tag_list)
     changes = Changes(
         content=visit.text("content"),
@@ -115,11 +115,11 @@ def save(visit: Visit) -> Done | View:
             more={"most": MAX_MARKDOWN_CHARACTERS},
             status=409,
         )
-    return Done(_one(visit), Told("Saved" if changed.changed else "Nothing was to be changed"))
+    return Done(_address(visit), Flash("Saved" if changed.changed else "Nothing was to be changed"))
 
 
 def _tags(text: str, known: Iterable[str]) -> tuple[str, ...]:
-    """What `text` names between commas, of which a known tag may have some in it."""
+    """Split `text` at its commas, except those within a known tag."""
     whole = [tag for tag in known if "," in tag and tag in text]
     for tag in whole:
         text = text.replace(tag, "", 1)
@@ -129,65 +129,65 @@ def _tags(text: str, known: Iterable[str]) -> tuple[str, ...]:
 def pin(visit: Visit) -> Done:
     pinned = visit.text("pinned") == "1"
     _memories(visit).update(visit.text("path"), Changes(pinned=pinned), if_hash=visit.text("hash"))
-    return Done(_one(visit), Told("Pinned: it does not fade" if pinned else "It fades again"))
+    return Done(_address(visit), Flash("Pinned: it does not fade" if pinned else "It fades again"))
 
 
 def move(visit: Visit) -> Done:
     moved = _memories(visit).move(visit.text("path"), visit.text("to"))
-    return Done(_one(visit, path=moved.path), Told(f"{moved.moved_from} is {moved.path} now"))
+    return Done(_address(visit, path=moved.path), Flash(f"{moved.moved_from} is {moved.path} now"))
 
 
 def share(visit: Visit) -> Done:
     shared = _memories(visit).share(visit.text("path"))
-    return Done(_one(visit), Told(f"All agents read it as {shared.path} now"))
+    return Done(_address(visit), Flash(f"All agents read it as {shared.path} now"))
 
 
 def supersede(visit: Visit) -> Done:
     path, other = visit.text("path"), visit.text("other")
     _memories(visit).update(path, Changes(supersedes=(other,)), if_hash=visit.text("hash"))
-    return Done(came_from(visit), Told(f"{path} replaces {other}"))
+    return Done(came_from(visit), Flash(f"{path} replaces {other}"))
 
 
 def archive(visit: Visit) -> Done:
     agent = visit.text("agent")
     gone = _memories(visit).remove(visit.text("path"), if_hash=visit.text("hash"))
-    told = Told(
+    flash = Flash(
         f"{gone.path} lies in the archive",
         "/memories/restore",
         {"batch": f"{agent} {gone.batch}", "as": visit.text("as"), "to": came_from(visit)},
     )
-    return Done(came_from(visit), told)
+    return Done(came_from(visit), flash)
 
 
 def restore(visit: Visit) -> Done:
-    """Take back what lies in batches of the archive, each after the name of its agent."""
+    """Restore archived memories: `batch` has `AGENT BATCH`, several between commas."""
     back: list[str] = []
     for each in visit.text("batch").split(","):
         agent, _, batch = each.partition(" ")
         back += memories_of(visit, agent).restore((), batch=batch).restored
-    return Done(came_from(visit), Told(f"Back again: {', '.join(back)}"))
+    return Done(came_from(visit), Flash(f"Back again: {', '.join(back)}"))
 
 
 def came_from(visit: Visit) -> str:
-    """The list that a form was sent from."""
+    """Return the address of the list that a form was sent from; never one of another site."""
     to = visit.text("to")
     return to if to.startswith("/memories") else visit.to("/memories")
 
 
 def memories_of(visit: Visit, agent: str) -> Memories:
-    """The memories of that agent. Raises NotFound for one that may not be seen."""
-    return Memories(visit.services.agent(visit.seen(agent)), visit)
+    """Return the memories of `agent`. Raises NotFound for an agent that may not be seen."""
+    return Memories(visit.services.agent(visit.require_readable(agent)), visit)
 
 
 def _memories(visit: Visit) -> Memories:
     return memories_of(visit, visit.text("agent"))
 
 
-def _found(visit: Visit) -> tuple[Memories, Memory]:
+def _find(visit: Visit) -> tuple[Memories, Memory]:
     memories = _memories(visit)
     return memories, memories.peek(visit.text("path"))
 
 
-def _one(visit: Visit, *, path: str = "") -> str:
-    """The address of the memory that is meant, or of that at `path`."""
+def _address(visit: Visit, *, path: str = "") -> str:
+    """Return the address of the memory at `path`, by default that of the form."""
     return visit.to("/memories/one", agent=visit.text("agent"), path=path or visit.text("path"))

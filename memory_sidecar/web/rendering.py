@@ -1,4 +1,4 @@
-"""Templates to text. Everything that is stored reaches a page as text: escaped, and visible."""
+"""Renders templates. Stored text reaches a page escaped, and with invisible characters shown."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from memory_sidecar.core.times import format_duration
 from memory_sidecar.core.visible import visible
 
 FOLDER = Path(__file__).parent
-MAX_MARKDOWN_CHARACTERS = 100_000  # as much as a browser lays out at once; more is shown as it is
+MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered
 MAX_TITLE = 200
 _STEPS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_400 * 365, "mo"))
 
 
 @cache
 def templates() -> Environment:
-    """The environment that every view is rendered with."""
+    """Return the Jinja environment of all views, with every template compiled."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_finalize,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
@@ -42,20 +42,20 @@ def templates() -> Environment:
         "markdown": markdown,
         "short": short,
     }
-    for name in environment.list_templates():  # so that the first view need not
+    for name in environment.list_templates():  # so that the first view need not compile them
         environment.get_template(name)
     return environment
 
 
-def _shown(value: object) -> object:
-    """Nothing that is stored turns the direction of writing, or hides a sign."""
+def _finalize(value: object) -> object:
+    """Make invisible and direction-changing characters of a printed `value` visible."""
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def ago(moment: str | None, now: datetime | None = None) -> Markup:
-    """A moment in ISO 8601 as how long ago it was: `3 d`, with the moment for who wants it."""
+    """Return how long ago `moment` (ISO 8601) was, like `3 d`, with the moment as its title."""
     if not moment:
         return Markup("never")
     then = datetime.fromisoformat(moment)
@@ -74,14 +74,14 @@ def ago(moment: str | None, now: datetime | None = None) -> Markup:
 
 
 def short(text: str, most: int = MAX_TITLE) -> str:
-    """The beginning of a text that is long, up to the end of a word."""
+    """Cut `text` after a word if it has more than `most` characters."""
     if len(text) <= most:
         return text
     return (text[:most].rpartition(" ")[0] or text[:most]) + " …"
 
 
 def markdown(text: str) -> Markup:
-    """CommonMark with tables as HTML. Markup in it is text, and what would be loaded a link."""
+    """Render CommonMark with tables as HTML. HTML in it stays text, and images become links."""
     text = visible(text)
     if len(text) > MAX_MARKDOWN_CHARACTERS:
         return Markup("<pre>{}</pre>").format(text)
@@ -91,9 +91,7 @@ def markdown(text: str) -> Markup:
 @cache
 def _markdown() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.disable(
-        "image"
-    )  # stays a link behind a `!`: nothing is fetched for having been looked at
+    parser.disable("image")  # stays a link behind a `!`: viewing a page fetches nothing
 
     def open_link(tokens: Any, index: int, options: Any, env: Any) -> str:  # noqa: ANN401, ARG001
         href = escape(tokens[index].attrGet("href") or "")

@@ -1,4 +1,4 @@
-"""`/search`: one question to code, memories and sessions, and why a hit stands where it does."""
+"""`/search`: one question to code, memories and sessions, and why a hit has its rank."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.core.results import about
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import Row, rows_of
 from memory_sidecar.web.visit import Done, View, Visit
 
-LOOKED_THROUGH = 500  # hits, for the place of a file that is not among the first
+RANKED_HITS = 500  # searched for the rank of a file that is not among the first
 SIDE_BY_SIDE = "compare"
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a file is not among the hits."""
+    """Why a file is not among the hits, and how far behind them it ranks."""
 
     file: Why
     best: Annotated[CodeHit | None, about("of its chunks, for the question")]
@@ -34,7 +34,7 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class SearchShown:
-    """What was found, of each kind that was asked."""
+    """The hits of a question by kind, or by mode and kind when modes are compared."""
 
     question: str
     found: FoundByKind
@@ -62,7 +62,7 @@ def show(visit: Visit) -> View:
             "kinds": kinds,
             "modes": [*(mode.value for mode in SearchMode), SIDE_BY_SIDE],
             "rows": rows_of(visit, question, searched.found),
-            "compared": _compared(visit, searched),
+            "compared": _compare_modes(visit, searched),
             "best": _best_of_file(visit, searched),
             "sources": [source.name for source in visit.services.codebase().registry.all()],
             "limit": limit_of(visit, kinds),
@@ -71,38 +71,41 @@ def show(visit: Visit) -> View:
     )
 
 
-def right(visit: Visit) -> Done:
-    """Note that a hit is what was asked for."""
-    asked, of, place = _judged(visit)
+def mark_right(visit: Visit) -> Done:
+    """Record that a hit answers the question."""
+    asked, of, place = _judged_hit(visit)
     JudgedSet(visit.services, visit).add(visit.text("q"), asked, of, place)
     fields = {name: visit.text(name) for name in ("q", "kind", "of", "place", "to")}
-    return Done(_back(visit), Told(f"{place} is right for this question", "/search/wrong", fields))
+    return Done(_back(visit), Flash(f"{place} is right for this question", "/search/wrong", fields))
 
 
-def wrong(visit: Visit) -> Done:
-    """Take that back."""
-    _, _, place = _judged(visit)
+def unmark_right(visit: Visit) -> Done:
+    """Undo `mark_right`."""
+    _, _, place = _judged_hit(visit)
     JudgedSet(visit.services, visit).remove(visit.text("q"), place)
-    return Done(_back(visit), Told(f"{place} is no longer noted as right"))
+    return Done(_back(visit), Flash(f"{place} is no longer noted as right"))
 
 
-def _judged(visit: Visit) -> tuple[Asked, str, str]:
-    """Of which kind and of what a place is. Raises UsageError, and NotFound as `Visit.seen`."""
+def _judged_hit(visit: Visit) -> tuple[Asked, str, str]:
+    """Return the kind, the source or agent, and the place of the judged hit.
+
+    Raises UsageError, and NotFound for an agent that may not be seen.
+    """
     try:
         asked = Asked(visit.text("kind"))
     except ValueError:
         raise UsageError("a hit is of code, memories or sessions", hint="load the page") from None
-    of = visit.text("of") if asked is Asked.CODE else visit.seen(visit.text("of"))
+    of = visit.text("of") if asked is Asked.CODE else visit.require_readable(visit.text("of"))
     return asked, of, visit.text("place")
 
 
 def _back(visit: Visit) -> str:
-    """Where the form was: a view of ours, and nothing else that a form may say."""
+    """Return the address that the form was sent from; never one of another site."""
     to = visit.text("to")
     return to if to.startswith("/search?") else visit.to("/search")
 
 
-# What is asked
+# Parameters
 
 
 def _kinds(visit: Visit) -> tuple[Asked, ...]:
@@ -126,13 +129,13 @@ def _mode(name: str) -> SearchMode:
         ) from None
 
 
-# What else is told
+# Comparisons and explanations
 
 
-def _compared(
+def _compare_modes(
     visit: Visit, searched: SearchShown
 ) -> list[tuple[str, list[tuple[Row, int | None]]]]:
-    """By mode its rows, each with the place that hybrid gives it, from 1; none: it has it not."""
+    """Return the rows of each mode with their ranks in hybrid mode, from 1 (None: no hit there)."""
     if searched.modes is UNSET:
         return []
     rows = {
@@ -147,7 +150,7 @@ def _compared(
 
 
 def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyNot:
-    """What became of the file called `name`, and how far behind the hits it is."""
+    """Explain whether the file `name` is indexed, and how far behind the hits it ranks."""
     codebase = visit.services.codebase()
     why = codebase.why(_file(visit, name))
     shown = found.code[-1].score if found.code else None
@@ -158,7 +161,7 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyN
     wanted = CodeFilter(sources=(why.source,), path_globs=(_literal(inside),))
     query = CodeQuery(question, top_k=1, filter=wanted, explain=True)
     best = next(iter(codebase.search(query, reporter=visit)), None)
-    query = replace(query, top_k=LOOKED_THROUGH, filter=code_filter(visit), explain=False)
+    query = replace(query, top_k=RANKED_HITS, filter=code_filter(visit), explain=False)
     every = codebase.search(query, reporter=visit)
     files = [(hit.source, hit.filename) for hit in every]
     place = files.index((why.source, inside)) + 1 if (why.source, inside) in files else None
@@ -166,7 +169,7 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyN
 
 
 def _file(visit: Visit, name: str) -> Path:
-    """The path that a person means: an absolute one, or one in a source."""
+    """Return the path that a person means by `name`: absolute, or relative to a source."""
     path = Path(name)
     if path.is_absolute():
         return path
@@ -177,12 +180,12 @@ def _file(visit: Visit, name: str) -> Path:
 
 
 def _literal(path: str) -> str:
-    """A glob that only `path` is like."""
+    """Return a glob that matches `path` alone."""
     return "/" + "".join(f"\\{sign}" if sign in "*?[]{}!\\" else sign for sign in path)
 
 
 def _best_of_file(visit: Visit, searched: SearchShown) -> Row | None:
-    """The best chunk of the file that was asked for, drawn as a hit."""
+    """Return the best chunk of the file in question as a row."""
     why = searched.why_not
     if not why or why.best is None:
         return None

@@ -1,4 +1,4 @@
-"""`/sessions`: conversations by day, and one with what came of it."""
+"""`/sessions`: conversations by day, and one session with what is related to it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from memory_sidecar.sessions.promotion import Fate
 from memory_sidecar.sessions.results import Head, Promotion
 from memory_sidecar.web.asking import session_filter, sessions_of
 from memory_sidecar.web.colours import Line, coloured_lines
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_TITLE
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SNIPPETS = 10  # of a session that are shown; the others are named
-MAX_SHOWN = 2000  # characters of a message, a snippet or a summary; a link leads to the whole of it
+MAX_SHOWN = 2000  # characters of a message, a snippet or a summary; a link shows all of it
 
 
 @dataclass(frozen=True, slots=True)
 class ListedSession:
-    """A session, and whose it is."""
+    """A session, with the agent that it belongs to."""
 
     agent: str
     session: Head
@@ -37,7 +37,7 @@ class ListedSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionsShown:
-    """The sessions of a page, the latest first."""
+    """A page of sessions, the latest first."""
 
     sessions: tuple[ListedSession, ...]
     more: Annotated[bool, about("there are further ones")]
@@ -45,7 +45,7 @@ class SessionsShown:
 
 @dataclass(frozen=True, slots=True)
 class OneSession:
-    """A session with what lies around it."""
+    """A session, and what is related to it."""
 
     agent: str
     session: Annotated[dict[str, Any], about("as `session show` has it")]
@@ -73,17 +73,17 @@ def show(visit: Visit) -> View:
 
 def _by_day(listed: Sequence[ListedSession]) -> list[tuple[date, list[ListedSession]]]:
     days = groupby(listed, lambda each: date.fromisoformat(each.session.created_at[:10]))
-    return [(day, list(those)) for day, those in days]
+    return [(day, list(of_day)) for day, of_day in days]
 
 
 def show_one(visit: Visit) -> View:
-    agent = visit.seen(visit.text("agent"))
+    agent = visit.require_readable(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
     session, _ = mask_document(read_session(document))
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
-    whole = visit.text("whole")  # the key of one part that is shown to its end
+    whole = visit.text("whole")  # the key of the one part that is shown uncut
     messages = [(f"m{number}", each) for number, each in enumerate(session.messages)]
     snippets = [(f"s{number}", each) for number, each in enumerate(session.code_snippets)]
     stop = visit.offset + PAGE_ROWS
@@ -100,7 +100,7 @@ def show_one(visit: Visit) -> View:
             "items": most // MAX_TITLE,
             "is_long": len(str(session.summary)) > most,
             "snippets": [
-                (key, len(each.code) > most, _drawn(each, most))
+                (key, len(each.code) > most, _draw_snippet(each, most))
                 for key, each in snippets[: None if whole else SNIPPETS]
                 if (key == whole if whole else visit.page == 1)
             ],
@@ -115,32 +115,32 @@ def show_one(visit: Visit) -> View:
 
 @dataclass(frozen=True, slots=True)
 class DrawnSnippet:
-    """A snippet as it is shown."""
+    """A snippet as it is shown, highlighted and cut."""
 
     title: str
     lines: tuple[Line, ...]
 
 
-def _drawn(snippet: Snippet, most: int) -> DrawnSnippet:
-    told = [part for part in (snippet.file_path, snippet.description) if part]
+def _draw_snippet(snippet: Snippet, most: int) -> DrawnSnippet:
+    parts = [part for part in (snippet.file_path, snippet.description) if part]
     lines = coloured_lines(snippet.code[:most], snippet.language or "text")
-    return DrawnSnippet(" · ".join(told) or snippet.language, tuple(enumerate(lines, 1)))
+    return DrawnSnippet(" · ".join(parts) or snippet.language, tuple(enumerate(lines, 1)))
 
 
 def promote(visit: Visit) -> Done:
-    """Remember what a session suggests, and tell how much of it was new."""
+    """Store the memories that a session suggests, and tell which were new."""
     promoted = _promoter(visit).promote(visit.text("id"), shared=bool(visit.text("shared")))
     stored = [each.path for each in promoted.memories if each.fate is Fate.STORED]
-    told = f"Remembered: {', '.join(stored)}" if stored else "All of it was known already"
-    return Done(one(visit), Told(told))
+    text = f"Remembered: {', '.join(stored)}" if stored else "All of it was known already"
+    return Done(_session_address(visit), Flash(text))
 
 
-def one(visit: Visit) -> str:
-    """The address of the session that is asked for."""
+def _session_address(visit: Visit) -> str:
+    """Return the address of the session that the form names."""
     return visit.to("/sessions/one", agent=visit.text("agent"), id=visit.text("id"))
 
 
 def _promoter(visit: Visit) -> Promoter:
-    agent, settings = visit.seen(visit.text("agent")), visit.services.settings
+    agent, settings = visit.require_readable(visit.text("agent")), visit.services.settings
     environ = child_environment(visit.environ, settings.child_environment)
     return visit.services.promoter(agent, environ=environ, reporter=visit)

@@ -1,4 +1,4 @@
-"""The page as something that runs: a socket on loopback, a thread, and an end when unused."""
+"""Runs the page: a socket on loopback and a thread, which ends when the page is unused."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from memory_sidecar.web.app import WebApp
 from memory_sidecar.web.guard import Guard, Visitors
 
 LOOPBACK = "127.0.0.1"
-MAX_CONNECTIONS = 64  # a browser has six
-END_S = 2.0  # for what is being answered
+MAX_CONNECTIONS = 64  # a browser opens six
+END_S = 2.0  # for requests under way
 IDLE_LOOK_S = 1.0
 
 _log = logging.getLogger(__name__)
 
 
 class Connection(H11Protocol):
-    """One of a browser, which gives way to a new one where there are many, unless it is answered.
+    """A browser's connection. Beyond MAX_CONNECTIONS, a new one closes the oldest idle one.
 
-    Anybody on this machine can connect without asking for anything, and would otherwise take every
-    file that the daemon may open.
+    Otherwise any process on this machine could use up the daemon's file descriptors with
+    connections that request nothing.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -45,7 +45,7 @@ class Connection(H11Protocol):
 
 
 class Site:
-    """Serves the page from `start` until `close`, or until no browser asked for `idle_s`."""
+    """Serves the page from `start` until `close`, or until no browser has used it for `idle_s`."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class Site:
         self._on_end = on_end
         self._visitors = Visitors()
         self._used_at_s = time.monotonic()
-        self._under_way = 0
+        self._active_requests = 0
         self.port = 0
 
     def start(self, port: int = 0) -> None:
-        """Listen on `port` of loopback, 0 for a free one. Raises UsageError where it is taken."""
+        """Listen on `port` of loopback, 0 for a free one. Raises UsageError if it is in use."""
         try:
             listening = socket.create_server((LOOPBACK, port))
         except OSError as error:
@@ -73,12 +73,12 @@ class Site:
                 f"port {port} cannot be used: {error.strerror}", hint="leave --port out"
             ) from error
         self.port = listening.getsockname()[1]
-        app = Guard(self._counted(self._app.asgi()), port=self.port, visitors=self._visitors)
+        app = Guard(self._track_use(self._app.asgi()), port=self.port, visitors=self._visitors)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
                 http=Connection,
-                backlog=MAX_CONNECTIONS,  # as many are accepted at once
+                backlog=MAX_CONNECTIONS,  # accepted at once
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -94,12 +94,12 @@ class Site:
         self._thread.start()
 
     def address(self) -> str:
-        """Where the page is, with a token that opens it once."""
+        """Return the address of the page, with a new token that works once."""
         self._used_at_s = time.monotonic()
         return f"http://{LOOPBACK}:{self.port}/?token={self._visitors.invite()}"
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Until it has ended."""
+        """Wait until the page has stopped, at most `timeout_s`."""
         self._thread.join(timeout_s)
 
     def close(self) -> None:
@@ -108,33 +108,33 @@ class Site:
 
     def _serve(self, listening: socket.socket) -> None:
         try:
-            asyncio.run(self._live(listening))
+            asyncio.run(self._serve_until_stop(listening))
         except Exception:
             _log.exception("the page has ended")
         finally:
             listening.close()
             self._on_end()
 
-    async def _live(self, listening: socket.socket) -> None:
+    async def _serve_until_stop(self, listening: socket.socket) -> None:
         watching = asyncio.create_task(self._watch_use())
         await self._server.serve(sockets=[listening])
         watching.cancel()
 
     async def _watch_use(self) -> None:
-        while self._under_way or time.monotonic() - self._used_at_s < self._idle_s:
+        while self._active_requests or time.monotonic() - self._used_at_s < self._idle_s:
             await asyncio.sleep(IDLE_LOOK_S)
         _log.info("no browser has asked for the page for a while")
         self._server.should_exit = True
 
-    def _counted(self, app: ASGIApp) -> ASGIApp:
-        """`app`, of whose requests the last is known: only those that the guard let in."""
+    def _track_use(self, app: ASGIApp) -> ASGIApp:
+        """Wrap `app` to record when its last request ended, for `_watch_use`."""
 
         async def count(scope: Scope, receive: Receive, send: Send) -> None:
-            self._under_way += 1
+            self._active_requests += 1
             try:
                 await app(scope, receive, send)
             finally:
-                self._under_way -= 1
+                self._active_requests -= 1
                 self._used_at_s = time.monotonic()
 
         return count

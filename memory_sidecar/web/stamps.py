@@ -1,4 +1,4 @@
-"""When files were written, and how large they are: what a view asks before it reads them again."""
+"""Modification times and sizes of files, by which a view sees whether to read them again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 Stamp = tuple[int, int]
-"""Time in ns, size in bytes; both 0 for what is not there."""
+"""Modification time in ns and size in bytes; both 0 for a missing file."""
 
 
 def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
-    """The stamp of each of `files`, by its path."""
+    """Return the stamp of each of `files`, by path."""
     stamps = {}
     for file in files:
         stamps[str(file)] = (0, 0)
@@ -23,7 +23,7 @@ def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
 
 
 def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
-    """The stamp of each entry of `folders`, by its path; what lies deeper has none."""
+    """Return the stamp of each direct entry of `folders`, by path."""
     stamps = {}
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:

@@ -1,4 +1,4 @@
-"""Every address of the page: what is shown there, and what a form is sent to."""
+"""The routes of the page: the views, and the changes that forms are sent to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_sidecar.web import (
 )
 from memory_sidecar.web.visit import Done, Section, View, Visit
 
-# In the order of the navigation; the first is where one comes in.
+# In the order of the navigation; the first is the start page.
 VIEWS: dict[str, Section] = {
     "/memories": Section(memories.show, "Memories", memories.version),
     "/search": Section(search.show, "Search"),
@@ -34,17 +34,17 @@ VIEWS: dict[str, Section] = {
     "/memories/duplicates": Section(duplicates.show),
 }
 
-# What shows a form again with all that was written, where the change that it asks for is refused.
+# By the path of a change: shows its form again, with all that was written, if it is refused.
 FORMS: dict[str, Callable[[Visit, str, int], View]] = {"/memories/save": memory.edit_again}
 
-# A change that answers with a view has a question: a conflict, or what would be changed.
+# A change that returns a view needs a decision: about a conflict, or a plan to confirm.
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
-    "/search/right": search.right,
-    "/search/wrong": search.wrong,
-    "/context/mend": context.mend,
+    "/search/right": search.mark_right,
+    "/search/wrong": search.unmark_right,
+    "/context/mend": context.fix,
     "/sessions/promote": sessions.promote,
-    "/index/mend": index.mend,
-    "/index/look": index.look,
+    "/index/mend": index.fix,
+    "/index/look": index.rescan,
     "/memories/save": memory.save,
     "/memories/pin": memory.pin,
     "/memories/move": memory.move,

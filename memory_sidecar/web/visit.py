@@ -1,4 +1,4 @@
-"""What a view is asked, and what it answers with: neither knows HTTP.
+"""The request and the result of a view or a change, independent of HTTP.
 
 def show(visit: Visit) -> View          GET, a row of `views.VIEWS`
 def pin(visit: Visit) -> Done           POST, a row of `views.CHANGES`
@@ -18,7 +18,7 @@ from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.memories.names import check_agent
-from memory_sidecar.web.guard import Told
+from memory_sidecar.web.guard import Flash
 
 T = TypeVar("T")
 
@@ -26,23 +26,26 @@ PAGE_ROWS = 50
 MAX_PAGE = 1_000_000
 
 Words = Sequence[tuple[str, str]]
-"""Names and values of an address or a form, in order; a name may come more than once."""
+"""The parameters of an address or a form, in order; a name may occur more than once."""
 
 
 def address(path: str, words: Words) -> str:
-    """`path` with `words` behind it."""
+    """Return `path` with `words` as its query."""
     query = urlencode(words)
     return f"{path}?{query}" if query else path
 
 
 @dataclass
 class Visit:
-    """One request. It is a `Reporter`, too: what is said goes above the view."""
+    """A request of the page: its parameters, and whose data it may show.
+
+    Also a `Reporter`, whose notices the view shows.
+    """
 
     path: str
     words: Words
     services: Services
-    environ: Mapping[str, str]  # of who opened the page
+    environ: Mapping[str, str]  # of the command that opened the page
     daemon: Callable[[], DaemonStatus | None]
     notices: list[str] = field(default_factory=list)
 
@@ -51,29 +54,29 @@ class Visit:
             self.notices.append(text)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """A page shows no progress: the browser waits for all of it."""
+        """Ignore progress: the browser waits for the whole page."""
 
-    # Its words
+    # Parameters and addresses
 
     def text(self, name: str, default: str = "") -> str:
-        """The last value of `name`."""
+        """Return the last value of the parameter `name`."""
         return next((value for key, value in reversed(self.words) if key == name), default)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Every value of `name` that is not empty."""
+        """Return all values of the parameter `name` that are not empty."""
         return tuple(value for key, value in self.words if key == name and value)
 
     def number(self, name: str, default: int) -> int:
-        """Raises UsageError for what is none from 0 to MAX_PAGE."""
+        """Return the parameter `name` as a number. Raises UsageError unless it is 0 to MAX_PAGE."""
         text = self.text(name) or str(default)
         if not text.isdecimal() or not text.isascii() or int(text[:9]) > MAX_PAGE:
             raise UsageError(f"{name} is not a number: {text[:40]!r}", hint=f"0 to {MAX_PAGE:,}")
         return int(text[:9])
 
     def address(self, path: str = "", /, **changes: object) -> str:
-        """This view, or that at `path`, with other words; `None` and "" take one away.
+        """Return the address of this view, or that at `path`, with changed parameters.
 
-        A change other than of the page begins at the first page again.
+        None and "" remove a parameter. Unless `page` is given, the list starts at its first page.
         """
         changes = {"page": None, "facets": None, "json": None} | changes
         kept = [(name, value) for name, value in self.words if name not in changes and value]
@@ -86,54 +89,53 @@ class Visit:
         return address(path or self.path, kept + new)
 
     def to(self, path: str, /, **words: object) -> str:
-        """The address of another view, seen by the same eyes."""
+        """Return the address of another view, with the agent of *View as* kept."""
         named = {"as": self.text("as")} | words
         return address(path, [(name, str(each)) for name, each in named.items() if each])
 
-    # Who looks
+    # What may be seen
 
     @cached_property
     def seen_as(self) -> str:
-        """The agent whose eyes are looked through; "" for the owner of the machine, who sees all.
+        """The agent of *View as*; "" for the owner of the machine, who sees everything.
 
-        Raises UsageError for what is no agent's name.
+        Raises UsageError for an invalid name.
         """
         name = self.text("as")
         return check_agent(name) if name else ""
 
     @cached_property
     def readable(self) -> list[str]:
-        """The agents whose memories and sessions may be shown, by name."""
+        """The names of the agents whose memories and sessions may be shown."""
         names = self.services.agent_names()
         if not self.seen_as:
             return names
         return [name for name in names if name in (self.seen_as, SHARED)]
 
-    def seen(self, agent: str) -> str:
-        """`agent`. Raises NotFound for one of which nothing may be shown."""
+    def require_readable(self, agent: str) -> str:
+        """Return `agent`. Raises NotFound if nothing of that agent may be shown."""
         if agent not in self.readable:
             raise NotFound(f"there is nothing of {agent[:64]!r} to see", hint="see as everyone")
         return agent
 
-    def of_each(self, look: Callable[[str], T | None]) -> list[T]:
-        """What `look` finds of each agent that may be shown, or of the one that the address names.
+    def ask_each_agent(self, ask: Callable[[str], T | None]) -> list[T]:
+        """Return what `ask` finds for each readable agent, or for the one that the address names.
 
-        One that cannot be read is told of, and left out.
+        Leaves None out, and agents that cannot be read, each with a notice.
         """
         found = []
         for name in self.readable:
             if self.text("agent") in ("", name):
                 try:
-                    found.append(look(name))
+                    found.append(ask(name))
                 except SidecarError as error:
                     self.notice(f"without {name}: {error.with_hint}")
         return [each for each in found if each is not None]
 
-    def has(self, agent: Agent) -> bool:
-        """Whether anything of `agent` can be shown at once. Has its files watched from now on.
+    def can_show(self, agent: Agent) -> bool:
+        """Whether the database of `agent` has anything to show yet. Starts watching its files.
 
-        Says how far the index is where it is made for the first time. The view waits for none of
-        it: the rest follows.
+        During the first indexing a notice says how far it is; the view does not wait for it.
         """
         agent.on_use()
         known = agent.data.open()
@@ -152,20 +154,20 @@ class Visit:
 
     @property
     def page(self) -> int:
-        """The page of the list that the address names, from 1."""
+        """The number of the page of the list, from 1."""
         return max(self.number("page", 1), 1)
 
     @property
     def offset(self) -> int:
-        """Of the first row of that page."""
+        """The offset of the first row of the page in the list."""
         return (self.page - 1) * PAGE_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What is shown: `data` by `template`, or as JSON, which has nothing that the page has not.
+    """A view to render: `data` by `template`, or as JSON, which has no more than the page.
 
-    `more` are values that only the template needs.
+    `more` has values that only the template needs.
     """
 
     template: str
@@ -177,17 +179,17 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change that was made, and the address to go on to."""
+    """The result of a change: the address to redirect to, and a message for its view."""
 
     to: str
-    told: Told | None = None
+    flash: Flash | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A row of the table of views."""
+    """A view in `views.VIEWS`: how it is made, and how its changes are noticed."""
 
     show: Callable[[Visit], View]
-    label: str = ""  # in the navigation; "" for what other views lead to
+    label: str = ""  # in the navigation; "" for views that others link to
     version: Callable[[Visit], object] | None = None
-    """What differs when the view would: asked for every second while one is looked at."""
+    """Returns a value that differs when the view would; called every second while it is open."""

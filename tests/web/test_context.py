@@ -16,7 +16,7 @@ from memory_sidecar.context.results import AtomUse
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import Silent, to_builtins
-from memory_sidecar.web.graph import MOST, drawn
+from memory_sidecar.web.graph import MOST, draw
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
@@ -134,16 +134,16 @@ def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in():
         use("EXP-2", "experiment", ["p/EXP-1"]),
         use("EXP-3", "experiment", []),
     ]
-    everything = drawn(atoms)
+    everything = draw(atoms)
     assert everything is not None
     assert [node.atom.id for node in everything.nodes] == ["PAT-1", "K-1", "K-2", "EXP-1", "EXP-2"]
     assert len(everything.lines) == 4
-    around = drawn(atoms, "p/K-2")
+    around = draw(atoms, "p/K-2")
     assert around is not None
     assert {node.atom.id for node in around.nodes} == {"K-2", "EXP-2", "EXP-1"}
-    assert drawn(atoms, "p/EXP-3") is None
+    assert draw(atoms, "p/EXP-3") is None
     many = [use(f"K-{n}", "knowledge", ["p/EXP-1"]) for n in range(MOST)]
-    assert drawn([*many, atoms[3]]) is None
+    assert draw([*many, atoms[3]]) is None
 
 
 @pytest.mark.browser

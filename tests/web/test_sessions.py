@@ -114,8 +114,9 @@ def test_sessions_in_a_browser(tab, faults_of):
 def test_a_promotion_is_previewed_and_then_made(served, reader):
     preview = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]
     assert {each["fate"] for each in preview["memories"]} == {"new"}
-    reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
-    text = reader.get(ONE).text
+    promoted = reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
+    text = reader.get(promoted.headers["location"]).text
+    assert promoted.headers["location"] == ONE
     assert "Remembered: pattern/empty-the-carts-at-night.md" in text
     became = reader.get(f"{ONE}&json=1").json["around"]["became"]
     assert ["architect", "pattern/empty-the-carts-at-night.md"] in became
