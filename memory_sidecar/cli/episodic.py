@@ -77,7 +77,7 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
     if asked.text.strip():
         journal.import_mv2(path, call.child_environ)
     hits = call.masked(
-        call.services.questions.asking(
+        call.services.questions.ask_and_log(
             Asked.SESSIONS, path.stem, asked.text, lambda: journal.search(asked)
         )
     )

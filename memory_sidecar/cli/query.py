@@ -78,7 +78,7 @@ def show_memories(
     call: Call, agent: str, asked: MemoryQuery, *, with_shared: bool = True
 ) -> list[MemoryHit]:
     """Print what `agent` remembers of what is asked, and return it."""
-    hits = call.services.questions.asking(
+    hits = call.services.questions.ask_and_log(
         Asked.MEMORIES,
         agent,
         asked.text,

@@ -107,7 +107,7 @@ def search(
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
     hits = call.masked(
-        call.services.questions.asking(
+        call.services.questions.ask_and_log(
             Asked.CODE,
             call.environ.get("MEMORY_SIDECAR_AGENT") or call.services.settings.agent,
             text,

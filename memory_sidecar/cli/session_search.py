@@ -120,7 +120,7 @@ def search(
         filter=wanted,
         **said,
     )
-    hits = call.services.questions.asking(
+    hits = call.services.questions.ask_and_log(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
     )
     return call.show_hits(call.masked(hits), _print_hits)

@@ -56,7 +56,7 @@ class Page:
 
 def parse_page(text: str) -> Page:
     """Parse a page. Never raises: if the frontmatter is no YAML, keys that can be read are kept."""
-    parts, meta, problem = _read(text)
+    parts, meta, problem = _parse(text)
     body_line = 1 + line_breaks(parts.head)
     return Page(meta, parts.body, problem or _conflict_in(parts.body, body_line), body_line)
 
@@ -68,7 +68,7 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     if the frontmatter has a problem, since a guess could lose what a person wrote; UsageError
     if it would become too long to be read again.
     """
-    parts, meta, problem = _read(text)
+    parts, meta, problem = _parse(text)
     if problem:
         raise PageBroken(f"the frontmatter is broken: {problem}", hint="fix it by hand")
     changes = {key: plain_value(value) for key, value in changes.items()}
@@ -81,9 +81,9 @@ def edit_page(text: str, changes: Mapping[str, object | None]) -> str:
     if not parts.has_frontmatter:
         mark = text[: len(text) - len(parts.body)]
         return mark + newline.join(["---", *_lines(wanted), "---", parts.body])
-    source = _spliced(parts.yaml, changed, newline)
+    source = _splice(parts.yaml, changed, newline)
     edited = parts.opening + source + parts.closing + parts.body
-    if _read(edited)[1:] != (wanted, ""):
+    if _parse(edited)[1:] != (wanted, ""):
         # An anchor that other values need, or a mapping in braces: rewrite the whole frontmatter.
         source = "".join(line + newline for line in _lines(wanted))
         edited = parts.opening + source + parts.closing + parts.body
@@ -95,7 +95,7 @@ def with_body(text: str, body: str) -> str:
 
     Blank lines before the body stay.
     """
-    parts, _, _ = _read(text)
+    parts, _, _ = _parse(text)
     blank = parts.body[: len(parts.body) - len(parts.body.lstrip("\r\n"))]
     head = text[: len(text) - len(parts.body)]
     return head + blank + _LINE_BREAK.sub(_newline_of(text), body)
@@ -145,7 +145,7 @@ class _Parts:
         return self.opening + self.yaml + self.closing
 
 
-def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
+def _parse(text: str) -> tuple[_Parts, dict[str, object], str]:
     """Return the parts of the page, the values of its frontmatter, and its problem or ""."""
     body_alone = _Parts("", "", "", text.removeprefix(_MARK))
     opening = _OPENING.match(text)
@@ -161,12 +161,12 @@ def _read(text: str) -> tuple[_Parts, dict[str, object], str]:
     parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
     conflict = _conflict_in(parts.yaml, 2)
     try:
-        root = _document(parts.yaml)
+        root = _parse_yaml(parts.yaml)
     except BrokenYaml as broken:
         meta, problem = _readable_keys(parts.yaml), f"line {broken.line + 1}: {broken.why}"
     else:
         if root is None or isinstance(root.value, dict | list):
-            meta, problem = _mapping(root)
+            meta, problem = _mapping_of(root)
         elif conflict:  # its first line turns all the keys into one scalar
             meta, problem = _readable_keys(parts.yaml), conflict
         else:
@@ -194,14 +194,14 @@ def _conflict_in(text: str, first_line: int) -> str:
     return ""
 
 
-def _document(source: str) -> Node | None:
+def _parse_yaml(source: str) -> Node | None:
     if len(source) > MAX_FRONTMATTER_CHARACTERS:
         why = f"the frontmatter is longer than {MAX_FRONTMATTER_CHARACTERS:,} characters"
         raise BrokenYaml(why, 1)
     return read_yaml(source, max_values=_MAX_VALUES)
 
 
-def _mapping(root: Node | None) -> tuple[dict[str, object], str]:
+def _mapping_of(root: Node | None) -> tuple[dict[str, object], str]:
     """Return the mapping that `root` is, and the problem if it is none or repeats a key."""
     if root is None:
         return {}, ""
@@ -221,14 +221,14 @@ def _readable_keys(source: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for start, end in pairwise([*starts, len(source)]):
         with suppress(BrokenYaml):
-            found |= _mapping(_document(source[start:end]))[0]
+            found |= _mapping_of(_parse_yaml(source[start:end]))[0]
     return found
 
 
 # Editing
 
 
-def _spliced(source: str, changes: Mapping[str, object | None], newline: str) -> str:
+def _splice(source: str, changes: Mapping[str, object | None], newline: str) -> str:
     root = read_yaml(source)
     entries = list(zip(root.keys, root.items, strict=True)) if root is not None else []
     for key, value in reversed(entries):

@@ -68,9 +68,9 @@ class IgnoreRules:
         # files above must have no effect. But a walk that starts below the root reads those above
         # it, too: so it may start there only in a repository, or if there are none above the root.
         self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
-        self._released = _released(Path(root))
-        self._overrides = _overrides(root, excludes, self._released)
-        self._asked_for = GitIgnoreSpec.from_lines(
+        self._reenabled = _reenabled_names(Path(root))
+        self._overrides = _overrides(root, excludes, self._reenabled)
+        self._include_globs = GitIgnoreSpec.from_lines(
             glob.removeprefix("!") for glob in excludes if glob.startswith("!")
         )
 
@@ -115,14 +115,14 @@ class IgnoreRules:
 
     def is_built_in(self, name: str, *, is_folder: bool) -> bool:
         """Whether a file or folder called `name` is ignored by a built-in rule."""
-        return name in NEVER or (is_folder and name in BUILT_IN and name not in self._released)
+        return name in NEVER or (is_folder and name in BUILT_IN and name not in self._reenabled)
 
-    def asked_for(self, path: str) -> bool:
+    def is_asked_for(self, path: str) -> bool:
         """Whether an exclude `!GLOB` includes the file at `path` although it may hold secrets.
 
         Rule files in the source cannot include such a file.
         """
-        return len(self._asked_for) > 0 and self._asked_for.match_file(path)
+        return len(self._include_globs) > 0 and self._include_globs.match_file(path)
 
     def _builder(self, start: str) -> ignore.WalkBuilder:
         return (
@@ -167,12 +167,12 @@ def _has_rules_above(root: Path) -> bool:
     return any((folder / name).exists() for folder in root.parents for name in RULE_FILES)
 
 
-def _overrides(root: str, excludes: tuple[str, ...], released: frozenset[str]) -> Override:
+def _overrides(root: str, excludes: tuple[str, ...], reenabled: frozenset[str]) -> Override:
     builder = OverrideBuilder(Path(root))
     for name in NEVER:
         builder.add(f"!{name}")
     for name in BUILT_IN:
-        if name not in released:
+        if name not in reenabled:
             builder.add(f"!{name}/")
     _add_excludes(builder, excludes)
     return builder.build()
@@ -195,7 +195,7 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
             ) from error
 
 
-def _released(root: Path) -> frozenset[str]:
+def _reenabled_names(root: Path) -> frozenset[str]:
     """Return the built-in names that the `.sidecarignore` at `root` takes back by a `!` line."""
     try:
         text = Tree(root).read(OWN_FILE, MAX_RULES_BYTES).decode("utf-8", "replace")

@@ -73,7 +73,7 @@ class InotifyObserver:
             self._remove(list(self._watches))
         _SYSTEM.leave(self)
 
-    def hear(self, folder: str, event: Event) -> None:
+    def handle_event(self, folder: str, event: Event) -> None:
         """Report an `event` in `folder`, or of the folder itself if the event has no name."""
         if self._is_closed:
             return
@@ -93,7 +93,7 @@ class InotifyObserver:
                     self._remove([f for f in self._watches if f == path or f.startswith(inside)])
         self._report(path, is_whole=bool(event.mask & _WHOLE) and not is_folder)
 
-    def forget(self, folder: str, watch: int) -> None:
+    def handle_end(self, folder: str, watch: int) -> None:
         """Drop the `watch` of `folder`, which the system ended: it was deleted or unmounted."""
         with self._lock:
             if self._is_closed or self._watches.get(folder) != watch:
@@ -103,7 +103,7 @@ class InotifyObserver:
             self.is_reliable = False
         self._report(folder)
 
-    def lose(self) -> None:
+    def handle_overflow(self) -> None:
         """Become unreliable: the system dropped events, perhaps that a folder was replaced."""
         if self.is_reliable and not self._is_closed:
             self.is_reliable = False
@@ -185,23 +185,23 @@ class _System:
     def _run(self, inotify: INotify) -> None:
         with inotify:
             try:
-                while self._is_read(inotify):
+                while self._is_current(inotify):
                     for event in inotify.read(timeout=WAKE_MS):
-                        self._pass_on(event, inotify)
+                        self._dispatch(event, inotify)
             except Exception:
                 _log.exception("the watch of all folders broke off, and is begun again")
                 with self._lock:
-                    if self._is_read(inotify):
+                    if self._is_current(inotify):
                         self._inotify = self._thread = None
                         for observer in self._observers:
                             observer.is_reliable = False
 
-    def _is_read(self, inotify: INotify) -> bool:
+    def _is_current(self, inotify: INotify) -> bool:
         return self._inotify is inotify
 
-    def _pass_on(self, event: Event, inotify: INotify) -> None:
+    def _dispatch(self, event: Event, inotify: INotify) -> None:
         with self._lock:
-            if not self._is_read(inotify):
+            if not self._is_current(inotify):
                 return
             observers = list(self._observers)
             ended = event.mask & flags.IGNORED
@@ -210,12 +210,12 @@ class _System:
                 self._listeners.pop(event.wd, None)
         if event.mask & flags.Q_OVERFLOW:
             for observer in observers:
-                observer.lose()
+                observer.handle_overflow()
         for observer, folder in listeners:
             if ended:
-                observer.forget(folder, event.wd)
+                observer.handle_end(folder, event.wd)
             else:
-                observer.hear(folder, event)
+                observer.handle_event(folder, event)
 
 
 _SYSTEM = _System()

@@ -17,14 +17,14 @@ from pathlib import Path
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     excludes_of_submodule,
+    find_rule_line,
+    folders_up_to,
     last_match,
-    place,
     repository_top,
+    rule_place,
     rule_text,
-    said,
-    shared_by_worktree,
-    up_to,
-    worktrees_left_out,
+    shared_git_dir,
+    worktrees_git_dir,
 )
 
 
@@ -34,24 +34,24 @@ class Nested:
     def __init__(self, root: str, start: str) -> None:
         """`start` is where the walk begins, in the source at `root`."""
         self._root = root
-        self._own = worktrees_left_out(root)
+        self._worktrees_git_dir = worktrees_git_dir(root)
         top = repository_top(Path(start))
-        self._of = {start: None if top is None else _excludes_of(os.fspath(top))}
+        self._excludes_by_folder = {start: None if top is None else _excludes_of(os.fspath(top))}
 
     def leave_out(self, path: str, *, is_folder: bool) -> bool:
         """Whether to leave the absolute `path` out of the walk; remembers it for what is inside."""
-        excludes = self._of.get(path.rpartition(os.sep)[0])
-        leaves_out = excludes is not None and self._are_obeyed(excludes, path, is_folder)
+        excludes = self._excludes_by_folder.get(path.rpartition(os.sep)[0])
+        leaves_out = excludes is not None and self._is_ignored(excludes, path, is_folder)
         is_top = is_folder and not leaves_out and os.path.lexists(f"{path}{os.sep}.git")
-        if is_top and self._own and shared_by_worktree(path) == self._own:
+        if is_top and self._worktrees_git_dir and shared_git_dir(path) == self._worktrees_git_dir:
             leaves_out = True
         if is_folder and leaves_out:
-            self._of[path] = _EVERYTHING
+            self._excludes_by_folder[path] = _EVERYTHING
         elif is_folder:
-            self._of[path] = _excludes_of(path) if is_top else excludes
+            self._excludes_by_folder[path] = _excludes_of(path) if is_top else excludes
         return leaves_out
 
-    def _are_obeyed(self, excludes: _Excludes, path: str, is_folder: bool) -> bool:
+    def _is_ignored(self, excludes: _Excludes, path: str, is_folder: bool) -> bool:
         if excludes is _EVERYTHING:
             return True
         top, whole = Path(excludes.top), Path(path)
@@ -60,20 +60,22 @@ class Nested:
         if match is None or not match[1]:
             return False
         # No stronger rule ignores it, or the walk would not visit it; but one may allow it.
-        stronger = [place(each, OWN_FILE, whole) for each in up_to(Path(self._root), whole)]
-        stronger += [place(each, ".gitignore", whole) for each in up_to(top, whole)]
-        return said(stronger, is_folder=is_folder) is None
+        stronger = [
+            rule_place(each, OWN_FILE, whole) for each in folders_up_to(Path(self._root), whole)
+        ]
+        stronger += [rule_place(each, ".gitignore", whole) for each in folders_up_to(top, whole)]
+        return find_rule_line(stronger, is_folder=is_folder) is None
 
 
 def worktree_around(root: Path, path: Path) -> Path | None:
     """Return the left-out worktree at or around `path` within the source at `root`, if any."""
-    if path == root or not (own := worktrees_left_out(os.fspath(root))):
+    if path == root or not (own := worktrees_git_dir(os.fspath(root))):
         return None
     return next(
         (
             folder
             for folder in (path, *path.parents)[: len(path.relative_to(root).parts)]
-            if shared_by_worktree(os.fspath(folder)) == own
+            if shared_git_dir(os.fspath(folder)) == own
         ),
         None,
     )

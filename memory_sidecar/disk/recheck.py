@@ -38,14 +38,14 @@ class Recheck:
         self._known_folders = folders_of(known)
         self._rule_files = {path for path in known if path.rpartition("/")[2] in RULE_NAMES}
         self._are_rules_new = False
-        self._look(at_most)
+        self._list_folders(at_most)
 
     @property
     def is_enough(self) -> bool:
         """Whether the result can be used; else rules have changed, or too much is new: walk."""
         return not self._are_rules_new and not self._rule_files
 
-    def _look(self, at_most: int) -> None:
+    def _list_folders(self, at_most: int) -> None:
         waiting = [""]
         while waiting and not self._are_rules_new:
             folder = waiting.pop()
@@ -62,13 +62,13 @@ class Recheck:
             for entry in entries:
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 try:
-                    self._see(path, entry)
+                    self._classify(path, entry)
                 except OSError:
                     self.unknown.append(path)  # what that means is known to the walk
             waiting += self.folders[known_folders:]
             self._are_rules_new |= len(self.unknown) > at_most
 
-    def _see(self, path: str, entry: os.DirEntry[str]) -> None:
+    def _classify(self, path: str, entry: os.DirEntry[str]) -> None:
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder and path in self._known_folders:
             self.folders.append(path)
@@ -85,7 +85,7 @@ class Recheck:
             self.unknown.append(path)
 
 
-def is_as_ruled(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bool:
+def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bool:
     """Whether an earlier walk found `path`, and no rule file above it in the source has changed.
 
     `known` are the stamps of that walk for `path` and for `rules_above` it. Always False for a path

@@ -46,7 +46,7 @@ class Origin:
 def repository_around(folder: Path) -> Repository | None:
     """Return the repository around `folder`; `None` without one, or if it has no commit."""
     try:
-        git, common, inside = _around(folder)
+        git, common, inside = _locate(folder)
         head = _head(git, common)
     except (OSError, ValueError):
         return None
@@ -59,9 +59,9 @@ def origin_of(folder: Path) -> Origin | None:
     Of several remotes `origin` counts. Its address is only a name here: nothing connects to it.
     """
     try:
-        git, common, inside = _around(folder)
+        git, common, inside = _locate(folder)
         config = Tree(common).read("config", _CONFIG_BYTES).decode("utf-8", "replace")
-        branch = _content(git, "HEAD").removeprefix("ref:").strip()
+        branch = _read_line(git, "HEAD").removeprefix("ref:").strip()
     except (OSError, ValueError):
         return None
     remotes = {name: _URL.search(text) for name, text in _REMOTE.findall(config)}
@@ -78,7 +78,7 @@ def _plain_address(url: str) -> str:
     return address.rstrip("/").removesuffix(".git")
 
 
-def _around(folder: Path) -> tuple[Path, Path, str]:
+def _locate(folder: Path) -> tuple[Path, Path, str]:
     """Return the git directory, the one its worktrees share, and `folder` relative to the top.
 
     Raises OSError or ValueError if there is no repository.
@@ -91,7 +91,7 @@ def _around(folder: Path) -> tuple[Path, Path, str]:
     git = _git_folder(top)
     if git is None:
         raise FileNotFoundError(top)
-    shared = _content(git, "commondir")
+    shared = _read_line(git, "commondir")
     common = Path(os.path.realpath(git / shared)) if shared else git
     inside = folder.relative_to(top).as_posix()
     return git, common, "" if inside == "." else inside
@@ -104,11 +104,11 @@ def _git_folder(top: Path) -> Path | None:
         return None
     if git.is_dir():
         return git
-    named = _content(top, ".git")
+    named = _read_line(top, ".git")
     if not named.startswith("gitdir:"):
         return None
     pointed = Path(os.path.realpath(top / named.removeprefix("gitdir:").strip()))
-    back = _content(pointed, "gitdir")
+    back = _read_line(pointed, "gitdir")
     is_worktree = bool(back) and os.path.realpath(pointed / back) == os.path.realpath(git)
     is_submodule = any(pointed.is_relative_to(each / ".git" / "modules") for each in top.parents)
     return pointed if is_worktree or is_submodule else None
@@ -116,17 +116,17 @@ def _git_folder(top: Path) -> Path | None:
 
 def _head(git: Path, common: Path) -> str:
     """Return the commit that HEAD names; "" for none."""
-    text = _content(git, "HEAD")
+    text = _read_line(git, "HEAD")
     if not text.startswith("ref:"):
         return text if _COMMIT.fullmatch(text) else ""
     branch = text.removeprefix("ref:").strip()
     if not _BRANCH.fullmatch(branch):
         return ""
-    found = _content(common, branch) or _packed(common, branch)
+    found = _read_line(common, branch) or _packed_commit(common, branch)
     return found if _COMMIT.fullmatch(found) else ""
 
 
-def _packed(common: Path, branch: str) -> str:
+def _packed_commit(common: Path, branch: str) -> str:
     try:
         lines = Tree(common).read("packed-refs", _PACKED_REFS_BYTES).decode("ascii", "replace")
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def _packed(common: Path, branch: str) -> str:
     return ""
 
 
-def _content(folder: Path, name: str) -> str:
+def _read_line(folder: Path, name: str) -> str:
     """Read the file `name`, which holds one line; "" if it does not exist."""
     try:
         return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES)).strip()

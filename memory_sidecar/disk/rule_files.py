@@ -43,9 +43,9 @@ _EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 def check_rules(folder: str, root: str) -> None:
     """Raise PathRefused if a rule file in `folder`, of the source at `root`, must not be opened."""
     for name in RULE_FILES:
-        _check(f"{folder}{os.sep}{name}", within=root)
+        _check_file(f"{folder}{os.sep}{name}", within=root)
     if excludes := git_excludes(folder):
-        _check(excludes)
+        _check_file(excludes)
 
 
 def git_excludes(folder: str) -> str:
@@ -58,27 +58,27 @@ def git_excludes(folder: str) -> str:
         is_pointer = stat.S_ISREG(os.stat(git).st_mode)
     except OSError:
         return ""
-    return os.path.join(_pointed_to(folder) if is_pointer else git, "info", "exclude")
+    return os.path.join(_common_git_dir(folder) if is_pointer else git, "info", "exclude")
 
 
 def excludes_of_submodule(folder: str) -> str:
     """Return the path of the exclude file of the submodule at `folder`; "" if it is none."""
-    if shared_by_worktree(folder) or not os.path.isfile(os.path.join(folder, _GIT)):
+    if shared_git_dir(folder) or not os.path.isfile(os.path.join(folder, _GIT)):
         return ""
-    return os.path.join(_named(folder), "info", "exclude")
+    return os.path.join(_git_dir(folder), "info", "exclude")
 
 
-def shared_by_worktree(folder: str) -> str:
+def shared_git_dir(folder: str) -> str:
     """Return the git directory that the worktree at `folder` shares; "" if it is no added worktree.
 
     Raises PathRefused if the file `.git` cannot be read.
     """
-    if not os.path.isfile(os.path.join(folder, _GIT)) or not _content(_named(folder), _SHARED):
+    if not os.path.isfile(os.path.join(folder, _GIT)) or not _read_path(_git_dir(folder), _SHARED):
         return ""
-    return os.path.realpath(_pointed_to(folder))
+    return os.path.realpath(_common_git_dir(folder))
 
 
-def worktrees_left_out(root: str) -> str:
+def worktrees_git_dir(root: str) -> str:
     """Return the git directory around `root`, whose worktrees are left out of the source there.
 
     "" without a repository, and if the file `.git` at its top is no worktree's, as beside a bare
@@ -88,7 +88,7 @@ def worktrees_left_out(root: str) -> str:
     if top is None:
         return ""
     git = top / _GIT
-    return os.path.realpath(git) if git.is_dir() else shared_by_worktree(os.fspath(top))
+    return os.path.realpath(git) if git.is_dir() else shared_git_dir(os.fspath(top))
 
 
 def check_rules_above(root: str) -> None:
@@ -131,9 +131,9 @@ def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) 
     try:
         around = _digest(
             repr((root, sorted(excludes))),
-            (*_above(Path(root)), *_of_user(), *_of_repository(root)),
+            (*_rule_files_above(Path(root)), *_files_of_user(), *_files_of_repository(root)),
         )
-        return f"{around} {_digest('', _inside(root, folders))}"
+        return f"{around} {_digest('', _files_of_repositories(root, folders))}"
     except PathRefused:
         return ""
 
@@ -146,13 +146,13 @@ def _digest(more: str, paths: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _above(root: Path) -> Iterator[str]:
+def _rule_files_above(root: Path) -> Iterator[str]:
     for folder in root.parents:
         yield from (os.path.join(folder, name) for name in sorted(RULE_FILES))
-        yield from _of_repository(os.fspath(folder))
+        yield from _files_of_repository(os.fspath(folder))
 
 
-def _of_user() -> Iterator[str]:
+def _files_of_user() -> Iterator[str]:
     yield from _git_configs()
     yield from user_excludes()
 
@@ -184,12 +184,12 @@ def rule_text(folder: str, name: str) -> str:
         return ""
 
 
-def _inside(root: str, folders: Iterable[str]) -> Iterator[str]:
+def _files_of_repositories(root: str, folders: Iterable[str]) -> Iterator[str]:
     for folder in sorted(filter(None, folders)):
-        yield from _of_repository(os.path.join(root, folder))
+        yield from _files_of_repository(os.path.join(root, folder))
 
 
-def _of_repository(folder: str) -> Iterator[str]:
+def _files_of_repository(folder: str) -> Iterator[str]:
     """Yield `folder` and its exclude file if it is the top of a repository."""
     if os.path.lexists(os.path.join(folder, _GIT)):
         yield folder
@@ -206,7 +206,7 @@ def _stamp(path: str) -> str:
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
-def _check(path: str, *, within: str = "") -> None:
+def _check_file(path: str, *, within: str = "") -> None:
     """Raise PathRefused unless `path` may be opened; a link there must not lead out of `within`."""
     try:
         status = os.lstat(path)
@@ -215,13 +215,13 @@ def _check(path: str, *, within: str = "") -> None:
     if stat.S_ISLNK(status.st_mode):
         real = real_path(path)
         if within and not Path(real).is_relative_to(os.path.realpath(within)):
-            raise _refused(path, reasons.LINK_OUT)
-        _check(real)
+            raise _refusal(path, reasons.LINK_OUT)
+        _check_file(real)
     elif stat.S_ISREG(status.st_mode):
         if status.st_size > _UNCHECKED_BYTES:
             _check_content(path)
     elif not stat.S_ISDIR(status.st_mode):
-        raise _refused(path, reasons.NOT_REGULAR)
+        raise _refusal(path, reasons.NOT_REGULAR)
 
 
 def _check_content(path: str) -> None:
@@ -229,46 +229,46 @@ def _check_content(path: str) -> None:
     try:
         rules = Tree(folder).read(name, MAX_RULES_BYTES).count(b"\n")
     except FileRefused as refusal:
-        raise _refused(path, refusal.reason) from refusal
+        raise _refusal(path, refusal.reason) from refusal
     except OSError:
         return
     if rules > MAX_RULES:
-        raise _refused(path, f"more than {MAX_RULES:,} rules")
+        raise _refusal(path, f"more than {MAX_RULES:,} rules")
 
 
-def _pointed_to(folder: str) -> str:
+def _common_git_dir(folder: str) -> str:
     """Return the git directory named by the file `.git` in `folder`, or the one that it shares."""
-    git = _named(folder)
-    return os.path.join(git, _content(git, _SHARED).strip())
+    git = _git_dir(folder)
+    return os.path.join(git, _read_path(git, _SHARED).strip())
 
 
-def _named(folder: str) -> str:
+def _git_dir(folder: str) -> str:
     """Return the git directory named by the file `.git` in `folder`."""
-    return os.path.join(folder, _content(folder, _GIT).removeprefix("gitdir:").strip())
+    return os.path.join(folder, _read_path(folder, _GIT).removeprefix("gitdir:").strip())
 
 
-def _content(folder: str, name: str) -> str:
+def _read_path(folder: str, name: str) -> str:
     """Return the content of the file `name`, which holds one path; "" if it does not exist."""
     try:
         return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES))
     except FileRefused as refusal:
-        raise _refused(f"{folder}{os.sep}{name}", refusal.reason) from refusal
+        raise _refusal(f"{folder}{os.sep}{name}", refusal.reason) from refusal
     except (OSError, ValueError):
         return ""
 
 
-def _refused(path: str, reason: str) -> PathRefused:
+def _refusal(path: str, reason: str) -> PathRefused:
     return PathRefused(
         f"{path} cannot be followed: {reason}", hint="put a rules file there, or remove it"
     )
 
 
-Place = tuple[str, str, str]
+RulePlace = tuple[str, str, str]
 """A folder, the name of a rule file in it, and the path to match, relative to the folder."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RuleLine:
     """The line of a rule file that decides about a path."""
 
     file: str
@@ -277,13 +277,13 @@ class Said:
     ignores: bool
 
 
-def said(places: Iterable[Place], *, is_folder: bool) -> Said | None:
+def find_rule_line(places: Iterable[RulePlace], *, is_folder: bool) -> RuleLine | None:
     """Return the deciding line of the first of `places` whose rules match; `None` if none do."""
     for folder, name, path in places:
         lines = rule_text(folder, name).splitlines()
         if match := last_match(lines, path, is_folder=is_folder):
             index, ignores = match
-            return Said(f"{folder}{os.sep}{name}", index + 1, lines[index].strip(), ignores)
+            return RuleLine(f"{folder}{os.sep}{name}", index + 1, lines[index].strip(), ignores)
     return None
 
 
@@ -297,12 +297,12 @@ def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bo
     return found.index, found.include
 
 
-def place(folder: Path, name: str, path: Path) -> Place:
+def rule_place(folder: Path, name: str, path: Path) -> RulePlace:
     """Return the place to match the absolute `path` in the rule file `name` of `folder`."""
     return os.fspath(folder), name, path.relative_to(folder).as_posix()
 
 
-def up_to(top: Path, path: Path) -> Iterator[Path]:
+def folders_up_to(top: Path, path: Path) -> Iterator[Path]:
     """Yield the folders above `path`, innermost first, up to `top`."""
     for folder in path.parents:
         yield folder

@@ -17,14 +17,14 @@ from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.nested import worktree_around
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
-    Place,
+    RulePlace,
+    find_rule_line,
     folders_above,
+    folders_up_to,
     git_excludes,
     last_match,
-    place,
     repository_top,
-    said,
-    up_to,
+    rule_place,
     user_excludes,
 )
 
@@ -51,9 +51,9 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...
     rules = IgnoreRules(os.fspath(root), excludes)
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
-        if found := _of(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
+        if found := _own_rule(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
             return found
-        if found := _of_git(root, part, is_folder=part_is_folder):
+        if found := _git_rule(root, part, is_folder=part_is_folder):
             return found
     if worktree := worktree_around(root, root / path):
         inside = worktree.relative_to(root).as_posix()
@@ -61,7 +61,7 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...
     return None
 
 
-def _of(
+def _own_rule(
     root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...], rules: IgnoreRules
 ) -> Rule | None:
     """Return the built-in rule, exclude or line of a `.sidecarignore` that ignores `path`."""
@@ -74,20 +74,22 @@ def _of(
     if is_folder and name.endswith(".egg-info"):  # the only built-in glob
         return Rule(BUILT_IN, 0, "*.egg-info/", path)
     whole = root / path
-    return _said((place(each, OWN_FILE, whole) for each in up_to(root, whole)), path, is_folder)
+    return _first_rule(
+        (rule_place(each, OWN_FILE, whole) for each in folders_up_to(root, whole)), path, is_folder
+    )
 
 
-def _of_git(root: Path, path: str, *, is_folder: bool) -> Rule | None:
+def _git_rule(root: Path, path: str, *, is_folder: bool) -> Rule | None:
     """Return the line of a `.gitignore` or an exclude file of git that ignores `path`."""
     whole = root / path
     top = repository_top(whole.parent)
-    places = [place(each, ".gitignore", whole) for each in up_to(top or root, whole)]
+    places = [rule_place(each, ".gitignore", whole) for each in folders_up_to(top or root, whole)]
     if top is not None and (beside := git_excludes(os.fspath(top))):
         places.append((*os.path.split(os.path.realpath(beside)), whole.relative_to(top).as_posix()))
     places.append((*os.path.split(user_excludes()[0]), path))
-    return _said(places, path, is_folder)
+    return _first_rule(places, path, is_folder)
 
 
-def _said(places: Iterable[Place], path: str, is_folder: bool) -> Rule | None:
-    found = said(places, is_folder=is_folder)
+def _first_rule(places: Iterable[RulePlace], path: str, is_folder: bool) -> Rule | None:
+    found = find_rule_line(places, is_folder=is_folder)
     return Rule(found.file, found.line, found.pattern, path) if found and found.ignores else None

@@ -73,9 +73,10 @@ class TreeObserver(FileSystemEventHandler):
             return  # the change inside of the folder has an event of its own
         for name in (event.src_path, event.dest_path):
             if name:
-                self._hear(os.fsdecode(name), is_gone=event.event_type == EVENT_TYPE_DELETED)
+                is_gone = event.event_type == EVENT_TYPE_DELETED
+                self._report_change(os.fsdecode(name), is_gone=is_gone)
 
-    def _hear(self, name: str, *, is_gone: bool) -> None:
+    def _report_change(self, name: str, *, is_gone: bool) -> None:
         if name == self._root:
             if is_gone:
                 self._is_root_gone = True

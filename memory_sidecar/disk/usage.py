@@ -45,7 +45,7 @@ PART_BYTES = 64 << 20  # of a log, read at once
 ASKED_BEFORE = "asked.before.jsonl"
 HALF_BYTES = 2 << 20  # of the questions: some 15,000
 MAX_CHARACTERS = 300  # of a question
-_LOOKED_AT = 4 * MAX_CHARACTERS  # searched for secrets, so that no half of one is kept
+_SEARCHED_CHARACTERS = 4 * MAX_CHARACTERS  # searched for secrets, so that no half of one is kept
 
 _log = logging.getLogger(__name__)
 
@@ -182,7 +182,9 @@ class QuestionLog:
         self._is_kept = is_kept
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="questions")
 
-    def asking(self, kind: Asked, agent: str, text: str, ask: Callable[[], list[H]]) -> list[H]:
+    def ask_and_log(
+        self, kind: Asked, agent: str, text: str, ask: Callable[[], list[H]]
+    ) -> list[H]:
         """Return the hits of `ask`, best first, and log the question `text` with its outcome.
 
         Nothing is logged if `ask` raises.
@@ -209,7 +211,7 @@ class QuestionLog:
         self._writer.shutdown()
 
     def _write(self, asked: AskedQuestion) -> None:
-        masked = mask_credentials(asked.text[:_LOOKED_AT])[0][:MAX_CHARACTERS]
+        masked = mask_credentials(asked.text[:_SEARCHED_CHARACTERS])[0][:MAX_CHARACTERS]
         try:
             if os.path.isdir(self._tree.path):  # noqa: PTH112  an answer makes no data directory
                 self._make_room()

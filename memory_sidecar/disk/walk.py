@@ -25,7 +25,7 @@ from memory_sidecar.core.opening import (
 )
 from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
 from memory_sidecar.disk.read import size_limit
-from memory_sidecar.disk.recheck import Recheck, is_as_ruled
+from memory_sidecar.disk.recheck import Recheck, is_still_included
 from memory_sidecar.disk.rule_files import check_rules, folders_above
 
 _IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
@@ -53,21 +53,21 @@ def walk(
     top = os.fspath(root.absolute())
     check_root(top)
     rules = IgnoreRules(top, excludes)
-    collector = _Collector(top, max_file_bytes, rules.asked_for)
+    collector = _Collector(top, max_file_bytes, rules.is_asked_for)
     wanted = frozenset([""]) if under is None else _outermost(under)
     if "" in wanted:
         collector.folders.append("")
         paths = rules.paths(top, collector.unreadable)
         if known and rules.can_start_below:
-            seen = Recheck(rules, known, at_most=MAX_STARTS)
-            if seen.is_enough:
-                collector.take(seen)
-                paths = _below(frozenset(seen.unknown), rules, collector.unreadable)
+            recheck = Recheck(rules, known, at_most=MAX_STARTS)
+            if recheck.is_enough:
+                collector.add_recheck(recheck)
+                paths = _below(frozenset(recheck.unknown), rules, collector.unreadable)
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
-        ruled = {path for path in wanted if known and is_as_ruled(rules, known, path)}
+        included = {path for path in wanted if known and is_still_included(rules, known, path)}
         paths = chain(
-            (with_separator(rules.root) + path for path in ruled),
-            _below(wanted - ruled, rules, collector.unreadable),
+            (with_separator(rules.root) + path for path in included),
+            _below(wanted - included, rules, collector.unreadable),
         )
     else:  # many starts cost more than listing everything and looking at little
         paths = _within(wanted, rules, collector.unreadable)
@@ -79,14 +79,14 @@ def walk(
 class _Collector:
     """Turns absolute paths into the parts of a `Scan`."""
 
-    def __init__(self, top: str, max_file_bytes: int, asked_for: Callable[[str], bool]) -> None:
+    def __init__(self, top: str, max_file_bytes: int, is_asked_for: Callable[[str], bool]) -> None:
         self.files: list[SourceFile] = []
         self.folders: list[str] = []
         self.unreadable: list[str] = []  # absolute
         self._top = top
         self._real_top = os.path.realpath(top)
         self._max_file_bytes = max_file_bytes
-        self._asked_for = asked_for
+        self._is_asked_for = is_asked_for
 
     def add(self, path: str) -> None:
         try:
@@ -102,11 +102,11 @@ class _Collector:
         elif is_utf8(relative):
             self.folders.append(relative)
 
-    def take(self, seen: Recheck) -> None:
-        self.folders += seen.folders
-        self.unreadable += seen.unreadable
+    def add_recheck(self, recheck: Recheck) -> None:
+        self.folders += recheck.folders
+        self.unreadable += recheck.unreadable
         prefix = with_separator(self._top)
-        for relative, status in seen.files:
+        for relative, status in recheck.files:
             self._add_file(prefix + relative, relative, status)
 
     def _add_file(self, path: str, relative: str, status: os.stat_result) -> None:
@@ -115,7 +115,7 @@ class _Collector:
                 escape_bytes(relative),
                 status,
                 skip_reason=self._skip_reason(path, relative, status),
-                is_asked_for=is_utf8(relative) and self._asked_for(relative),
+                is_asked_for=is_utf8(relative) and self._is_asked_for(relative),
             )
         )
 
@@ -136,7 +136,7 @@ class _Collector:
             return reasons.NOT_REGULAR
         if not is_utf8(relative):
             return reasons.NAME_NOT_UTF8
-        if (reason := skip_as_secret(relative)) and not self._asked_for(relative):
+        if (reason := skip_as_secret(relative)) and not self._is_asked_for(relative):
             return reason
         if reason := skip_by_name(relative.rpartition("/")[2]):
             return reason

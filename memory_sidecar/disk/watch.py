@@ -74,7 +74,7 @@ class Watch:
         self._root = root.absolute()
         self._on_change = on_change
         self._observe = observe
-        self._poll = Poll(self._root, self._hear, poll_ms=poll_ms)
+        self._poll = Poll(self._root, self._report_change, poll_ms=poll_ms)
         self._lock = threading.Lock()  # of everything below; never held while calling `on_change`
         self._observer: Observer | None = None
         self._root_id: tuple[int, int, str] | None = None
@@ -99,7 +99,7 @@ class Watch:
         if self._is_stopped:
             return
         if self.has_broken_off or _identity(self._root) != self._root_id:
-            self._hear("")
+            self._report_change("")
         elif self._limit_notice and time.monotonic() >= self._retry_at_s:  # raised meanwhile?
             self._retry_at_s = time.monotonic() + RETRY_S
             self.follow(self._wanted)
@@ -121,7 +121,7 @@ class Watch:
                     self._observer.discard(folder)
             added = self._watch_missing()
         for folder in added:
-            self._hear(folder)
+            self._report_change(folder)
 
     def stop(self) -> None:
         """Report nothing more."""
@@ -145,9 +145,9 @@ class Watch:
         """Why folders are polled, and what to do about it; "" if all are watched."""
         return self._limit_notice
 
-    # Hearing of changes, on the thread of the observer and of those who call `look`
+    # Reporting changes, on the threads of the observer and of the callers of `look`
 
-    def _hear(self, path: str, *, is_whole: bool = False) -> None:
+    def _report_change(self, path: str, *, is_whole: bool = False) -> None:
         while not is_utf8(path):  # it is known under another name
             path = path.rpartition("/")[0]
         folder, _, name = path.rpartition("/")
@@ -175,7 +175,7 @@ class Watch:
             return frozenset()
         try:
             if self._observer is None:
-                self._observer = self._observe(self._root, self._hear)
+                self._observer = self._observe(self._root, self._report_change)
         except OSError as error:
             self._fall_back(self._wanted, error)
             return frozenset()

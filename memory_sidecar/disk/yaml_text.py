@@ -103,7 +103,7 @@ def read_yaml(text: str, *, max_values: int = MAX_VALUES) -> Node | None:
     text after it is ignored.
     """
     try:
-        return _Events(text, max_values).document()
+        return _NodeReader(text, max_values).read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = " ".join(filter(None, (error.context, error.problem)))
@@ -116,64 +116,64 @@ def read_yaml(text: str, *, max_values: int = MAX_VALUES) -> Node | None:
         raise BrokenYaml(one_line(str(error)), 1) from error
 
 
-class _Events:
+class _NodeReader:
     """The parser's events of one document, read into nodes."""
 
     def __init__(self, text: str, max_values: int) -> None:
-        self._next = _Loader(text).get_event
+        self._next_event = _Loader(text).get_event
         self._anchors: dict[str, tuple[Node, int]] = {}
-        self._left = max_values
+        self._values_left = max_values
 
-    def document(self) -> Node | None:
-        self._next()  # the stream begins
-        if isinstance(self._next(), yaml.StreamEndEvent):
+    def read_document(self) -> Node | None:
+        self._next_event()  # the stream begins
+        if isinstance(self._next_event(), yaml.StreamEndEvent):
             return None
-        root = self._node(self._next(), 0)
+        root = self._read_node(self._next_event(), 0)
         if isinstance(root.start, yaml.ScalarEvent):
             return root  # prose, whose next lines may be invalid YAML
-        self._next()  # the document ends
-        if not isinstance(more := self._next(), yaml.StreamEndEvent):
+        self._next_event()  # the document ends
+        if not isinstance(more := self._next_event(), yaml.StreamEndEvent):
             raise BrokenYaml("a second document", _line(more))
         return root
 
-    def _node(self, event: yaml.Event, depth: int) -> Node:
+    def _read_node(self, event: yaml.Event, depth: int) -> Node:
         """Read the value that begins with `event`."""
-        if self._left < 0 or depth > MAX_DEPTH:
+        if self._values_left < 0 or depth > MAX_DEPTH:
             raise BrokenYaml("nested too deep or too large", _line(event))
-        before = self._left
-        self._left -= 1
+        before = self._values_left
+        self._values_left -= 1
         match event:
             case yaml.ScalarEvent():
-                value = event.value if event.style else _plain(event.value)
+                value = event.value if event.style else _plain_scalar(event.value)
                 node = Node(value, event, event)
             case yaml.AliasEvent():
-                node = self._aliased(event)
+                node = self._read_alias(event)
             case yaml.SequenceStartEvent():
                 items = []
-                while not isinstance(end := self._next(), yaml.SequenceEndEvent):
-                    items.append(self._node(end, depth + 1))
+                while not isinstance(end := self._next_event(), yaml.SequenceEndEvent):
+                    items.append(self._read_node(end, depth + 1))
                 node = Node([item.value for item in items], event, end, (), items)
             case _:
-                node = self._mapping(event, depth)
+                node = self._read_mapping(event, depth)
         if event.anchor is not None:
-            self._anchors[event.anchor] = node, before - self._left
+            self._anchors[event.anchor] = node, before - self._values_left
         return node
 
-    def _mapping(self, start: yaml.Event, depth: int) -> Node:
+    def _read_mapping(self, start: yaml.Event, depth: int) -> Node:
         keys, items = [], []
-        while not isinstance(key := self._next(), yaml.MappingEndEvent):
+        while not isinstance(key := self._next_event(), yaml.MappingEndEvent):
             if not isinstance(key, yaml.ScalarEvent):
                 raise BrokenYaml("a key that is no text", _line(key))
             keys.append(Node(str(key.value), key, key))
-            items.append(self._node(self._next(), depth + 1))
+            items.append(self._read_node(self._next_event(), depth + 1))
         value = {str(key.value): item.value for key, item in zip(keys, items, strict=True)}
         return Node(value, start, key, keys, items)
 
-    def _aliased(self, event: yaml.AliasEvent) -> Node:
+    def _read_alias(self, event: yaml.AliasEvent) -> Node:
         if event.anchor not in self._anchors:
             raise BrokenYaml(f"nothing before it is called &{event.anchor}", _line(event))
         node, size = self._anchors[event.anchor]
-        self._left -= size
+        self._values_left -= size
         return node._replace(start=event, end=event)
 
 
@@ -181,7 +181,7 @@ def _line(event: yaml.Event) -> int:
     return int(event.start_mark.line) + 1
 
 
-def _plain(text: str) -> object:
+def _plain_scalar(text: str) -> object:
     """Return the value of an unquoted scalar."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
@@ -193,7 +193,7 @@ def _plain(text: str) -> object:
 def yaml_lines(meta: Mapping[str, object]) -> Iterator[str]:
     """Yield `key: value` for each entry, without a line break."""
     for key, value in meta.items():
-        yield f"{_text(key)}: {yaml_value(value)}"
+        yield f"{_scalar(key)}: {yaml_value(value)}"
 
 
 def yaml_value(value: object, *, inside: bool = False) -> str:
@@ -209,10 +209,10 @@ def yaml_value(value: object, *, inside: bool = False) -> str:
         case int():
             return str(value)
         case str():
-            return _text(value, inside=inside)
+            return _scalar(value, inside=inside)
         case Mapping():
             pairs = (
-                f"{_text(str(key), inside=True)}: {yaml_value(inner, inside=True)}"
+                f"{_scalar(str(key), inside=True)}: {yaml_value(inner, inside=True)}"
                 for key, inner in value.items()
             )
             return "{" + ", ".join(pairs) + "}"
@@ -253,7 +253,7 @@ _OTHER_THAN_TEXT = re.compile(
 )
 
 
-def _text(text: str, *, inside: bool = False) -> str:
+def _scalar(text: str, *, inside: bool = False) -> str:
     """Return `text` without quotes if every parser reads it as this text, else in double quotes."""
     is_plain = (
         text.isprintable()

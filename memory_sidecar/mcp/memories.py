@@ -96,7 +96,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         filter=asked.filter(),
         prefers="" if asked.all_projects else caller.project,
     )
-    found = caller.services.questions.asking(
+    found = caller.services.questions.ask_and_log(
         Asked.MEMORIES,
         caller.agent,
         asked.query,

@@ -152,7 +152,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
 
     if asked.query.strip():
         questions = caller.services.questions
-        hits = questions.asking(Asked.SESSIONS, caller.agent, asked.query, search)
+        hits = questions.ask_and_log(Asked.SESSIONS, caller.agent, asked.query, search)
     else:
         hits = [*map(_latest, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))

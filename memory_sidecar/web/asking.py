@@ -59,7 +59,7 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
     for kind in kinds:
         try:
             hits = (
-                visit.services.questions.asking(kind, asker, question, asks[kind])
+                visit.services.questions.ask_and_log(kind, asker, question, asks[kind])
                 if is_new
                 else asks[kind]()
             )

@@ -41,8 +41,10 @@ def asked_file(root: Path) -> Path:
 
 def test_what_is_kept_of_a_question(open_log, tmp_path):
     log = open_log()
-    hits = log.asking(Asked.CODE, "a", "how are prices rounded", lambda: [Hit(False), Hit(True)])
-    log.asking(Asked.MEMORIES, "b", f"who uses {TOKEN}? " + "why " * 200, list)
+    hits = log.ask_and_log(
+        Asked.CODE, "a", "how are prices rounded", lambda: [Hit(False), Hit(True)]
+    )
+    log.ask_and_log(Asked.MEMORIES, "b", f"who uses {TOKEN}? " + "why " * 200, list)
     first, second = log.since(NOW)
     log.close()
     assert hits == [Hit(False), Hit(True)]
@@ -61,7 +63,7 @@ def test_the_oldest_go_where_there_are_too_many(open_log, tmp_path, monkeypatch)
     monkeypatch.setattr(usage, "HALF_BYTES", 2000)
     log = open_log()
     for number in range(200):
-        log.asking(Asked.CODE, "a", f"question {number}", lambda: [Hit(False)])
+        log.ask_and_log(Asked.CODE, "a", f"question {number}", lambda: [Hit(False)])
     kept = [question.text for question in log.since(0)]
     log.close()
     assert kept == [f"question {number}" for number in range(200 - len(kept), 200)]
@@ -71,7 +73,7 @@ def test_the_oldest_go_where_there_are_too_many(open_log, tmp_path, monkeypatch)
 
 def test_none_is_kept_where_that_is_set_and_all_go_with_the_folder(open_log, tmp_path):
     log = open_log(is_kept=False)
-    assert log.asking(Asked.CODE, "a", "secret plan", lambda: [Hit(True)]) == [Hit(True)]
+    assert log.ask_and_log(Asked.CODE, "a", "secret plan", lambda: [Hit(True)]) == [Hit(True)]
     assert log.since(0) == []
     assert not (tmp_path / "questions").exists()
 
@@ -87,7 +89,7 @@ def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(open_log, tmp_pat
         log.close()
     else:
         log = QuestionLog(Tree(tmp_path / "none"), clock=lambda: NOW, is_kept=True)
-    assert log.asking(Asked.CODE, "a", "total", lambda: [Hit(False)]) == [Hit(False)]
+    assert log.ask_and_log(Asked.CODE, "a", "total", lambda: [Hit(False)]) == [Hit(False)]
     assert log.since(0) == []
     assert not (tmp_path / "none").exists()
     assert not (tmp_path.parent / ASKED).exists()
@@ -95,11 +97,11 @@ def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(open_log, tmp_pat
 
 def test_broken_lines_count_for_nothing(open_log, tmp_path):
     log = open_log()
-    log.asking(Asked.CODE, "a", "before", lambda: [Hit(False)])
+    log.ask_and_log(Asked.CODE, "a", "before", lambda: [Hit(False)])
     log.since(0)
     with asked_file(tmp_path).open("ab") as file:
         file.write(b'{"at": "noon"}\n\xff\n[1]\n{"at": 12, "kind"')
-    log.asking(Asked.CODE, "a", "behind", lambda: [Hit(False)])
+    log.ask_and_log(Asked.CODE, "a", "behind", lambda: [Hit(False)])
     assert [question.text for question in log.since(0)] == ["before", "behind"]
     assert log.since(NOW + 1) == []
 
@@ -111,5 +113,5 @@ def test_a_question_that_fails_is_not_kept(open_log):
         raise ValueError("no such model")
 
     with pytest.raises(ValueError, match="no such model"):
-        log.asking(Asked.CODE, "a", "total", fail)
+        log.ask_and_log(Asked.CODE, "a", "total", fail)
     assert log.since(0) == []

@@ -20,7 +20,7 @@ from tests.web.test_memories import Pieces
 def _used(served: Served) -> None:
     served.store("Carts are emptied at night")
     for agent in ("architect", "builder"):
-        served.services.questions.asking(Asked.MEMORIES, agent, f"{agent} {SCRIPT}", list)
+        served.services.questions.ask_and_log(Asked.MEMORIES, agent, f"{agent} {SCRIPT}", list)
 
 
 def test_a_number_is_that_of_the_command(served, reader):
@@ -47,7 +47,7 @@ def test_an_agent_sees_its_own_alone(reader):
 
 
 def test_a_question_is_told_while_it_is_looked_at(served, reader):
-    asking = served.services.questions.asking
+    asking = served.services.questions.ask_and_log
     reader.await_change("/growth", lambda: asking(Asked.MEMORIES, "shared", "Who is told?", list))
 
 

@@ -69,7 +69,7 @@ def test_sessions_are_told_by_day_and_narrowed(reader):
 def test_one_session_has_what_was_said_recalled_and_asked(served, reader):
     questions = served.services.questions
     sessions = served.services.sessions("architect", reporter=Silent())
-    questions.asking(Asked.MEMORIES, "architect", "who empties carts", list)
+    questions.ask_and_log(Asked.MEMORIES, "architect", "who empties carts", list)
     shown = reader.get(f"{ONE}&json=1").json
     assert shown["session"] == sessions.get("s-1").document
     around = shown["around"]
