@@ -1,9 +1,9 @@
-"""What an import calls by a name of its own, and what that counts as.
+"""Finds the aliases that imports bind, and the names that these stand for.
 
-`Basket` of `from shop.cart import Cart as Basket` is a use of `Cart`.
-`queries/aliases/<language>.scm` captures the `@alias`, the `@name` that it stands for (a string
-names a module by its path), and the `@module` that this is taken from, where it says so, or the
-`@class`, which with a small letter is a package.
+With `from shop.cart import Cart as Basket`, a use of `Basket` counts as one of `Cart`. The query
+`queries/aliases/<language>.scm` captures the `@alias` and its `@name` (a string is the path of a
+module); if given, the `@module` of the name, or a `@class`, which is a package if its first letter
+is small; and `@by`, the function that is called to import.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALIAS_QUERIES = {
     **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin", "elixir")},
     **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
 }
-_MAY_HAVE_ALIAS = re.compile(  # a text without has none
+_MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
     rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
 )
 _PATHS_OF_MODULES = frozenset(
@@ -29,7 +29,7 @@ _PATHS_OF_MODULES = frozenset(
 
 
 class Alias(NamedTuple):
-    """A name that an import binds, and what it stands for, both as nodes."""
+    """A name that an import binds, and the name that it stands for, as nodes."""
 
     alias: tree_sitter.Node
     name: tree_sitter.Node
@@ -37,12 +37,12 @@ class Alias(NamedTuple):
 
     @property
     def is_of_module(self) -> bool:
-        """Whether it stands for a whole module, of which `name` is the path."""
+        """Whether it stands for a module, whose path is `name`."""
         return self.name.type in _PATHS_OF_MODULES
 
 
 def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, Alias]:
-    """Those under `root`, by the first byte of the alias."""
+    """Return the aliases under `root`, by the first byte of the alias."""
     found: dict[int, Alias] = {}
     if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
         return found
@@ -61,9 +61,10 @@ def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int
 
 
 def _is_required(alias: Alias, by: tree_sitter.Node, data: bytes) -> bool:
-    """Whether a call that imports binds it: a predicate of the query cannot ask, for want of text.
+    """Whether `by` is a function that imports, and binds `alias` to a module or a name of it.
 
-    What is called as a class is, of a module, is that class: `const Cart = require('./cart')`.
+    Checked here because predicates of the query cannot read text. A capitalised name bound to a
+    module is the class in it, no alias: `const Cart = require('./cart')`.
     """
     is_class = alias.is_of_module and is_capital(alias.alias, data)
     return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class

@@ -1,4 +1,4 @@
-"""What belongs to a definition and stands above it: comments, attributes, decorators."""
+"""Keeps the leads of definitions: comments, attributes and decorators above them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import tree_sitter
 
 
 class Leads:
-    """Comments, attributes and decorators, by where they end."""
+    """The leads of one file, looked up by their last row and their bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._by_last_row: dict[int, tree_sitter.Node] = {}
         self._ends: dict[int, int] = {}  # first byte → byte after
-        self._comments: list[tuple[int, int]] = []  # as these, in order
+        self._comments: list[tuple[int, int]] = []  # first byte, byte after; sorted
 
     def add(self, node: tree_sitter.Node) -> None:
         row, column = node.end_point
@@ -25,17 +25,17 @@ class Leads:
             insort(self._comments, (start, end))
 
     def first_row(self, row: int) -> int:
-        """The row where the unbroken run of leads directly above `row` begins."""
+        """Return the first row of the unbroken run of leads directly above `row`; `row` if none."""
         while node := self._by_last_row.get(row - 1):
             above, column = node.start_point
             start = node.start_byte
             if self._data[start - column : start].strip() not in (b"", b"template"):
-                break  # behind code: not about what follows
+                break  # after code in its row: belongs to that
             row = above
         return row
 
     def skip(self, byte: int) -> int:
-        """The first byte at or after `byte` that is in no lead."""
+        """Return the first byte at or after `byte` that is neither lead nor the space after one."""
         while end := self._ends.get(byte):
             byte = end
             while self._data[byte : byte + 1].isspace():
@@ -43,7 +43,7 @@ class Leads:
         return byte
 
     def between_comments(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """The parts of the bytes from `start` to `stop` that are no comment."""
+        """Return the byte ranges between `start` and `stop` that are not comments."""
         parts = []
         for first, end in self._comments[bisect_left(self._comments, (start, start)) :]:
             if first >= stop:

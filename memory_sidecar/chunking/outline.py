@@ -1,11 +1,17 @@
-"""What a source file defines and where, by tree-sitter: one parse, one query.
+"""Finds the definitions of a source file by tree-sitter: one parse, one query.
 
-`queries/<language>.scm`, with what its family has in common, says what counts. Its captures are
-`@definition` (or `@scope` for what only encloses: a namespace, an `impl`, an extension; with
-`@rest` where that is the rest of the file), its `@name`, the `@owner` that a method names, its
-`@body`, what tells its `@kind` where the definition itself does not, the `@word` that tells
-whether it is one (`chunking.words`), and `@lead` for what belongs to the definition that follows:
-comments, attributes, decorators.
+The query is `queries/<language>.scm`, for some together with that of their family. Its captures:
+
+    @definition  a definition; or
+    @scope       a node that only encloses definitions: a namespace, an `impl`, an extension
+    @rest        marks a scope that reaches to the end of the file
+    @name        its name
+    @owner       the type that a method names as its owner
+    @body        its body
+    @kind        the node whose type says its kind, if that of the definition does not
+    @word        the keyword that makes a call or a block a definition (`chunking.words`)
+    @value       the value that it is bound to: not a definition if that is an import
+    @lead        a comment, attribute or decorator of the definition that follows
 """
 
 from __future__ import annotations
@@ -33,12 +39,12 @@ _QUERIES = {
     "tsx": ("typescript",),
 }
 
-_MAX_DEPTH = 50  # people nest less; garbage can nest by the thousand
+_MAX_DEPTH = 50  # code written by people nests less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
-_MAX_BROKEN = 10_000  # nodes beside each other that make no sense; half a second of a query
+_MAX_BROKEN = 10_000  # children of an error node; a query takes half a second for them
 
-# By words in the name of a node, the first that it holds.
+# The kind of a definition by a part of its node's type; the first part that occurs counts.
 _KINDS = {
     **dict.fromkeys(
         "enum_assignment enum_case enum_constant enum_entry enum_member enum_variant enumerator"
@@ -63,8 +69,8 @@ _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 _NAMED_VALUES = frozenset({"function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 _FUNCTIONS = frozenset({"function", "method"})
-_IN_CLAUSES = frozenset({"elixir", "haskell"})  # what is defined piece by piece, and
-_WITH_CLAUSES = _FUNCTIONS | {"macro", "variable"}  # what is: a signature of Haskell only names
+_IN_CLAUSES = frozenset({"elixir", "haskell"})  # languages that define a function by clauses
+_WITH_CLAUSES = _FUNCTIONS | {"macro", "variable"}  # a variable is a type signature of Haskell
 _RECORDS = frozenset({"struct", "union", "enum"})
 
 _QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
@@ -76,23 +82,23 @@ _MODIFIERS = re.compile(rb"[\w \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A named stretch of a file. Rows are 0-based."""
+    """A definition or a scope, as a range of rows. Rows are 0-based."""
 
-    symbol: str  # "" for what encloses without defining its name
-    path: str  # dotted, with everything that encloses it
+    symbol: str  # its bare name; "" for a scope, which does not define its name
+    path: str  # dotted: the names of all that enclose it, and its own
     start: int  # first row, with its doc comment, attributes and decorators
     name_row: int
-    stop: int  # row after its last
-    kind: str  # class, function, method, variable …: what the grammar calls it, in a few words
-    head: tuple[tuple[int, int], ...]  # bytes of its signature, what comments leave of it
+    stop: int  # row after its last one
+    kind: str  # class, function, method, variable …: one of the values of `_KINDS`
+    head: tuple[tuple[int, int], ...]  # byte ranges of its signature, without comments
 
     @property
     def is_binding(self) -> bool:
-        """Whether it only names a value: nothing is defined or called inside of it."""
+        """Whether it only names a value, so that it contains no definitions and no calls."""
         return self.kind in _BINDINGS
 
     def signature(self, data: bytes) -> str:
-        """The head in one line of at most 200 characters, from the `data` it was found in."""
+        """Return the head in one line of at most 200 characters; `data` is the file's text."""
         parts = [data[start : min(stop, start + 1_000)] for start, stop in self.head]
         text = " ".join(b" ".join(parts).decode(errors="replace").split())
         text = (
@@ -105,22 +111,22 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Every definition of a file, outer ones before the inner, in order, and what it refers to."""
+    """The definitions of a file in order, outer before inner ones, and its references."""
 
     definitions: tuple[Definition, ...] = ()
     references: tuple[Reference, ...] = ()
-    is_sound: bool = True  # False for text that is mostly not of its language
+    is_sound: bool = True  # False for text that is mostly syntax errors
 
 
 def has_outline(language: str) -> bool:
-    """Whether there are a query and a grammar for this language."""
+    """Whether there are a query and a grammar for `language`."""
     return language in _QUERIES and has_grammar(language)
 
 
 def outline(data: bytes, language: str, *, with_references: bool = False) -> Outline:
-    """The outline of `data`, UTF-8 with LF line breaks, in a language that has one.
+    """Return the outline of `data`, UTF-8 with LF line breaks; `language` must have outlines.
 
-    Empty and not sound for text that a grammar, or its query, would take minutes or gigabytes for.
+    It is empty and not sound for text that would take the parser or the query minutes or gigabytes.
     """
     tree = parse(data, language)
     if tree is None or _is_endless(tree.root_node):
@@ -153,7 +159,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
 
 
 def _joined(definitions: Iterable[Definition]) -> list[Definition]:
-    """Those of `definitions`, clauses of one function as one, but what has a comment of its own."""
+    """Join adjacent clauses of a function; one with a comment above it begins a new definition."""
     joined: list[Definition] = []
     for each in definitions:
         last = joined[-1] if joined else None
@@ -166,7 +172,7 @@ def _joined(definitions: Iterable[Definition]) -> list[Definition]:
 
 
 def _drop_inner_names(found: dict[int, _Found]) -> None:
-    """Of `const f = function g() {…}` the function is `f`: `g` is its name in there alone."""
+    """Drop `g` of `const f = function g() {…}`: outside of the function its name is `f`."""
     inner = {key for key, each in found.items() if each.node.type in _NAMED_VALUES}
     bodies = {each.body[0].start_byte for k, each in found.items() if each.body and k not in inner}
     for key in inner:
@@ -176,7 +182,7 @@ def _drop_inner_names(found: dict[int, _Found]) -> None:
 
 
 class _Found:
-    """One match of the query, its bytes looked up once."""
+    """A match of the query, its byte range read once."""
 
     __slots__ = (
         "body",
@@ -194,7 +200,7 @@ class _Found:
     def __init__(
         self, captures: dict[str, list[tree_sitter.Node]], size: int, *, word: str, kind: str
     ) -> None:
-        """`word` and `kind` are those of `chunking.words`, or ""."""
+        """`word` and its `kind` are from `chunking.words`; "" for languages without such words."""
         self.symbol = "definition" in captures and kind != "impl"
         self.node = (captures.get("definition") or captures["scope"])[0]
         self.name = captures["name"][0]
@@ -208,24 +214,25 @@ class _Found:
             self.end_byte = size
 
     def is_qualified(self, data: bytes) -> bool:
-        """Whether its name says what owns it: `Cart::add`."""
+        """Whether its name includes its owner: `Cart::add`."""
         return data.find(b"::", *self.name.byte_range) >= 0
 
     @property
     def is_named_last(self) -> bool:
-        """Whether its name stands behind its body: `typedef struct {…} cart;`."""
+        """Whether its name comes after its body: `typedef struct {…} cart;`."""
         return self.body is not None and self.body[0].start_byte < self.name.start_byte
 
     def order(self) -> tuple[int, int, int]:
+        """Return a sort key: by position, outer ones first."""
         return self.start_byte, -self.end_byte, self.name.start_byte
 
 
 def _nest(
     data: bytes, found: Iterable[_Found], leads: Leads, row_count: int
 ) -> Iterable[tuple[_Found, Definition]]:
-    """Those of `found` that are definitions, in order, each with the path of those around it."""
-    around: list[tuple[_Found, str, int, str]] = []  # with path, first row and kind
-    last_first = -1  # of several definitions that begin in a row, a comment above is the first's
+    """Yield the matches that are definitions, in order, with the definition that each one is."""
+    around: list[tuple[_Found, str, int, str]] = []  # enclosing matches, path, first row, kind
+    last_first = -1  # of several definitions that begin in one row the first gets the comment
     for match in sorted(found, key=_Found.order):
         while around and around[-1][0].end_byte <= match.start_byte:
             around.pop()
@@ -238,7 +245,7 @@ def _nest(
         is_owned = bool(match.owner) or match.is_qualified(data)
         kind = _kind(match, owner, is_owned=is_owned)
         if kind == "variable" and match.node.type == "declaration" and owner_kind in _FUNCTIONS:
-            continue  # of C, whose query finds what stands anywhere
+            continue  # a local variable of C, whose query matches at any depth
         if owner and owner.node.type == "type_definition" and outer.rpartition(".")[2] == local:
             continue  # `typedef struct cart {…} cart;`
         path = f"{outer}.{local}" if outer else local
@@ -280,7 +287,7 @@ def _kind_of(node_type: str) -> str:
 
 
 def _is_prototype(node: tree_sitter.Node) -> bool:
-    """Whether it declares a function of C: `int *add(int);`, not a pointer to one, nor its type."""
+    """Whether `node` declares a C function, as `int *add(int);`, not a pointer to one or a type."""
     inner: tree_sitter.Node | None = None if node.type == "type_definition" else node
     while inner is not None and inner.type != "function_declarator":
         inner = inner.child_by_field_name("declarator")
@@ -289,7 +296,7 @@ def _is_prototype(node: tree_sitter.Node) -> bool:
 
 
 def _names(data: bytes, match: _Found) -> tuple[str, str]:
-    """The bare name, and what it adds to the path: `add` and `Cart.add` for `Cart::add`."""
+    """Return the bare name and the part of the path: `add` and `Cart.add` for `Cart::add`."""
     text = _text(data, match.name)
     if not text.isidentifier():
         text = " ".join(text.split())[:_MAX_NAME].strip("\"'`")
@@ -303,13 +310,13 @@ def _names(data: bytes, match: _Found) -> tuple[str, str]:
 
 
 def _text(data: bytes, node: tree_sitter.Node) -> str:
-    # Node.text of a tree that was read through a callback calls it again for every node.
+    # `Node.text` would be slow: it calls the callback that the tree was parsed by again.
     start, stop = node.byte_range
     return data[start:stop].decode(errors="replace")
 
 
 def _head(data: bytes, match: _Found, leads: Leads) -> tuple[tuple[int, int], ...]:
-    """From the definition's first word to its body; `export` and the like before it count too."""
+    """Return the byte ranges from the first word, or an `export` before it, to the body."""
     start = leads.skip(match.start_byte)
     stop = match.body[0].start_byte if match.body else match.node.end_byte
     line = data.rfind(b"\n", 0, start) + 1
@@ -320,7 +327,7 @@ def _head(data: bytes, match: _Found, leads: Leads) -> tuple[tuple[int, int], ..
 
 
 def _is_endless(root: tree_sitter.Node) -> bool:
-    """Whether so much of no meaning lies side by side that a query, quadratic in it, takes long."""
+    """Whether an error node has so many children that a query, quadratic in these, takes long."""
     broken = (node for node in (root, *root.children) if node.is_error)
     return any(node.child_count > _MAX_BROKEN for node in broken)
 

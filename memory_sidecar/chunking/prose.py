@@ -1,7 +1,7 @@
 """Cuts Markdown at its headings. A fenced block stays whole up to 4,000 bytes.
 
-The scope of a chunk is the path of headings down to its own, "Setup > Linux". Front matter is a
-chunk of its own. A heading is one of the two kinds CommonMark knows; HTML's do not count.
+The scope of a chunk is the path of its headings, "Setup > Linux". Front matter is a chunk of its
+own. Headings are the two kinds of CommonMark, ATX and setext; those of HTML do not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|<#=]|\d+[.)])")
 
 @dataclass(slots=True)
 class _Section:
-    """A heading with what follows it up to the next one, of whichever level."""
+    """The rows of a heading and of the text up to the next heading of any level."""
 
     start: int
     level: int  # 0 before the first heading
@@ -35,7 +35,7 @@ class _Section:
 
 
 def chunk_markdown(lines: Lines) -> Iterator[Chunk]:
-    """The chunks of a Markdown or MDX document."""
+    """Yield the chunks of a Markdown or MDX document."""
     body = _front_matter_stop(lines.rows)
     if body:
         yield from lines.chunks(split(lines, (0, body), _LANGUAGE))
@@ -44,7 +44,7 @@ def chunk_markdown(lines: Lines) -> Iterator[Chunk]:
 
 
 def _front_matter_stop(rows: Sequence[str]) -> int:
-    """The row after the front matter, 0 without."""
+    """Return the row after the front matter; 0 without one."""
     closing = _FRONT_MATTER.get(rows[0].removeprefix("\ufeff").rstrip())
     if closing:
         for row in range(1, len(rows)):
@@ -54,10 +54,10 @@ def _front_matter_stop(rows: Sequence[str]) -> int:
 
 
 def _sections(rows: Sequence[str], body: int) -> Iterator[_Section]:
-    """The sections from row `body` on, in order, the rows before the first heading included."""
+    """Yield the sections from row `body` on; the first may have no heading."""
     titles: list[tuple[int, str]] = []
     section = _Section(body, 0, "")
-    fence = ""  # what opened the block that we are in
+    fence = ""  # the opening fence of the current block
     for row in range(body, len(rows)):
         text = rows[row]
         if mark := _FENCE.match(text):
@@ -80,7 +80,7 @@ def _sections(rows: Sequence[str], body: int) -> Iterator[_Section]:
 
 
 def _heading(rows: Sequence[str], row: int, section: _Section) -> tuple[int, int, str] | None:
-    """First row, level and title of the heading that ends in `row`, if one does."""
+    """Return first row, level and title of the heading that ends in `row`; `None` for none."""
     text = rows[row]
     if "#" in text and (atx := _ATX.fullmatch(text)):
         return row, len(atx[1]), _without_closing((atx[2] or "").strip())
@@ -95,13 +95,13 @@ def _heading(rows: Sequence[str], row: int, section: _Section) -> tuple[int, int
 
 
 def _without_closing(title: str) -> str:
-    """`title` without the `#` that may close it."""
+    """Return `title` without a closing sequence of `#`."""
     rest = title.rstrip("#")
     return rest.rstrip() if not rest or rest[-1] in " \t" else title
 
 
 def _join_tiny(lines: Lines, sections: Iterator[_Section]) -> Iterator[_Section]:
-    """Sections in which a tiny one has joined its parent or sibling before it, if both fit."""
+    """Yield the sections, tiny ones joined to the parent or sibling before them if both fit."""
     before: _Section | None = None
     for section in sections:
         if before is None:
@@ -120,7 +120,7 @@ def _join_tiny(lines: Lines, sections: Iterator[_Section]) -> Iterator[_Section]
 
 
 def _cut(lines: Lines, section: _Section) -> list[Span]:
-    """A section as spans that fit a chunk, cut between paragraphs and around fences."""
+    """Cut a section into spans that fit a chunk, between paragraphs and around fences."""
     if lines.size(section.start, section.stop) <= MAX_BYTES:
         return [(section.start, section.stop)]
     parts = _parts(lines, section)
@@ -130,7 +130,7 @@ def _cut(lines: Lines, section: _Section) -> list[Span]:
 
 
 def _parts(lines: Lines, section: _Section) -> Iterator[tuple[Span, bool]]:
-    """Paragraphs and fences with the blank rows behind them, and whether it must stay whole."""
+    """Yield paragraphs and fences, with the blank rows after them; True: keep it whole."""
     row = section.start
     for start, stop in [*section.fences, (section.stop, section.stop)]:
         yield from ((part, False) for part in _paragraphs(lines, row, start))

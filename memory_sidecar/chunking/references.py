@@ -1,12 +1,13 @@
-"""What names a source file refers to and where, by tree-sitter: one query over a parsed tree.
+"""Finds the references of a source file, names that it uses, by one tree-sitter query.
 
-`queries/references/<language>.scm` says what counts. A capture is called after how a name is used:
-`@call`, `@type`, `@import`, `@attribute`, `@other`; `@tag` is a JSX element, `@path` a string that
-names a file, `@argument` one that may (after `require(`). No references are a variable `@bound`,
-what is `@never` one, like the name of a definition, and what to `@skip` unless another capture
-takes it. Scopes are followed only for a name that the file defines or imports, too: in the
-definition that binds it that is a variable. Any other name a file binds or does not. What an
-import calls by a name of its own (`chunking.aliases`) counts as what that stands for.
+Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
+`@attribute`, `@other`. `@tag` is the name of a JSX element, `@path` a string that names a file,
+`@argument` one that may do so (after `require(`). These are no references: a `@bound` variable, a
+`@never`, such as the name of a definition, and a `@skip` that no other capture holds.
+
+A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
+also defines or imports that name is it a variable just in the definitions that bind it. An alias of
+an import (`chunking.aliases`) counts as the name that it stands for.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from memory_sidecar.chunking.words import KEYWORDS
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
-"""First byte, and the byte after."""
+"""First byte, and the byte after the last."""
 
-MAX_FOLLOWED = 200  # bindings of a file
+MAX_FOLLOWED = 200  # bindings of a file whose scopes are looked up
 _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
@@ -43,7 +44,7 @@ _QUERIES = {
     "tsx": ("ecmascript", "jsx", "typescript"),
 }
 
-# Of several captures of one identifier the first of these counts.
+# If an identifier has several captures, the first of these counts.
 _RANKS: tuple[tuple[str, How | None], ...] = (
     ("never", None),
     ("call", "call"),
@@ -55,18 +56,18 @@ _RANKS: tuple[tuple[str, How | None], ...] = (
     ("other", "other"),
 )
 
-_DOTS = {  # what stands between a receiver and its member
+_DOTS = {  # separators of a receiver and its member
     "c": (b".", b"->"),
     "cpp": (b".", b"->", b"::"),
     "lua": (b".", b":"),
     "php": (b"->", b"::", b"\\"),
     **dict.fromkeys(("csharp", "java", "kotlin", "ruby", "rust"), (b".", b"::")),
 }
-# Where a variable hides a function of its name in calls, too, even before its first line.
+# Where a variable hides a function of its name in calls, too, even above its first line.
 _CALLS_VARIABLES = frozenset({"python", "javascript", "typescript", "tsx"})
 _SELVES = frozenset(b"self Self this super base parent static crate".split())
 _VALUES = frozenset(b"await meta".split())  # `read().await.len()`, `import.meta.url`
-_NAMES_TOO = frozenset(b"base parent static".split())  # in most languages: as calls and members
+_NAMES_TOO = frozenset(b"base parent static".split())  # names if called or members
 _NO_NAMES = _SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
     b" break class continue false null true".split()
@@ -84,21 +85,21 @@ _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 _IMPORTER = re.compile(
     rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
 )
-# Of Go, whose versions begin with a second one: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
+# Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
 _MODULE = re.compile(r"([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
 
 class Reference(NamedTuple):  # made in a third of the time that a frozen dataclass takes
-    """A name that is used. Rows are 0-based."""
+    """A use of a name. Rows are 0-based."""
 
     name: str
     row: int
     how: How
-    receiver: str = ""  # last name before the dot; "?" where that is none (`make().run`)
+    receiver: str = ""  # the name before the dot; "?" for another expression (`make().run`)
 
 
 def has_references(language: str) -> bool:
-    """Whether there is a query for this language."""
+    """Whether there is a query for `language`."""
     return language in _QUERIES
 
 
@@ -109,10 +110,10 @@ def find_references(
     *,
     defined: Mapping[int, Span],
 ) -> list[Reference]:
-    """The names used under `root`, in order; `data` is the UTF-8 that it was parsed from.
+    """Return the references under `root`, in order; `data` is the UTF-8 that it was parsed from.
 
-    `defined`: by the first byte of its name, the bytes of each definition. Such a name is neither a
-    reference nor a variable.
+    `defined` holds the span of each definition by the first byte of its name. Such a name is
+    neither a reference nor a variable.
     """
     captures = _captures(root, language)
     aliases = find_aliases(root, data, language)
@@ -152,17 +153,17 @@ def find_references(
 
 
 def _captures(root: tree_sitter.Node, language: str) -> dict[str, list[tree_sitter.Node]]:
-    """The nodes under `root` by capture, in order: the cursor gives them in another each time."""
+    """Return the nodes under `root` by capture, sorted: the cursor's order is not stable."""
     found = tree_sitter.QueryCursor(_query(language)).captures(root)
     return {name: sorted(nodes, key=_span) for name, nodes in found.items()}
 
 
 class _Meaning(NamedTuple):
-    """What the alias of an import stands for."""
+    """The name that an alias stands for."""
 
-    name: str  # "" for a module, which by itself is no name
-    module: str  # that the name is taken from, or ""
-    owner: str  # before a dot
+    name: str  # "" for a module, which is no reference by itself
+    module: str  # that the name is imported from, or ""
+    owner: str  # the receiver that the alias stands for before a dot
 
 
 def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
@@ -176,10 +177,11 @@ def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
 def _regions(
     bound: Mapping[bytes, Sequence[int]], names: Mapping[int, bytes], defined: Mapping[int, Span]
 ) -> dict[bytes, Sequence[Span]]:
-    """Where each `bound` name is a variable: in the whole file, unless it is one of `names`, too.
+    """Return the spans in which each `bound` name is a variable, by name.
 
-    `names`: by their first byte, those that the file defines or imports. What is bound beside its
-    own definition, as `f = wrap(f)`, stays what that defines.
+    That is the whole file, but for `names`, which the file defines or imports, by their first byte:
+    such a name is a variable in the definitions that bind it, but not in the scope of its own
+    definition, as after `f = wrap(f)`.
     """
     regions: dict[bytes, Sequence[Span]] = dict.fromkeys(bound, _EVERYWHERE)
     left = MAX_FOLLOWED
@@ -194,13 +196,13 @@ def _regions(
 
 
 def _around(byte: int, defined: Mapping[int, Span], *, but: Span | None = None) -> Span:
-    """The innermost definition around `byte`, other than `but`."""
+    """Return the innermost definition around `byte` other than `but`; else the whole file."""
     around = (span for span in defined.values() if span[0] <= byte < span[1] and span != but)
     return max(around, default=_WHOLE)
 
 
 def _paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
-    """The strings that name an imported file."""
+    """Return the strings that name an imported file."""
     arguments = captures.get("argument", ())
     return captures.get("path", []) + [
         node
@@ -210,7 +212,7 @@ def _paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tre
 
 
 def _components(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
-    """The JSX elements that are functions: HTML's own begin with a small letter."""
+    """Return the JSX elements that are components: those of HTML begin with a small letter."""
     return [node for node in captures.get("tag", ()) if is_capital(node, data)]
 
 
@@ -226,8 +228,8 @@ def _in_order(
     references = []
     texts: dict[bytes, str] = {}
     dot_ends = {dot[-1] for dot in dots}
-    row = counted = 0
-    before = end = 0  # where the identifier before begins and ends
+    row = counted = 0  # `row` is that of the byte `counted`
+    before = end = 0  # where the previous identifier begins and ends
     for start in sorted(found):
         stop, how = found[start]
         if how:
@@ -264,7 +266,7 @@ def _is_in(spans: Sequence[Span], byte: int) -> bool:
 
 
 def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
-    """What stands before the dot at the end of `gap`, which follows the identifier `before`."""
+    """Return the receiver; `gap` is the text between the identifier `before` and the member."""
     if gap in dots:
         return before.lstrip(b"@").decode(errors="replace")
     dot = next((dot for dot in dots if gap.endswith(dot)), None)
@@ -284,7 +286,7 @@ def _text(data: bytes, node: tree_sitter.Node) -> str:
 
 
 def _module(path: str, language: str) -> str:
-    """The last part of the path of a module or file: `y` of `./x/y.js`, `x.y`, `<x/y.h>`."""
+    """Return the last part of the path of a module or file: `y` of `./x/y.js`, `<x/y.h>`."""
     path = path.strip("\"'`<>")
     if language in ("elixir", "lua"):
         path = path.replace(".", "/")

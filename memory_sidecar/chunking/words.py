@@ -1,6 +1,6 @@
-"""Words that tell what a call defines in Elixir, and a block in HCL.
+"""Keywords that make a call a definition in Elixir, and a block in HCL.
 
-The queries capture them as `@word`; they cannot ask what it is, for want of text.
+The queries capture them as `@word` but cannot compare them, since their predicates have no text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import tree_sitter
 
-# By language, each with the kind of what it defines.
+# The kind of definition by keyword.
 _ELIXIR = MappingProxyType(
     {
         **dict.fromkeys(("def", "defp", "defguard", "defguardp", "defdelegate"), "function"),
@@ -29,11 +29,11 @@ _HCL = MappingProxyType(
     }
 )
 DEFINING: Mapping[str, Mapping[str, str]] = MappingProxyType({"elixir": _ELIXIR, "hcl": _HCL})
-OWNERS: Mapping[str, str] = MappingProxyType(  # what a use of it names first
+OWNERS: Mapping[str, str] = MappingProxyType(  # the prefix in a use of the definition: `var.name`
     {"variable": "var", "locals": "local", "module": "module"}
 )
 LEADS = frozenset({"@deprecated", "@dialyzer", "@doc", "@impl", "@since", "@spec"})
-KEYWORDS = frozenset(  # of Elixir, which are called, too
+KEYWORDS = frozenset(  # of Elixir, where they parse as calls
     b"alias case cond def defdelegate defexception defguard defguardp defimpl defmacro defmacrop"
     b" defmodule defoverridable defp defprotocol defstruct for if import quote receive require try"
     b" unless unquote unquote_splicing use with".split()
@@ -41,7 +41,7 @@ KEYWORDS = frozenset(  # of Elixir, which are called, too
 
 
 def word_of(data: bytes, captures: Mapping[str, Sequence[tree_sitter.Node]]) -> str | None:
-    """The word, with the `@` of an attribute; `None` in a language of other definitions."""
+    """Return the captured keyword, with the `@` of an attribute; `None` if none was captured."""
     if "word" not in captures:
         return None
     start, stop = captures["word"][0].byte_range

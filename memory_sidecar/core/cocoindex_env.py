@@ -1,4 +1,4 @@
-"""Import before cocoindex: on import it would log to standard output and report its use."""
+"""Turns off the logging and usage reports of CocoIndex. Import this before cocoindex."""
 
 import os
 

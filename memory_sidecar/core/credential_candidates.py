@@ -1,8 +1,8 @@
-"""What looks like a key, a token or a password. Pure.
+"""Finds candidates of credentials in a text: keys, tokens, passwords. Pure.
 
-Known forms are found anywhere; `credential_forms.txt` has them. Anything else is found only where
-it is assigned to something called a password, a token or the like, and looks random. Prose,
-placeholders and the keys that manuals use as examples are left alone.
+The known forms in `credential_forms.txt` are found anywhere; other values only if they look random
+and are assigned to a name such as `password` or `token`. Prose, placeholders and the example keys
+of manuals are no candidates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Where one stands in a text, and what it seems to be."""
+    """What a credential in a text seems to be, and its first character and the one after."""
 
     kind: str
     start: int
@@ -29,19 +29,19 @@ class Credential:
 
 
 def find_candidates(text: str) -> Iterator[Credential]:
-    """Whatever looks like one in `text`, in no order; what several rules see, several times."""
+    """Yield the candidates in `text`, in no order; one that several rules find, several times."""
     yield from _known_forms(text)
     for at in _places(text, "://"):
         match = _IN_URL.match(text, at)
         if match and not _is_default(*match.groups()):
             yield Credential("password in a URL", *match.span(2))
-    lower = text.replace("\u0130", "i").lower()  # the only letter whose lower case is two
+    lower = text.replace("\u0130", "i").lower()  # the only letter with a lower case of two
     yield from _assigned_values(text, lower)
 
 
 @lru_cache(maxsize=1 << 10)
 def names_a_secret(name: str) -> bool:
-    """Whether the name of a property may make its value a credential: else the value alone does."""
+    """Whether a property called `name` may hold a secret that does not look like one by itself."""
     lower = name.lower()
     return any(word in lower for word in (*_NAMES, *_SHORT_NAMES))
 
@@ -50,24 +50,24 @@ def names_a_secret(name: str) -> bool:
 
 
 class _Mark(NamedTuple):
-    """A text that a form holds: to look for it costs next to nothing."""
+    """A fixed string in every text of a form, searched first because that costs next to nothing."""
 
     text: str
-    before: int  # characters of the form
+    before: int  # characters of the form before the mark
     kind: str
     pattern: str
-    is_spaced: bool  # the form
+    is_spaced: bool  # whether the form may hold spaces
 
 
 _RUN = re.compile(r"[\w+/=.:$|%~?&-]{16,}", re.ASCII)
-"""What a key without spaces lies in from its first character on: none is shorter."""
+"""A run of characters that keys without spaces consist of; no key is shorter."""
 _SHORTEST = b"x" * 16
 _MAY_RUN = bytes(ord("x") if _RUN.match(chr(byte) * 16) else ord(" ") for byte in range(256))
 
 
 @cache
 def _marks() -> Sequence[_Mark]:
-    """Those of all forms; a form has one of its marks."""
+    """Return the marks of all forms; a text of a form holds one of the form's marks."""
     lines = Path(__file__).with_name("credential_forms.txt").read_text("utf-8").splitlines()
     rows = (re.split(r"\s{2,}", line, maxsplit=2) for line in lines if line and line[0] != "#")
     return [
@@ -78,8 +78,8 @@ def _marks() -> Sequence[_Mark]:
     ]
 
 
-# No letter and no digit stands before a form, but for the last one of an escape: of JSON, of an
-# address, of a terminal's colour.
+# No letter or digit may precede a form, except the last one of an escape sequence: of JSON, of a
+# URL, of a terminal's colour.
 _BEGINS = (
     r"(?<![A-Za-z0-9])|(?<=\\[nrtbfv0])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})"
     r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=[\[;]\dm)|(?<=[\[;]\d\dm)"
@@ -88,12 +88,12 @@ _BEGINS = (
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when a text first holds its mark: all of them together take a tenth of a second."""
+    """Compile a form when a text first holds its mark: all forms would take a tenth of a second."""
     return re.compile(rf"(?:{_BEGINS})(?:{pattern})(?![A-Za-z0-9])")
 
 
 def _runs(text: str) -> Iterator[tuple[int, str]]:
-    """Where each run begins, and itself: what the expression finds, at a tenth of its time."""
+    """Yield the start and text of each match of `_RUN`, in a tenth of the time of `finditer`."""
     marked = text.encode("ascii", "replace").translate(_MAY_RUN)  # a byte for each character
     at = marked.find(_SHORTEST)
     while at >= 0:
@@ -113,14 +113,14 @@ def _known_forms(text: str) -> Iterator[Credential]:
             continue
         if mark.is_spaced:
             ends: Iterable[int] = _places(text, mark.text)
-        elif mark.before:  # a sign in the middle, of which short runs are full
+        elif mark.before:  # a mark in the middle, common in short runs
             long = (each for each in runs if len(each[1]) > mark.before)
             ends = (at + end for at, run in long for end in _places(run, mark.text, mark.before))
         else:
             inside = ((end, bisect_right(begins, end - 1) - 1) for end in _places(held, mark.text))
             ends = (runs[number][0] + end - begins[number] for end, number in inside)
         for end in ends:
-            # Of the whole text: a form may go on with what is in no run.
+            # Match in the whole text: a form may go on beyond the run.
             match = _compiled(mark.pattern).match(text, end - len(mark.text) - mark.before)
             if match and not _EXAMPLE.search(match[0]):
                 yield Credential(mark.kind, *match.span(match.lastindex or 0))
@@ -130,14 +130,14 @@ _EXAMPLE = re.compile(
     r"EXAMPLE|example|xxxx|XXXX|\*\*\*|0{12}|your[-_]|YOUR[-_]|placeholder|redacted"
 )
 
-# What is assigned
+# Assigned values
 
 _NAMES = tuple(
     "secret token passw pwd passphrase api_key api-key apikey access_key access-key accesskey"
     " private_key private-key privatekey authorization credential".split()
 )
 _SHORT_NAMES = ("key", "pass", "auth")
-"""So common in other words that they count only as the end of a name of more than one word."""
+"""Names so common inside other words that they count only as the last word of a longer name."""
 
 _HARMLESS_BEFORE = tuple(
     """
@@ -183,13 +183,13 @@ _PLACEHOLDER = re.compile(
 )
 _HEX = re.compile(r"(?:0x)?[0-9a-f-]{24,}|[0-9A-F-]{24,}")
 _CODE = re.compile(r"[A-Za-z_][\w]*(?:[.:/-]+[A-Za-z_]\w*)*(?:\(.*)?")  # a name, a path, a call
-SHORT = 16  # characters; a person may have chosen what is shorter
+SHORT = 16  # characters; a person may have chosen a shorter value
 
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 def _assigned_values(text: str, lower: str) -> Iterator[Credential]:
-    """What `text` gives as a password or a token, whatever its form."""
+    """Yield the values in `text` that are assigned to a secret's name or sent as a token."""
     for scheme in ("bearer ", "basic "):
         for at in _places(lower, scheme):
             match = _SENT.match(text, at)
@@ -205,7 +205,7 @@ def _assigned_values(text: str, lower: str) -> Iterator[Credential]:
 
 
 def _may_mean_one(ahead: str, name: str, match: re.Match[str]) -> bool:
-    """Whether what is called `name`, as `ahead` ends and `match` goes on, may be a secret."""
+    """Whether the value may be a secret; `ahead` ends with `name`, and `match` begins after it."""
     if _HARMLESS_AFTER.search(match[1]):
         return False
     before = ahead[: -len(name)]
@@ -217,7 +217,7 @@ def _may_mean_one(ahead: str, name: str, match: re.Match[str]) -> bool:
 
 
 def _ends_a_name(text: str, word: str) -> bool:
-    """Whether `text` ends in `word` itself and not in monkey or compass; `key` alone is none."""
+    """Whether `text` ends in the separate word `word`, not in monkey; `key` needs one before it."""
     before, first = text[-len(word) - 1 : -len(word)], text[-len(word)]
     if before in ("_", "-", ".") or (before.islower() and first.isupper()):
         return True
@@ -225,7 +225,7 @@ def _ends_a_name(text: str, word: str) -> bool:
 
 
 def _places(text: str, mark: str, start: int = 0) -> Iterator[int]:
-    """Where `mark` ends, for every time that it occurs from `start` on."""
+    """Yield the end of each occurrence of `mark` from `start` on."""
     at = text.find(mark, start)
     while at >= 0:
         at += len(mark)
@@ -234,7 +234,7 @@ def _places(text: str, mark: str, start: int = 0) -> Iterator[int]:
 
 
 def _is_default(user: str, password: str) -> bool:
-    """Whether a password in a URL stands for another one, or is what everything begins with."""
+    """Whether the password in a URL is a placeholder or a well-known default."""
     is_known = password == user or _DEFAULT_PASSWORD.fullmatch(password) is not None
     return is_known or _PLACEHOLDER.search(password) is not None
 
@@ -247,7 +247,7 @@ def _looks_sent(value: str) -> bool:
 
 
 def _looks_random(value: str) -> bool:
-    """Whether no person would choose `value` as a name: by its characters and its entropy."""
+    """Whether `value` looks random, by its characters and entropy, unlike a name."""
     if _PLACEHOLDER.search(value):
         return False
     has_lower, has_upper, has_digit = (
@@ -261,7 +261,7 @@ def _looks_random(value: str) -> bool:
         return False
     if _HEX.fullmatch(value):
         return True
-    # The pieces of a name are words, those of chance a character or two.
+    # The pieces of a name are words; those of a random value are a character or two.
     pieces = _PIECE.findall(value)
     numbers = sum(map(str.isdigit, pieces))
     if numbers == 0:

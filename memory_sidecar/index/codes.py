@@ -1,12 +1,12 @@
-"""Vectors in memory as compact codes: eight bits a dimension, and of very many rows the signs, too.
+"""Keeps vectors as compact codes of eight bits a dimension, and finds the nearest rows by cosine.
 
-Up to `SIGNS_FROM` rows a question is compared with the codes of all of them. Beyond, the signs
-(one bit a dimension, around the mean) choose candidates, and the codes decide among these: a
-question reads an eighth of the bytes. From `FILE_FROM` rows on the codes lie in a file without a
-name beside the database, of which a question reads its candidates: memory holds the signs.
+Up to `SIGNS_FROM` rows a question is compared with all codes. Beyond, the signs (one bit a
+dimension, around the mean) choose candidates, and only their codes are compared: a question reads
+an eighth of the bytes. From `FILE_FROM` rows on memory holds only the signs, and the codes are in
+an unnamed file beside the database, of which a question reads those of its candidates.
 
-The rounding to eight bits moves a cosine by less than 0.004. Among the best few rows eight finer
-bits of each dimension decide; these lie in a file of their own, read for those rows alone.
+Rounding to eight bits changes a cosine by less than 0.004. The cosines of the best few rows are
+refined by eight finer bits a dimension, from a separate file that is read for those rows alone.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import simsimd
 
 SIGNS_FROM = 40_000
 FILE_FROM = 150_000
-FINE_FILE_FROM = 10_000  # fewer are 4 MB at most; a file takes a descriptor for each database
-CANDIDATES = 12_288  # chosen by signs at least: recall@10 .998 over 100,000 rows, of 8,192 .992,
-CANDIDATE_SHARE = 0.01  # or this part of all: the right ones come further down among more
-REFINED = 64  # the best rows, whose cosines are taken to 16 bits
-_STEPS = 127  # on either side of zero
-_FINE_STEPS = 254  # of a coarse one
+FINE_FILE_FROM = 10_000  # fewer rows have 4 MB at most, not worth a file descriptor
+CANDIDATES = 12_288  # least number: recall@10 over 100,000 rows is .998, with 8,192 it is .992
+CANDIDATE_SHARE = 0.01  # of all rows, if that is more: among more rows the best rank lower
+REFINED = 64  # best rows, whose cosines are computed to 16 bits
+_STEPS = 127  # of a code, on either side of zero
+_FINE_STEPS = 254  # in one step of a code
 _LEAST_ROOM = 1024  # rows
 _SIGN_BLOCK_ROWS = 1 << 15
 _WORD_BITS = 64
@@ -42,10 +42,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 class CodedQuery:
-    """A unit vector in whole steps of eight bits, as the rows have it, and what that rounds off.
+    """A question's unit vector, rounded to eight bits as the rows are, and the remainders.
 
-    Products of eight bits are added up as integers, in one instruction for dozens of them: so a
-    cosine is the same to the last bit wherever its row lies, and whatever the processor.
+    Products of eight bits are summed as integers, dozens in one instruction, so a cosine is the
+    same to the last bit on any processor and wherever its row is.
     """
 
     def __init__(self, vector: Floats) -> None:
@@ -56,27 +56,27 @@ class CodedQuery:
         self._rest: EightBits = np.rint((steps - self._whole) * _FINE_STEPS).astype(np.int8)
 
     def cosines(self, codes: EightBits, scales: Floats) -> Floats:
-        """The cosine of the question to each row of `codes` (n, dimension) and `scales` (n,)."""
+        """Return the cosines (n,) to rows of `codes` (n, dimension) and `scales` (n,)."""
         return (_products(self._whole, codes) * (scales * self._step)).astype(np.float32)
 
     def refined(self, codes: EightBits, fine: EightBits, scales: Floats) -> Floats:
-        """The same, by what was rounded off, too: `fine` (n, dimension)."""
+        """Return the cosines (n,) to 16 bits, by the remainders `fine` (n, dimension), too."""
         rest = _products(self._rest, codes) + _products(self._whole, fine)
         steps = rest / _FINE_STEPS + _products(self._whole, codes)
         return (steps * scales * self._step).astype(np.float32)
 
 
 def _products(vector: EightBits, rows: EightBits) -> npt.NDArray[np.float64]:
-    """The inner product (n,) of `vector` with each of `rows` (n, dimension): whole numbers."""
-    # Not into an array of ours: there simsimd returns a None without a reference of its own, and
-    # Python 3.11 aborts once thousands of questions have used up those of others.
+    """Return the inner products (n,) of `vector` and `rows` (n, dimension): whole numbers."""
+    # Without `out`: with it simsimd returns None without counting the reference, and Python 3.11
+    # aborts after some thousands of questions, when the count of None has reached zero.
     found = simsimd.cdist(vector[None], rows, "dot") if len(rows) else ()
     return np.asarray(found, np.float64).reshape(-1)
 
 
 @dataclass(frozen=True, slots=True)
 class CodedRows:
-    """A few rows: ids (n,), codes and what is finer (n, dimension), scales (n,)."""
+    """A copy of some rows: ids (n,), codes and remainders (n, dimension), scales (n,)."""
 
     ids: Ids
     codes: EightBits
@@ -102,12 +102,12 @@ class CodedRows:
         )
 
     def cosines(self, question: CodedQuery) -> Floats:
-        """To 16 bits."""
+        """Return the cosines (n,) of `question` to the rows, to 16 bits."""
         return question.refined(self.codes, self.fine, self.scales)
 
 
 class Codes:
-    """Rows in no order: each an id, a code and its scale. Not thread-safe."""
+    """Rows of vectors in no order: id, code, remainders and scale. Not thread-safe."""
 
     def __init__(
         self,
@@ -117,9 +117,9 @@ class Codes:
         folder: str | None = None,
         is_exact: bool = False,
     ) -> None:
-        """`folder` is where files may lie, `None` to keep all in memory.
+        """`folder` is for files; with `None` all rows stay in memory.
 
-        Vectors that eight bits hold exactly, because they were made so, are `is_exact`.
+        `is_exact`: the vectors were made from eight-bit codes, so that there are no remainders.
         """
         self.count = 0
         self._dimension = dimension
@@ -137,7 +137,7 @@ class Codes:
         return self._ids[: self.count]
 
     def rows_of(self, ids: Ids) -> Rows:
-        """The rows of `ids`, -1 for those that are not here."""
+        """Return the rows (n,) of `ids`; -1 for unknown ones."""
         return self._places.rows_of(ids)
 
     def copy_of(self, rows: Rows) -> CodedRows:
@@ -165,7 +165,7 @@ class Codes:
             self._signs = self._all_signs()
 
     def remove(self, gone: Rows) -> None:
-        """The last rows fill the holes: moving all that follow a hole would take milliseconds."""
+        """Remove rows. The last ones fill the holes: moving all others would take milliseconds."""
         kept = self.count - len(gone)
         stays = np.ones(self.count - kept, np.bool_)
         stays[gone[gone >= kept] - kept] = False
@@ -181,7 +181,7 @@ class Codes:
         self.count = kept
 
     def cosines(self, question: CodedQuery, rows: Rows | None = None) -> Floats:
-        """The cosines of `question` to `rows`, the best refined; without `rows` to all of them."""
+        """Return the cosines to `rows`, the best of them refined; without `rows` all, unrefined."""
         if rows is None:
             return question.cosines(self._codes[: self.count], self._scales[: self.count])
         chosen = question.cosines(self._codes[rows], self._scales[rows])
@@ -190,7 +190,7 @@ class Codes:
         return chosen
 
     def _refine(self, question: CodedQuery, rows: Rows, cosines: Floats) -> None:
-        """Replace the highest of the `cosines` of `rows` by what they are to 16 bits."""
+        """Replace the highest of `cosines`, those of `rows`, by their values to 16 bits."""
         best = np.arange(len(rows))
         if len(rows) > REFINED:
             best = np.argpartition(cosines, -REFINED)[-REFINED:]
@@ -204,9 +204,9 @@ class Codes:
     def nearest(
         self, question: CodedQuery, count: int, allowed: Rows | None
     ) -> tuple[Rows, Floats]:
-        """The `count` rows with the highest cosines, or all there are, in no order.
+        """Return the `count` rows with the highest cosines, or all, and their cosines, unordered.
 
-        `allowed` are the rows that may be among them, each once; `None` for all.
+        `allowed` are the rows to choose from, each once; `None` for all.
         """
         total = self.count if allowed is None else len(allowed)
         wanted = max(CANDIDATES, 8 * count, int(CANDIDATE_SHARE * self.count))
@@ -247,33 +247,33 @@ class Codes:
             self._signs.reserve(capacity)
 
     def _room(self, rows: int) -> tuple[EightBits, EightBits]:
-        """For codes, which are in memory while they are not too many, and for what is finer."""
+        """Return arrays for the codes and the remainders of `rows` rows."""
         self._files.clear()
         codes = self._room_for(rows, file_from=FILE_FROM)
         return codes, self._room_for(0 if self._is_exact else rows, file_from=FINE_FILE_FROM)
 
     def _room_for(self, rows: int, *, file_from: int) -> EightBits:
-        """An array for `rows`; from `file_from` on one in a file without a name, if that can be."""
+        """Return an array of `rows`; from `file_from` on in an unnamed file, if there is room."""
         size = rows * self._dimension
         if rows >= file_from and self._folder is not None and hasattr(os, "posix_fallocate"):
             with suppress(OSError), tempfile.TemporaryFile(dir=self._folder) as file:
-                os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would kill us later
+                os.posix_fallocate(file.fileno(), 0, size)  # else a full disk is a SIGBUS later
                 self._files.append(mmap.mmap(file.fileno(), size))
                 return np.frombuffer(self._files[-1], np.int8).reshape(rows, self._dimension)
         return np.empty((rows, self._dimension), np.int8)
 
     def _let_go(self) -> None:
-        """Give the pages of the files back to the system, which goes on to cache them."""
+        """Release the memory of the files' pages; the system keeps them in its page cache."""
         for file in self._files:
             file.madvise(mmap.MADV_DONTNEED)
 
 
 class _Signs:
-    """On which side of `center` each row lies, dimension by dimension, in words of 64 bits."""
+    """The signs of each row minus `center`, a bit for each dimension, in words of 64 bits."""
 
     def __init__(self, center: Floats, capacity: int) -> None:
         self._center = center
-        # Word by word, not row by row: one operation counts in all rows at once.
+        # A row of words for each 64 dimensions, so that one operation handles many vectors.
         self._words: Words = np.empty((len(center) // _WORD_BITS, capacity), np.uint64)
 
     def reserve(self, capacity: int) -> None:
@@ -288,9 +288,9 @@ class _Signs:
         self._words[:, to] = self._words[:, rows]
 
     def nearest(self, question: CodedQuery, wanted: int, count: int, allowed: Rows | None) -> Rows:
-        """About so many of the first `count` rows, those on the question's side most often.
+        """Return about `wanted` of the first `count` rows, those with the most signs in common.
 
-        The half of the dimensions in which the question lies farthest out counts twice.
+        The half of the dimensions in which the question is farthest from `center` counts twice.
         """
         outward = question.vector - self._center
         far = np.abs(outward) > np.median(np.abs(outward))
@@ -310,14 +310,14 @@ class _Signs:
 
 
 class _RowsById:
-    """In which row each id is. Ids lie close together: they are given out one after the other."""
+    """Maps ids to rows by an array, since ids are assigned consecutively."""
 
     def __init__(self) -> None:
         self._first = 0
         self._rows: npt.NDArray[np.int32] = np.empty(0, np.int32)
 
     def put(self, ids: Ids, row: int) -> None:
-        """`ids` are in the rows from `row` on."""
+        """Put `ids` in the rows from `row` on."""
         if not len(ids):
             return
         first, end = int(ids.min()), int(ids.max()) + 1
@@ -346,5 +346,5 @@ class _RowsById:
 
 
 def _packed(bits: Mask) -> Words:
-    """(n, dimension) or (dimension,) as words (n, dimension / 64)."""
+    """Pack `bits` (n, dimension) or (dimension,) into words (n, dimension / 64)."""
     return np.packbits(np.atleast_2d(bits), axis=1).view(np.uint64)
