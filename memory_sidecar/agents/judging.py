@@ -106,8 +106,8 @@ class JudgedSet:
             ]
             if left == known:
                 raise NotFound(
-                    f"{place or 'nothing'} was not judged right for {text!r}",
-                    hint="`memory-sidecar judged list` shows what was",
+                    f"{place} does not answer {text!r}" if place else f"no question is {text!r}",
+                    hint="`memory-sidecar judged list` shows the questions and their answers",
                 )
             return [each for each in left if each.relevant]
 

@@ -33,7 +33,7 @@ from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import count_masks, mask_document
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.results import Judged, to_builtins, warn_if_weak
+from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
 from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class Call:
         try:
             event = read_json(self.text("-"))
         except BrokenJson as error:
-            raise UsageError(f"standard input is not JSON: {error}", hint=hint) from error
+            raise UsageError(f"standard input is {error}", hint=hint) from error
         if not isinstance(event, dict):
             raise UsageError("standard input is not a JSON object", hint=hint)
         return event
@@ -273,7 +273,7 @@ class Call:
         """`found` with what looks like a secret masked, and a notice where something was."""
         shown, _ = mask_document(found)
         if count := count_masks(shown):
-            self.reporter.notice(f"masked {count} that look like secrets")
+            self.reporter.notice(f"masked {pluralize(count, 'likely secret')}")
         return shown
 
     def print(self, *parts: str | Styled) -> None:

@@ -24,6 +24,7 @@ from memory_sidecar.context.results import (
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.model import AtomKind
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.settings import load_settings
 
 _root_option = click.option("--root", metavar="DIR", help="By default the nearest root upwards.")
@@ -184,14 +185,14 @@ def check(
     findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     if fix and any(finding.fix for finding in findings):
         fixed = opened.fix(findings, reporter=call.reporter)
-        call.reporter.notice(f"{fixed} mended")
+        call.reporter.notice(f"fixed {fixed}")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     shown = call.masked([opened.shown(finding, remedy_of=call.hint) for finding in findings])
     call.show(shown, _print_findings)
     if shown:
         can_fix = any(each.fixable for each in shown)
         raise SidecarError(
-            f"{len(shown)} findings",
+            pluralize(len(shown), "finding"),
             hint="`memory-sidecar context check --fix` fixes what is safe" if can_fix else "",
         )
     return shown

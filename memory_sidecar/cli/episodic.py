@@ -69,7 +69,7 @@ def episodic_put(
 def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> JournalHits:
     """Search a journal, and the other sessions of its agent.
 
-    What an .mv2 file holds already is imported first, once; that takes memvid on the PATH.
+    What an .mv2 file holds already is imported first, once; that needs memvid on the PATH.
     """
     path = call.path(file)
     asked = SessionQuery(text=joined(call, query), top_k=top_k)

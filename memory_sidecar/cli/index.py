@@ -111,7 +111,7 @@ def _print_report(call: Call, report: IndexReport) -> None:
     call.print(
         f"{pluralize(report.files_total, 'file')}, {report.files_processed:,} indexed now, "
         f"{report.files_deleted:,} gone, {len(report.files_skipped):,} skipped, "
-        f"{len(report.files_failed):,} failed; {pluralize(report.chunks_total, 'chunk')} "
+        f"{len(report.files_failed):,} failed; {pluralize(report.chunks_total, 'chunk')} in all "
         f"({report.seconds:.1f} s)"
     )
     for file in report.files_failed:

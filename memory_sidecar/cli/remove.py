@@ -67,8 +67,8 @@ def _print_pruned(call: Call, pruned: Pruned) -> None:
     if pruned.dry_run:
         call.print(f"{len(pruned.memories)} would be archived")
     else:
-        batch = f" {pruned.batch}" if pruned.batch else ""
-        call.print(f"{pruned.archived} archived; `restore --batch` brings them back{batch}")
+        back = f"; `restore --batch {pruned.batch}` brings them back" if pruned.batch else ""
+        call.print(f"{pruned.archived} archived{back}")
 
 
 @click.command()

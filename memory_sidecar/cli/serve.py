@@ -125,4 +125,4 @@ def _print_daemons(call: Call, daemons: list[Daemon]) -> None:
             f"{each.resident_bytes // MIB} MiB",
         )
     if not daemons:
-        call.reporter.notice("none runs")
+        call.reporter.notice("no daemon runs")

@@ -112,7 +112,7 @@ def import_files(
     """Save the sessions in each FILE: JSON, a transcript with JSON lines, or an .mv2 file.
 
     Transcripts of Claude Code, Codex, Gemini CLI and Cursor are understood, and plain lines with
-    `role` and `content`. Importing again saves what is new. `.mv2` files take memvid on the PATH.
+    `role` and `content`. Importing again saves what is new. `.mv2` files need memvid on the PATH.
     What looks like a key or password is masked. `-` takes the file that a hook names on standard
     input, as {"transcript_path": …}, if there is one by then.
     """

@@ -147,10 +147,9 @@ class Codebase:
         moved = self.registry.move(source.name, root, force=force)
         self.data.move(moved, reporter=reporter)
         self.clones.remove(source)
-        report = self.data.update([moved], reporter, embed=not self.data.is_watching)
-        return SourceMoved(
-            moved.name, source.root.as_posix(), moved.root.as_posix(), report.chunks_total
-        )
+        self.data.update([moved], reporter, embed=not self.data.is_watching)
+        chunks = next(each.chunks for each in self.status().sources if each.name == moved.name)
+        return SourceMoved(moved.name, source.root.as_posix(), moved.root.as_posix(), chunks)
 
     def missing_sources(self) -> list[Source]:
         """Return the sources whose folder does not exist; perhaps its disk is not mounted."""

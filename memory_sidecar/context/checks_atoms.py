@@ -206,7 +206,7 @@ def check_merge(loaded: Loaded) -> Iterator[Finding]:
             earlier, later = shelf[earlier_row], shelf[later_row]
             if not (_links(loaded, earlier, later) or _links(loaded, later, earlier)):
                 yield later.finding(
-                    f"merge: it says nearly the same as {earlier.name} (cosine {cosine:.2f})",
+                    f"it says nearly the same as {earlier.name} (cosine {cosine:.2f})",
                     f"write status: superseded:{earlier.name}, or link them", key="summary",
                 )  # fmt: skip
         vectors = vectors[len(shelf) :]

@@ -319,4 +319,4 @@ def _place_of(name: str, sources: list[Source]) -> int:
         if source.name == name:
             return index
     known = ", ".join(source.name for source in sources) or "none yet"
-    raise NotFound(f"no source is named {name!r}", hint=f"registered are: {known}")
+    raise NotFound(f"no source is named {name!r}", hint=f"registered: {known}")

@@ -25,7 +25,7 @@ from pydantic import ValidationError, model_serializer
 from memory_sidecar import __version__
 from memory_sidecar.core.credentials import count_masks, mask_credentials, mask_document
 from memory_sidecar.core.errors import Conflict, SidecarError, as_sidecar_error, one_line
-from memory_sidecar.core.results import to_builtins
+from memory_sidecar.core.results import pluralize, to_builtins
 from memory_sidecar.core.visible import abridge
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.caller import Caller
@@ -46,7 +46,7 @@ Context = ServerRequestContext[Caller]
 _log = logging.getLogger(__name__)
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
 
-MASKED = "{} masked that look like secrets: do not write these lines back as they are"
+MASKED = "masked {}: do not write these lines back as they are"
 
 # An agent that is told to index again does, and again: what it cannot mend, a person has to.
 _HINTS = {
@@ -194,7 +194,9 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         notices = [*result.notices, *report.notices]
         answer, _ = mask_document(replace(result, notices=tuple(notices)))
         if count := count_masks(answer):  # before an agent, and so its provider, gets to read it
-            answer = replace(answer, notices=(*answer.notices, MASKED.format(count)))
+            answer = replace(
+                answer, notices=(*answer.notices, MASKED.format(pluralize(count, "likely secret")))
+            )
         return answer
 
     working = asyncio.get_running_loop().run_in_executor(_threads, work)

@@ -115,7 +115,7 @@ def _check_relative(path: str) -> str:
     """Normalise `path` to NFC with `/`. Raises PathRefused if it leaves its root, UsageError."""
     text = unicodedata.normalize("NFC", path).strip().replace("\\", "/")
     if text.startswith(("/", "~")) or ".." in text.split("/") or text[1:2] == ":":
-        raise PathRefused(f"{path!r} leaves its root", hint="name it relative to that")
+        raise PathRefused(f"{path!r} leaves its root", hint="name it relative to the root")
     if not text.isprintable():
         raise UsageError(f"{path!r} holds a control character")
     return text

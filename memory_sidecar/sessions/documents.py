@@ -121,7 +121,7 @@ def session_id_of(document: Mapping[str, Any], *, now: int) -> str:
     if isinstance(given, str):
         return check_session_id(given)
     if given is not None:
-        raise SessionInvalid("session_id: must be a text")
+        raise SessionInvalid("session_id: must be a string")
     content = {key: value for key, value in document.items() if key not in _SET_BY_SAVING}
     return make_id(_began_at(document, now), content)
 
@@ -227,7 +227,7 @@ _PLACE = re.compile(r"(?P<told>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)`")
 _KINDS = {
-    "object": "an object", "array": "a list", "str": "a text", "bool": "a truth value",
+    "object": "an object", "array": "a list", "str": "a string", "bool": "a boolean",
     "int": "a number", "float": "a number",
 }  # fmt: skip
 _CHOICES = {"role": ", ".join(Role), "outcome": ", ".join(Outcome)}
@@ -285,7 +285,7 @@ def _invalid(told: str, at: str) -> SessionInvalid:
     if placed := _PLACE.fullmatch(told):
         told, path = placed["told"], ".".join(filter(None, (at, placed["path"])))
     if missing := _MISSING.fullmatch(told):
-        path, told = ".".join(filter(None, (path, missing[1]))), "is missing"
+        path, told = ".".join(filter(None, (path, missing[1]))), "missing"
     elif kinds := _EXPECTED.fullmatch(told):
         told = f"must be {_KINDS[kinds[1]]}, not {_KINDS.get(kinds[2], 'null')}"
     elif told.startswith("Invalid enum value "):

@@ -21,7 +21,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_user_file
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.short_names import is_another_whole_name, sole_match
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
@@ -228,7 +228,8 @@ class Sessions:
         if not allow_secrets:
             documents, masked = mask_document(documents)
             if masked:
-                self._reporter.notice(f"{file.name}: masked {masked} that look like secrets")
+                found = pluralize(masked, "likely secret")
+                self._reporter.notice(f"{file.name}: masked {found}")
         try:
             for document in documents:
                 self._complete(document, resumes=True)

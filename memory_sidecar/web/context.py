@@ -99,7 +99,7 @@ def fix(visit: Visit) -> Done:
     rules = [rule for rule in CHECKS if rule not in _SLOW]
     fixed = context.fix(context.check(rules=rules, project=None, reporter=visit), reporter=visit)
     to = visit.to("/context", root=visit.text("root"), project=visit.text("project"))
-    return Done(to, Flash(f"{fixed} mended, and the indexes are as new"))
+    return Done(to, Flash(f"fixed {fixed}, and rewrote the indexes"))
 
 
 def _roots(visit: Visit) -> list[Path]:

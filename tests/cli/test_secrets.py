@@ -104,7 +104,7 @@ def test_an_imported_transcript_is_kept_with_its_secrets_masked(run, tmp_path):
     file.write_text("\n".join(map(json.dumps, lines)))
     done = run("session", "import", file, "--json")
     assert done.status == 0
-    assert "note: talk.jsonl: masked 1 that look like secrets\n" in done.err
+    assert "note: talk.jsonl: masked 1 likely secret\n" in done.err
     shown = run("session", "show", done.json["sessions"][0]["session_id"], "--json").json
     assert shown["messages"][0]["content"] == f"the key is {MASK}"
     assert run("session", "import", file, "--json").json["sessions"][0]["changed"] is False
@@ -214,7 +214,7 @@ def test_a_key_that_is_cut_by_the_borders_of_chunks_is_masked_in_each(run, tmp_p
     done = run("search", "--all", words, "--mode", "keyword", "--top-k", "50", "--json")
     assert len(done.json) > 1, "the key lies in several chunks"
     assert not [line for line in key[1:-1] if line in done.out]
-    assert "that look like secrets" in done.err
+    assert "likely secret" in done.err
     for hit in done.json:
         assert hit["code"].count("\n") == hit["end_line"] - hit["start_line"]
 

@@ -20,6 +20,9 @@ def served(serve, project: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_moved_source_keeps_what_is_indexed(make_codebase, project, tmp_path, notices):
     codebase = make_codebase()
     before = codebase.index([project], reporter=notices)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.py").write_text("def elsewhere(): pass\n")
+    codebase.index([tmp_path / "other"], reporter=notices)
     embedder = codebase.data.models.embedder
     assert isinstance(embedder, HashEmbedder)
     embedded = len(embedder.embedded)

@@ -183,4 +183,4 @@ def test_a_file_that_cannot_be_read_is_told_of(run, journal, no_memvid):
     journal.write_text("junk")
     done = run("episodic-search", "lock", "--file", journal)
     assert (done.status, done.json) == (0, {"hits": []})
-    assert "note: architect.mv2 is not searched: reading architect.mv2 takes memvid" in done.err
+    assert "note: architect.mv2 is not searched: reading architect.mv2 needs memvid" in done.err

@@ -218,7 +218,7 @@ def test_people_get_lines(run, memories):
         (("update", "use-sqlite", "--tag", "db"), "changed use-sqlite.md\n"),
         (("move", "use-sqlite", "db/"), "use-sqlite.md is db/use-sqlite.md now\n"),
         (("remove", "db/use-sqlite"), "removed db/use-sqlite.md; `restore` brings it back\n"),
-        (("prune",), "0 archived; `restore --batch` brings them back\n"),
+        (("prune",), "0 archived\n"),
         (("category", "create", "x", "What", "for"), "x: What for\n"),
     ]:
         assert run(*arguments, "--agent", "architect").out == words

@@ -149,7 +149,7 @@ def test_a_removed_source_is_forgotten(registry, tmp_path):
     for unknown in (registry.remove, registry.get):
         with pytest.raises(NotFound) as caught:
             unknown("shop")
-        assert caught.value.hint == "registered are: app"
+        assert caught.value.hint == "registered: app"
 
 
 def test_what_a_newer_build_added_to_the_file_survives(registry, path, tmp_path):

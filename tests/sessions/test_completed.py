@@ -53,5 +53,5 @@ def test_what_this_version_does_not_know_is_kept():
 
 
 def test_an_id_of_another_kind_is_refused():
-    with pytest.raises(SessionInvalid, match="session_id: must be a text"):
+    with pytest.raises(SessionInvalid, match="session_id: must be a string"):
         session_id_of({"session_id": 7}, now=NOW)

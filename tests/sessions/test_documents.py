@@ -58,14 +58,14 @@ def test_every_field_is_read():
     [
         ({"messages": None, "summary": None, "code_snippets": None}, "messages: there is nothing"),
         ({"messages": {}}, "messages: must be a list, not an object"),
-        ({"messages": ["hi"]}, "messages[0]: must be an object, not a text"),
-        ({"messages": [{"content": "x"}]}, "messages[0].role: is missing"),
+        ({"messages": ["hi"]}, "messages[0]: must be an object, not a string"),
+        ({"messages": [{"content": "x"}]}, "messages[0].role: missing"),
         (
             {"messages": [{"role": "user", "content": "x"}, {"role": "robot", "content": "x"}]},
             "messages[1].role: 'robot' is none of user, assistant, system",
         ),
-        ({"messages": [{"role": "user"}]}, "messages[0].content: is missing"),
-        ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content: must be a text"),
+        ({"messages": [{"role": "user"}]}, "messages[0].content: missing"),
+        ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content: must be a string"),
         (
             {"messages": [{"role": "user", "content": "", "created_at": "yesterday"}]},
             "messages[0].created_at: 'yesterday' is not a time",
@@ -74,13 +74,13 @@ def test_every_field_is_read():
             {"created_at": "0001-01-01T00:00:00Z"},
             "created_at: '0001-01-01T00:00:00Z' is not a time",
         ),
-        ({"created_at": 12}, "created_at: must be a text, not a number"),
+        ({"created_at": 12}, "created_at: must be a string, not a number"),
         ({"session_id": "../../etc/passwd"}, "session_id: '../../etc/passwd' cannot name a file"),
         ({"session_id": ".hidden"}, "session_id: '.hidden' cannot name a file"),
         ({"session_id": "x" * 129}, "session_id: "),
         ({"metadata": []}, "metadata: must be an object, not a list"),
-        ({"topics": ["a", 2]}, "topics[1]: must be a text, not a number"),
-        ({"summary": {"detailed": "x"}}, "summary.brief: is missing"),
+        ({"topics": ["a", 2]}, "topics[1]: must be a string, not a number"),
+        ({"summary": {"detailed": "x"}}, "summary.brief: missing"),
         ({"summary": {"brief": "  "}}, "summary.brief: is empty"),
         (
             {"summary": {"brief": "x", "outcome": "great"}},
@@ -88,9 +88,9 @@ def test_every_field_is_read():
         ),
         (
             {"summary": {"brief": "x", "key_decisions": "use JWT"}},
-            "summary.key_decisions: must be a list, not a text",
+            "summary.key_decisions: must be a list, not a string",
         ),
-        ({"code_snippets": [{"language": "c"}]}, "code_snippets[0].code: is missing"),
+        ({"code_snippets": [{"language": "c"}]}, "code_snippets[0].code: missing"),
     ],
 )
 def test_what_is_wrong_is_told_with_the_field(change, told):

@@ -41,7 +41,7 @@ sys.stdout.buffer.write(json.dumps(summary).encode())
     [
         ("import sys; sys.exit('no key')", "ended with status 1: no key"),
         ("print('hello')", "printed no summary: not JSON"),
-        ("print('{}')", "printed no summary: summary.brief: is missing"),
+        ("print('{}')", "printed no summary: summary.brief: missing"),
         ("print('[]')", "printed no summary: not a JSON object"),
     ],
 )
