@@ -1,7 +1,7 @@
-"""The `memory-sidecar` command: passes a call on to the daemon and prints what comes back.
+"""The `memory-sidecar` command: sends a command line to the daemon and prints the answer.
 
-It imports next to nothing, because a host starts it a hundred times a minute. What a daemon cannot
-do for it, such as starting one, and whatever goes wrong, is imported only then.
+It imports next to nothing, because a host starts it a hundred times a minute. Code for rarer cases,
+such as starting a daemon or explaining an error, is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ NO_DAEMON_VARIABLE = "MEMORY_SIDECAR_NO_DAEMON"
 NO_AUTOSTART_VARIABLE = "MEMORY_SIDECAR_NO_AUTOSTART"
 
 TRUST_COMMAND, EMBED_COMMAND = "trust", "embed"
-# These are about daemons, or are one, or must not be asked of one, so they run here: what `team`
-# means may be another database than that of the daemon, or another role.
+# Commands that run in this process: they manage daemons, the installation or trust, and `team` may
+# use another database or role than the daemon does.
 OWN_COMMANDS = frozenset(
     ("serve stop daemon service completion setup uninstall team " + TRUST_COMMAND).split()
 )
-MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same, for hosts that know only options
+MCP_COMMAND, MCP_OPTION = "mcp", "--mcp"  # the same command, for hosts that pass only options
 HELP_OPTIONS = frozenset({"-h", "--help", "-V", "--version"})
 HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
-COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks how a line could go on
+COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks for completions
 
 CANCEL_PATIENCE_S = 2.0
 LATE_INTERRUPT = "interrupted; the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
-REFUSED_S = 60.0  # a daemon that refuses is stopping; the next one may be asked to, as well
+REFUSED_S = 60.0  # retry this long: a daemon that refuses is stopping, and the next one may, too
 REFUSED_PAUSE_S = 0.05
 
 
 def main() -> int:
     """Run the command line of this process; returns its exit status."""
-    if sys.getfilesystemencoding() != "utf-8":  # by the locale; names of files are UTF-8 here
+    if sys.getfilesystemencoding() != "utf-8":  # set by the locale, but file names are UTF-8
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
@@ -66,9 +66,9 @@ def _main(arguments: list[str]) -> int:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
-    # To read the help takes no daemon.
+    # Help needs no daemon.
     may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)
-    status = _check_new(arguments, options, command) if may_start else None
+    status = _check_new_data_dir(arguments, options, command) if may_start else None
     if isinstance(status, int):
         return status
     runs_here = status == ALONE or _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
@@ -78,43 +78,45 @@ def _main(arguments: list[str]) -> int:
         arguments = kept + arguments[len(options) :]
     try:
         cwd = os.getcwd()
-    except OSError:  # it is gone
+    except OSError:  # the folder was removed
         return _run_here(arguments)
     may_ask = may_start and command != TRUST_COMMAND
     data_dir = data_dir_of(arguments, cwd=cwd, environ=os.environ, may_ask=may_ask)
     if runs_here:
         return _run_here(arguments)
-    request = _request(arguments, cwd)
+    request = _make_request(arguments, cwd)
     if command == MCP_COMMAND and may_start:
-        return _pump(request, data_dir)
-    return _ask(request, data_dir, may_start=may_start)
+        return _relay_mcp(request, data_dir)
+    return _run_in_daemon(request, data_dir, may_start=may_start)
 
 
-def _ask(request: Frame, data_dir: str, *, may_start: bool) -> int:
-    """Have the daemon run `request`, or where there is to be none, run it here."""
+def _run_in_daemon(request: Frame, data_dir: str, *, may_start: bool) -> int:
+    """Run `request` in the daemon, or in this process if there is none; returns the exit status."""
     import time
 
     arguments = request["arguments"]
     began_s = time.monotonic()
     while time.monotonic() - began_s < REFUSED_S:
         try:
-            link = _link(data_dir, may_start=may_start)
+            link = _connect(data_dir, may_start=may_start)
         except Exception as error:  # a named one, or a disk that refuses
-            return _explain(error, arguments)
-        status = _converse(link, request, data_dir) if link else ALONE
+            return _report_error(error, arguments)
+        status = _run_request(link, request, data_dir) if link else ALONE
         if status == ALONE:
             return _run_here(arguments)
         if status != REFUSED:
-            os._exit(int(status))  # all is written, and taking Python down takes 5 ms
+            os._exit(int(status))  # all output is written, and a regular exit of Python takes 5 ms
         time.sleep(REFUSED_PAUSE_S)
     return _fail_unreachable(arguments, f"the daemon of {data_dir} is stopping", "try again")
 
 
-def _check_new(arguments: list[str], options: list[str], command: str) -> int | str | None:
-    """Tell of a data directory that is to be made; the exit status where it seems mistyped.
+def _check_new_data_dir(arguments: list[str], options: list[str], command: str) -> int | str | None:
+    """Check a data directory that does not exist yet, and note if the command creates it.
 
-    ALONE for a command that only reads one that the environment names: a host may ask first, and
-    is answered without a folder and a daemon being made for that, but where it takes a model.
+    Returns an exit status if only an option names it and the command would only read: it seems
+    mistyped. Returns ALONE if the environment names it and the command would only read: a host may
+    ask before anything is stored, and needs no folder and no daemon for that, except to embed.
+    Otherwise `None`.
     """
     option = data_dir_option(arguments)
     named = option or os.environ.get(DATA_DIR_VARIABLE)
@@ -127,18 +129,18 @@ def _check_new(arguments: list[str], options: list[str], command: str) -> int | 
             _note(f"{named} is a new data directory")
         return None
     if option:
-        return _explain(no_data_dir(named), arguments)
+        return _report_error(no_data_dir(named), arguments)
     return None if command == EMBED_COMMAND else ALONE
 
 
-def _link(data_dir: str, *, may_start: bool) -> Link | None:
-    """A connection to the daemon; `None` where there is none to be had."""
+def _connect(data_dir: str, *, may_start: bool) -> Link | None:
+    """Connect to the daemon, starting it if `may_start`; `None` if there is none."""
     link = reach(data_dir, os.environ)
     if link is not None and not link.is_outdated:
         return link
     if link is not None:
         link.close()
-    return _started(data_dir) if may_start else None
+    return _start(data_dir) if may_start else None
 
 
 def _run_here(arguments: list[str]) -> int:
@@ -147,8 +149,8 @@ def _run_here(arguments: list[str]) -> int:
     return run(arguments)
 
 
-def _started(data_dir: str) -> Link | None:
-    """A connection to a daemon that is started for it; `None` where none could live."""
+def _start(data_dir: str) -> Link | None:
+    """Start a daemon and connect to it; `None` if none can run. Raises DaemonUnreachable."""
     from memory_sidecar.core.errors import DaemonUnreachable
     from memory_sidecar.daemon.start import start_daemon
 
@@ -157,41 +159,41 @@ def _started(data_dir: str) -> Link | None:
             f"no daemon runs for {data_dir}",
             hint=f"start one with `memory-sidecar serve`, or unset {NO_AUTOSTART_VARIABLE}",
         )
-    # Told to people only: what a program reads of us is not to depend on how fast a disk is.
+    # Only for people: what a program reads from us must not depend on the speed of a disk.
     is_read = os.isatty(2)
     return start_daemon(
         data_dir, os.environ, say=_note, say_starting=_note if is_read else lambda _text: None
     )
 
 
-def _pump(request: Frame, data_dir: str) -> int:
-    """Hold an MCP conversation with the daemon, on standard streams, until the host ends it."""
+def _relay_mcp(request: Frame, data_dir: str) -> int:
+    """Relay an MCP conversation between the host and the daemon until the host ends it."""
     from memory_sidecar.daemon.pump import Pump
 
     if sys.stdin is None or sys.stdout is None:
         return EXIT_FAILED
     arguments = request["arguments"]
     try:
-        first = _link(data_dir, may_start=True)
+        first = _connect(data_dir, may_start=True)
         if first is None:
             return _run_here(arguments)
         links = [first]
 
         def connect() -> Link | None:
-            return links.pop() if links else _link(data_dir, may_start=True)
+            return links.pop() if links else _connect(data_dir, may_start=True)
 
         status = Pump(connect, {**request, "type": "converse"}).run()
     except Exception as error:  # a named one, or a disk that refuses
-        return _explain(error, arguments)
+        return _report_error(error, arguments)
     os._exit(status)
 
 
-def _request(arguments: list[str], cwd: str) -> Frame:
+def _make_request(arguments: list[str], cwd: str) -> Frame:
     return {
         "type": "run",
         "arguments": arguments,
         "cwd": cwd,
-        "environ": dict(os.environ),  # to ourselves: `children` says what of it goes further
+        "environ": dict(os.environ),  # `children` decides which variables child processes get
         "is_terminal": os.isatty(1),
         "shows_progress": os.isatty(2),
         "columns": _columns(),
@@ -199,11 +201,11 @@ def _request(arguments: list[str], cwd: str) -> Frame:
     }
 
 
-def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
-    """Run `request`: its exit status, or why the daemon did not take it."""
+def _run_request(link: Link, request: Frame, data_dir: str) -> int | str:
+    """Send `request` and print the answer. Returns the exit status, or REFUSED or ALONE."""
     try:
         link.send(request)
-        return _answer(link)
+        return _handle_frames(link)
     except KeyboardInterrupt:
         return _interrupt(link)
     except OutputClosed as closed:
@@ -220,16 +222,19 @@ def _converse(link: Link, request: Frame, data_dir: str) -> int | str:
         link.close()
 
 
-def _answer(link: Link) -> int | str:
-    """Print and read for the daemon until it says how the command ended."""
+def _handle_frames(link: Link) -> int | str:
+    """Handle the daemon's frames until the command ends. Returns what `_handle_frame` does then."""
     while (frame := link.receive()) is not None:
-        if (ended := _take(frame, link)) is not None:
+        if (ended := _handle_frame(frame, link)) is not None:
             return ended
     raise ConnectionResetError("it ended before the command did")
 
 
-def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
-    """Do what `frame` says, reading only where it `reads`; how the command ended, if it has."""
+def _handle_frame(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
+    """Print or page what `frame` contains, or send input unless `reads` is false.
+
+    Returns the exit status, REFUSED or ALONE once the command has ended, else `None`.
+    """
     kind = frame.get("type")
     if kind == "out":
         _write(1, frame["text"])
@@ -249,30 +254,30 @@ def _take(frame: Frame, link: Link, *, reads: bool = True) -> int | str | None:
 
 
 def _interrupt(link: Link) -> int:
-    """Cancel the command and let it have its last word; another Ctrl-C does not wait for that."""
+    """Cancel the command and print its last output; a second Ctrl-C ends this process at once."""
     try:
         if not _cancel(link):
             _write(2, f"memory-sidecar: {LATE_INTERRUPT}\n")
     except KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
-    except Exception:  # whatever it is, the user wants out
+    except Exception:  # the user wants to leave, whatever failed
         return EXIT_INTERRUPTED
     return EXIT_INTERRUPTED
 
 
 def _cancel(link: Link) -> bool:
-    """Whether the command, or its daemon, ended in time."""
+    """Cancel the command. Returns whether it, or its daemon, ended within CANCEL_PATIENCE_S."""
     import time
 
     until = time.monotonic() + CANCEL_PATIENCE_S
     try:
-        link.set_timeout(CANCEL_PATIENCE_S)  # for a daemon that does not even read
+        link.set_timeout(CANCEL_PATIENCE_S)  # even the sending blocks if the daemon does not read
         link.send({"type": "cancel"})
-        # No user types into what they have interrupted, and a progress bar is no last word.
+        # The interrupted command gets no more input, and progress frames do not extend the wait.
         while (left_s := until - time.monotonic()) > 0:
             link.set_timeout(left_s)
             frame = link.receive()
-            if frame is None or _take(frame, link, reads=False) is not None:
+            if frame is None or _handle_frame(frame, link, reads=False) is not None:
                 return True
     except TimeoutError:
         return False
@@ -282,7 +287,7 @@ def _cancel(link: Link) -> bool:
 def _write(fd: int, text: str) -> None:
     """Write `text` as UTF-8. Raises OutputClosed."""
     if (sys.stdout if fd == 1 else sys.stderr) is None:
-        return  # closed when we were started; by now the number may be the daemon's socket
+        return  # was closed at the start; its number may now be the daemon's socket
     write_whole(fd, text.encode("utf-8", "backslashreplace"))
 
 
@@ -298,7 +303,7 @@ def _send_input(link: Link) -> None:
 
 
 def _columns() -> int:
-    """The width of the terminal, as `shutil.get_terminal_size` finds it."""
+    """Return the width of the terminal like `shutil.get_terminal_size`."""
     named = os.environ.get("COLUMNS", "")
     if named.isdecimal() and int(named):
         return int(named)
@@ -311,7 +316,7 @@ def _columns() -> int:
 
 
 def _rows() -> int:
-    """The height of the terminal that results go to; 0 where they go elsewhere."""
+    """Return the height of the terminal that is standard output; 0 if it is none."""
     try:
         return os.get_terminal_size(1).lines
     except OSError:
@@ -325,11 +330,11 @@ def _is_set(variable: str) -> bool:
 def _fail_unreachable(arguments: list[str], message: str, hint: str) -> int:
     from memory_sidecar.core.errors import DaemonUnreachable
 
-    return _explain(DaemonUnreachable(message, hint=hint), arguments)
+    return _report_error(DaemonUnreachable(message, hint=hint), arguments)
 
 
-def _explain(error: Exception, arguments: list[str]) -> int:
-    """Say what went wrong as every command does; returns the exit status."""
+def _report_error(error: Exception, arguments: list[str]) -> int:
+    """Print `error` in the form that every command uses; returns its exit status."""
     from memory_sidecar.cli.form import error_line, wants_json
     from memory_sidecar.core.errors import DaemonUnreachable, SidecarError
 

@@ -1,7 +1,7 @@
-"""One call of a command: where it was made, what it reads, and where its output goes.
+"""`Call`: one call of a command, with its working directory, environment, streams and services.
 
-A command takes everything from here and nothing from `sys` or `os`, so that it runs the same in
-the caller's process and in another one that acts for it.
+Commands use it instead of `sys` and `os`, so that they run the same in the caller's process and in
+the daemon.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     OpenServices = Callable[["Call"], AbstractContextManager[Services]]
 
 
-MAX_INPUT_BYTES = 32 << 20  # of a text: as much as a session may take
+MAX_INPUT_BYTES = 32 << 20  # of standard input: as large as a session may be
 _INPUT_PART_BYTES = 1 << 16
-MAX_PATH_BYTES = 4095  # what Linux takes; others take less, and say so
+MAX_PATH_BYTES = 4095  # the limit of Linux; systems with lower ones report them
 MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 20  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
@@ -54,17 +54,16 @@ R = TypeVar("R")
 Hits = TypeVar("Hits", bound=Sequence[Judged])
 
 IMPORTING = threading.RLock()
-"""To be held around the import of something large at run time.
+"""Hold this lock around the import of a large package at run time.
 
-Python locks each module by itself. Where two threads import a package whose modules import each
-other, like numpy or the MCP SDK, it lets one of them see a module half made rather than have both
-wait for ever.
+Python locks each module by itself. If two threads import a package whose modules import each other,
+such as numpy or the MCP SDK, it avoids a deadlock by letting one thread see an incomplete module.
 """
 
 
 def open_here(call: Call) -> AbstractContextManager[Services]:
-    """The services of the data directory that `call` is about, for this call alone."""
-    # They take most of half a second to import, and commands about plain files need none.
+    """Open the services of the data directory of `call`, for this call alone."""
+    # Imported late: that takes most of half a second, and commands about plain files need none.
     from memory_sidecar.agents.services import Services
 
     return closing(Services.find(data_dir=call.data_dir, cwd=call.cwd, environ=call.environ))
@@ -82,7 +81,7 @@ def _page_here(text: str) -> None:
 
 
 class Companion(Protocol):
-    """Something that works beside the commands of a daemon."""
+    """A background service that runs in the daemon beside the commands."""
 
     def close(self) -> None:
         """Stop."""
@@ -93,12 +92,14 @@ class Host:
     """The daemon that a call runs in."""
 
     log: str
-    kept: dict[str, Companion]  # by name, what outlives the call that began it; it takes itself out
+    kept: dict[
+        str, Companion
+    ]  # by name: services that outlive the call that began them, and remove themselves
 
 
 @dataclass
 class Call:
-    """What a command knows of its caller."""
+    """One call of a command: who called it, in what environment, and the services it opens."""
 
     arguments: tuple[str, ...]
     cwd: Path
@@ -108,13 +109,13 @@ class Call:
     stderr: TextIO
     is_terminal: bool  # standard output
     shows_progress: bool  # standard error is a terminal
-    columns: int  # of that terminal, or what to assume
-    rows: int = 0  # of the terminal of standard output; 0: unknown, or it is none
-    cancelled: threading.Event = field(default_factory=threading.Event)  # the caller wants no more
+    columns: int  # width of that terminal, or an assumed one
+    rows: int = 0  # height of the terminal of standard output; 0 if unknown or none
+    cancelled: threading.Event = field(default_factory=threading.Event)  # by the caller
     open_services: OpenServices = open_here
     hold: Callable[[McpConversation], None] = _hold_here
     page: Callable[[str], None] = _page_here  # show a text through the caller's pager
-    host: Host | None = None  # where it is not a process of the caller's own
+    host: Host | None = None  # the daemon, if the call runs in it
     data_dir: Path | None = None
     db: Path | None = None
     hints: Hints | None = None  # once the command is known
@@ -123,7 +124,7 @@ class Call:
 
     @classmethod
     def of_this_process(cls, arguments: tuple[str, ...]) -> Call:
-        """Raises UsageError where the working directory is gone."""
+        """Make the call of this process. Raises UsageError if the working directory is gone."""
         try:
             cwd = Path.cwd()
         except OSError as error:
@@ -149,7 +150,7 @@ class Call:
 
     @property
     def uses_colour(self) -> bool:
-        """https://no-color.org and https://bixense.com/clicolors, for standard output."""
+        """Whether to print colours: https://no-color.org and https://bixense.com/clicolors."""
         if self.environ.get("NO_COLOR"):
             return False
         if self.environ.get("CLICOLOR_FORCE", "0") != "0":
@@ -175,7 +176,7 @@ class Call:
 
     @property
     def child_environ(self) -> dict[str, str]:
-        """What other programs are given of the caller's environment."""
+        """The part of the caller's environment that child processes get."""
         return child_environment(self.environ, self.services.settings.child_environment)
 
     @property
@@ -184,12 +185,12 @@ class Call:
 
     @cached_property
     def places(self) -> Places:
-        """Files of the registered sources, as they open from where the call was made."""
+        """Names the files of registered sources relative to the working directory."""
         roots = {source.name: source.root for source in self.codebase.registry.all()}
         return Places(roots, self.cwd)
 
     def path(self, text: str) -> Path:
-        """`text` as the caller means it, relative to where the call was made."""
+        """Return `text` as a path, relative to the working directory. Raises UsageError."""
         path = Path(os.path.normpath(self.cwd / os.path.expanduser(text)))  # noqa: PTH111  which never fails
         whole = os.fsencode(path)
         if len(whole) > MAX_PATH_BYTES or max(map(len, whole.split(b"/"))) > MAX_NAME_BYTES:
@@ -200,7 +201,7 @@ class Call:
         return path
 
     def own_path(self, text: str) -> Path:
-        """As `path`, for a place of our own: SQLite takes no name that is not UTF-8."""
+        """Return a path like `path`, for files of ours: SQLite takes only UTF-8 names."""
         path = self.path(text)
         try:
             os.fsencode(path).decode("utf-8")
@@ -209,7 +210,7 @@ class Call:
         return path
 
     def check_arguments(self) -> None:
-        """Raise UsageError for an argument that no file and no text could be called."""
+        """Raise UsageError for an argument that can be neither a file name nor a text."""
         for argument in self.arguments:
             try:
                 is_fine = b"\0" not in os.fsencode(argument)
@@ -221,7 +222,7 @@ class Call:
                 )
 
     def text(self, argument: str) -> str:
-        """`argument`, or standard input where it is `-`. Raises UsageError unless it is UTF-8."""
+        """Return `argument`, or standard input for `-`. Raises UsageError unless it is UTF-8."""
         where = "standard input" if argument == "-" else "the text"
         data = self.read_input() if argument == "-" else os.fsencode(argument)
         try:
@@ -232,7 +233,7 @@ class Call:
             ) from error
 
     def event(self, *, hint: str) -> dict[str, Any]:
-        """The JSON object on standard input, as coding agents give to their hooks.
+        """Read the JSON object that a coding agent passes to a hook on standard input.
 
         Raises UsageError, with `hint`, for anything else.
         """
@@ -245,7 +246,7 @@ class Call:
         return event
 
     def read_input(self) -> bytes:
-        """All of standard input. Raises UsageError for more than a text can be."""
+        """Read all of standard input. Raises UsageError if it exceeds MAX_INPUT_BYTES."""
         data = bytearray()
         while len(data) <= MAX_INPUT_BYTES and (part := self.stdin.read(_INPUT_PART_BYTES)):
             data += part
@@ -257,7 +258,10 @@ class Call:
         return bytes(data)
 
     def confirm(self, question: str, *, unless: str) -> None:
-        """Ask a person `question`. Raises UsageError, naming the option `unless`, where none is."""
+        """Ask the user `question`. Raises UsageError unless the answer is yes.
+
+        `unless`: the option that answers yes, also where there is no terminal to ask at.
+        """
         if not (self.shows_progress and self.is_terminal):
             raise UsageError(f"no terminal to ask at: {question}", hint=f"{unless} answers yes")
         self.stderr.write(f"{question} [y/N] ")
@@ -266,35 +270,35 @@ class Call:
             raise UsageError("nothing was changed", hint=f"answer y, or add {unless}")
 
     def hint(self, text: str) -> str:
-        """`text`, its commands with the options that this call was given."""
+        """Return `text`, its commands completed with the options of this call."""
         return self.hints.completed(text) if self.hints else text
 
-    def masked(self, found: T) -> T:
-        """`found` with what looks like a secret masked, and a notice where something was."""
+    def mask(self, found: T) -> T:
+        """Return `found` with everything masked that looks like a secret; a notice counts it."""
         shown, _ = mask_document(found)
         if count := count_masks(shown):
             self.reporter.notice(f"masked {pluralize(count, 'likely secret')}")
         return shown
 
     def print(self, *parts: str | Styled) -> None:
-        """One line of the result. Nothing in `parts` reaches a terminal as more than text."""
+        """Print `parts` as one line of the result, their control characters made visible."""
         self.stdout.write(self.line(*parts) + "\n")
 
     def line(self, *parts: str | Styled) -> str:
-        """What `print` writes for `parts`, without the line break."""
-        return "".join(map(self._printed, parts))
+        """Return what `print` writes for `parts`, without the line break."""
+        return "".join(map(self._render_part, parts))
 
-    def _printed(self, part: str | Styled) -> str:
+    def _render_part(self, part: str | Styled) -> str:
         if isinstance(part, str):
             return visible(part)
-        text = visible_line(part.text)  # a path has no lines, whatever its file is called
+        text = visible_line(part.text)  # one line, even if a file name contains a line break
         if not self.uses_colour:
             return text
         styled = click.style(text, **part.style)
         return linked(styled, part.link) if part.link and self.is_terminal else styled
 
     def print_paged(self, lines: Sequence[str], *, uses_pager: bool) -> None:
-        """`lines` as they stand, through a pager where they overflow the caller's terminal."""
+        """Print `lines`, through the caller's pager if they overflow its terminal."""
         text = "".join(f"{line}\n" for line in lines)
         overflows = 0 < self.rows <= len(lines) and self.environ.get("TERM") != "dumb"
         if uses_pager and overflows and len(text) <= MAX_PAGED_CHARACTERS:
@@ -303,7 +307,7 @@ class Call:
             self.stdout.write(text)
 
     def show(self, result: R, print_result: Callable[[Call, R], None]) -> R:
-        """Print `result`, as JSON where that is wanted, else by `print_result`, and return it."""
+        """Print `result`, as JSON if the caller wants that, else by `print_result`; return it."""
         self.reporter.close()
         if self.wants_json:
             self.print_json(result)
@@ -312,7 +316,7 @@ class Call:
         return result
 
     def show_hits(self, hits: Hits, print_hits: Callable[[Call, Hits], None]) -> Hits:
-        """As `show`, and tell where there are none (JSON says that itself), or only weak ones."""
+        """Show `hits` like `show`, with a notice if there are none or only weak ones."""
         self.show(hits, print_hits)
         if not (hits or self.wants_json):
             self.reporter.notice("no hits")
@@ -320,12 +324,12 @@ class Call:
         return hits
 
     def print_json(self, value: object) -> None:
-        """The result, as the one JSON document on standard output."""
+        """Print `value` as the one JSON document on standard output."""
         document = json.dumps(to_builtins(value), ensure_ascii=False, allow_nan=False)
         self.stdout.write(visible_json(document) + "\n")
 
     def print_error(self, error: SidecarError) -> None:
-        """One line on standard error, JSON where the result would have been."""
+        """Print `error` as one line on standard error: JSON if the result would have been."""
         error.hint = self.hint(error.hint)
         self.stderr.write(error_line(error, as_json=self.wants_json))
 

@@ -7,7 +7,13 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of
-from memory_sidecar.cli.options import Group, allow_secrets_option, joined, with_agent, with_help
+from memory_sidecar.cli.options import (
+    Group,
+    allow_secrets_option,
+    resolve_text,
+    with_agent,
+    with_help,
+)
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 
@@ -22,7 +28,7 @@ def category() -> None:
 @with_agent
 def list_categories(call: Call, *, agent: str) -> list[Category]:
     """Show the categories, described or in use, and how much each holds with all below it."""
-    return call.show(call.masked(memories_of(call, agent).categories()), _print_categories)
+    return call.show(call.mask(memories_of(call, agent).categories()), _print_categories)
 
 
 @category.command()
@@ -34,7 +40,7 @@ def create(
     call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
 ) -> Described:
     """Make the category NAME, saying what it is for. An existing one stays as it is."""
-    text = joined(call, description) if description else ""
+    text = resolve_text(call, description) if description else ""
     described = memories_of(call, agent).describe_category(
         name, text, creates=True, allow_secrets=allow_secrets
     )
@@ -51,7 +57,7 @@ def describe(
 ) -> Described:
     """Say what the category NAME is for; "" as its name is the root."""
     described = memories_of(call, agent).describe_category(
-        name, joined(call, description), creates=False, allow_secrets=allow_secrets
+        name, resolve_text(call, description), creates=False, allow_secrets=allow_secrets
     )
     return call.show(described, _print_described)
 

@@ -1,9 +1,9 @@
-"""Answers a shell that asks how a line could go on: from a table, and for names from files.
+"""Answers a shell's requests for completions: commands and options from a table, names from files.
 
-The commands themselves take a second to import; the table, of all commands and options, is written
-from them by `python -m memory_sidecar.cli.schemas`, and a test holds it to what they are. Names are
-those of files in the data directory. Imports next to nothing. The forms of question and answer are
-those of click's scripts, which `completion` installs.
+Importing the commands takes a second, so `python -m memory_sidecar.cli.schemas` writes the table of
+all commands and options, which a test compares with the commands. Names are those of files in the
+data directory. Imports next to nothing. Requests and answers have the formats of click's scripts,
+which `completion` installs.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from typing import Any
 
 TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
-PATH = "file"  # what stands in the table for a value that is a path
+PATH = "file"  # the table's mark for a value that is a path
 AGENT, SOURCE, MEMORY, SESSION = NAMES = "agent", "source", "memory", "session"
-"""What stands there for one that is a name, which the files of the data directory tell."""
-NO_HELP = "_"
+"""The table's marks for values that are names, which are read from the data directory."""
+NO_HELP = "_"  # in zsh's answers
 
 
 def complete(instruction: str) -> int:
-    """Print what fits, for `bash_complete` and the like; returns the exit status."""
+    """Print the completions for `instruction`, e.g. `bash_complete`; returns the exit status."""
     shell, _, _ = instruction.partition("_")
-    words, begun = _asked(shell, os.environ)
-    option, equals, _ = begun.partition("=")
-    # All but bash, which cuts at the =, want the whole word.
+    words, typed = _read_request(shell, os.environ)
+    option, equals, _ = typed.partition("=")
+    # bash splits words at the =; the other shells replace the whole word.
     before = f"{option}=" if shell != "bash" and equals and option.startswith("--") else ""
-    found = _fitting(_table(), words, begun)
-    lines = [_line(shell, kind, before + value, told) for kind, value, told in found]
+    found = _completions(_read_table(), words, typed)
+    lines = [_format_line(shell, kind, before + value, text) for kind, value, text in found]
     sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode())
     sys.stdout.flush()
     return 0
 
 
-def _table() -> dict[str, Any]:
+def _read_table() -> dict[str, Any]:
     import json
 
     with open(TABLE, encoding="utf-8") as file:
@@ -45,46 +45,46 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def _asked(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str]:
-    """The whole words behind the program's name, and the one that is being written."""
+def _read_request(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str]:
+    """Return the complete words after the program's name, and the word that is being typed."""
     words = _split(environ.get("COMP_WORDS", ""))
-    if shell == "fish":  # which gives the word itself, and among the others, too
-        begun = (_split(environ.get("COMP_CWORD", "")) or [""])[0]
+    if shell == "fish":  # passes the typed word by itself, and also as the last of the others
+        typed = (_split(environ.get("COMP_CWORD", "")) or [""])[0]
         words = words[1:]
-        return (words[:-1] if begun and words[-1:] == [begun] else words), begun
+        return (words[:-1] if typed and words[-1:] == [typed] else words), typed
     at = int(environ.get("COMP_CWORD", "0"))
     return words[1:at], words[at] if at < len(words) else ""
 
 
-def _fitting(
-    table: Mapping[str, Any], words: list[str], begun: str
+def _completions(
+    table: Mapping[str, Any], words: list[str], typed: str
 ) -> Iterator[tuple[str, str, str]]:
-    """Kind, value and help of everything that may stand where `begun` is."""
-    command, arguments, pending = _place(table, words)
+    """Yield kind, value and help of everything that `typed` may become."""
+    command, arguments, pending = _parse_words(table, words)
     entry = table[command]
-    name, equals, value = begun.partition("=")
+    name, equals, value = typed.partition("=")
     if equals and name in entry["options"]:
-        pending, begun = name, value
+        pending, typed = name, value
     if pending:
-        begun = "" if begun == "=" else begun
-        yield from _values(entry["options"][pending]["value"], begun, words)
-    elif begun.startswith("-") and "--" not in words:
-        named = {option: told["help"] for option, told in entry["options"].items()}
-        yield from _beginning(named, begun)
+        typed = "" if typed == "=" else typed
+        yield from _complete_value(entry["options"][pending]["value"], typed, words)
+    elif typed.startswith("-") and "--" not in words:
+        options = {option: about["help"] for option, about in entry["options"].items()}
+        yield from _with_prefix(options, typed)
     elif entry["commands"]:
-        yield from _beginning(entry["commands"], begun)
+        yield from _with_prefix(entry["commands"], typed)
     elif entry["arguments"]:
         last = len(entry["arguments"]) - 1
-        yield from _values(entry["arguments"][min(arguments, last)], begun, words)
+        yield from _complete_value(entry["arguments"][min(arguments, last)], typed, words)
 
 
-def _place(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, str]:
-    """The command that `words` name, how many arguments it has, and an option without its value."""
+def _parse_words(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, str]:
+    """Return the command in `words`, its count of arguments, and an option that lacks its value."""
     command, arguments, pending = "", 0, ""
     for word in words:
         inner = f"{command} {word}".strip()
         if pending:
-            pending = pending if word == "=" else ""  # bash makes a word of it: --mode = hybrid
+            pending = pending if word == "=" else ""  # a word of its own in bash: --mode = hybrid
         elif word.startswith("-"):
             takes_value = table[command]["options"].get(word, {}).get("value") is not None
             pending = word if takes_value else ""
@@ -95,34 +95,34 @@ def _place(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, str]:
     return command, arguments, pending
 
 
-def _beginning(told: Mapping[str, str], begun: str) -> Iterator[tuple[str, str, str]]:
-    return (("plain", name, text) for name, text in told.items() if name.startswith(begun))
+def _with_prefix(help_texts: Mapping[str, str], typed: str) -> Iterator[tuple[str, str, str]]:
+    return (("plain", name, text) for name, text in help_texts.items() if name.startswith(typed))
 
 
-def _values(
-    values: str | list[str], begun: str, words: list[str]
+def _complete_value(
+    values: str | list[str], typed: str, words: list[str]
 ) -> Iterator[tuple[str, str, str]]:
     if values == PATH:
-        yield PATH, begun, ""
+        yield PATH, typed, ""
     elif isinstance(values, list):
-        yield from _beginning(dict.fromkeys(values, ""), begun)
+        yield from _with_prefix(dict.fromkeys(values, ""), typed)
     elif values in NAMES:
         try:
-            names = sorted(set(_names(values, words)))
-        except Exception:  # whatever the files are like, a shell is told of no error
+            names = sorted(set(_read_names(values, words)))
+        except Exception:  # an error about broken files would land in the user's prompt
             return
-        yield from _beginning(dict.fromkeys(names, ""), begun)
+        yield from _with_prefix(dict.fromkeys(names, ""), typed)
 
 
-def _names(kind: str, words: list[str]) -> Iterator[str]:
-    """What there is of that kind, of the agent that `words` name where it belongs to one."""
+def _read_names(kind: str, words: list[str]) -> Iterator[str]:
+    """Yield the names of this kind, of the agent in `words` if they belong to one."""
     from glob import escape, iglob
 
     from memory_sidecar.core.projects import data_dir_of
 
     data = data_dir_of(words, cwd=os.getcwd(), environ=os.environ, may_ask=False)
-    said = [word for word in " ".join(words).replace("=", " ").split() if word]
-    named = said[said.index("--agent") + 1] if "--agent" in said[:-1] else ""
+    parts = [word for word in " ".join(words).replace("=", " ").split() if word]
+    named = parts[parts.index("--agent") + 1] if "--agent" in parts[:-1] else ""
     agent = escape(named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default")
     if kind == SOURCE:
         import json
@@ -142,17 +142,17 @@ def _names(kind: str, words: list[str]) -> Iterator[str]:
             yield os.path.basename(path).removesuffix(".json")
 
 
-def _line(shell: str, kind: str, value: str, told: str) -> str:
+def _format_line(shell: str, kind: str, value: str, help_text: str) -> str:
     if shell == "zsh":
-        shown = value.replace(":", r"\:") if told else value
-        return f"{kind}\n{shown}\n{told or NO_HELP}"
-    if shell == "fish" and told:
-        return f"{kind},{value}\t{told}"
+        shown = value.replace(":", r"\:") if help_text else value
+        return f"{kind}\n{shown}\n{help_text or NO_HELP}"
+    if shell == "fish" and help_text:
+        return f"{kind},{value}\t{help_text}"
     return f"{kind},{value}"
 
 
 def _split(line: str) -> list[str]:
-    """The words of an unfinished line."""
+    """Split an unfinished line into words."""
     import shlex
 
     lexer = shlex.shlex(line, posix=True)

@@ -1,7 +1,7 @@
-"""`memory-sidecar completion`: has a shell complete commands, options and names.
+"""`memory-sidecar completion`: installs the script by which a shell completes commands and names.
 
-A shell asks by calling the program with a variable set; `completing` answers, in the process of the
-client, without a daemon, a database or a model.
+The script calls the program with an environment variable set; `completing` answers in the client's
+process, without a daemon, a database or a model.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def completion() -> None:
 @with_call
 def install(call: Call, shell: str | None) -> Installed:
     """Write the script where the SHELL looks for it; yours where none is named."""
-    shell = shell or _own_shell(call)
-    path = place(call, shell)
+    shell = shell or _user_shell(call)
+    path = script_path(call, shell)
     with named_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(Tree(path.parent), path.name, _script(shell).encode())
@@ -60,20 +60,20 @@ def install(call: Call, shell: str | None) -> Installed:
 @with_call
 def show(call: Call, shell: str | None) -> None:
     """Print the script for SHELL, to be put where you like."""
-    call.stdout.write(_script(shell or _own_shell(call)))
+    call.stdout.write(_script(shell or _user_shell(call)))
 
 
 def _script(shell: str) -> str:
-    made = get_completion_class(shell)
-    assert made is not None
-    completing = made(click.Command(PROGRAM), {}, PROGRAM, VARIABLE)
-    # Not `source()`, which starts a bash to ask for its version.
+    script_class = get_completion_class(shell)
+    assert script_class is not None
+    completing = script_class(click.Command(PROGRAM), {}, PROGRAM, VARIABLE)
+    # `source()` would start bash to check its version.
     script = completing.source_template % completing.source_vars() + "\n"
-    # fish would take what is told of a command for its own as far as the first comma.
+    # click's script for fish would cut a help text at its first comma.
     return script.replace('string split ","', 'string split --max 1 ","')
 
 
-def _own_shell(call: Call) -> str:
+def _user_shell(call: Call) -> str:
     name = Path(call.environ.get("SHELL", "")).name
     if name not in SHELLS:
         raise UsageError(
@@ -83,8 +83,8 @@ def _own_shell(call: Call) -> str:
     return name
 
 
-def place(call: Call, shell: str) -> Path:
-    """Where `shell` looks for the script."""
+def script_path(call: Call, shell: str) -> Path:
+    """Return the path where `shell` looks for the script."""
     home = Path(call.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
 
     def xdg(variable: str, default: str) -> Path:

@@ -187,7 +187,7 @@ def check(
         fixed = opened.fix(findings, reporter=call.reporter)
         call.reporter.notice(f"fixed {fixed}")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
-    shown = call.masked([opened.shown(finding, remedy_of=call.hint) for finding in findings])
+    shown = call.mask([opened.shown(finding, remedy_of=call.hint) for finding in findings])
     call.show(shown, _print_findings)
     if shown:
         can_fix = any(each.fixable for each in shown)
@@ -213,7 +213,7 @@ def tasks(
 ) -> list[Task]:
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
     found = opened.tasks(projects, archive=archive, reporter=call.reporter)
-    return call.show(call.masked(found), _print_tasks)
+    return call.show(call.mask(found), _print_tasks)
 
 
 def _print_tasks(call: Call, tasks: list[Task]) -> None:
@@ -269,7 +269,7 @@ def refs(
     rotate: bool,
 ) -> list[AtomUse]:
     """Show how often each atom was read, the most used ones first."""
-    used = call.masked(opened.list_uses(projects, hot=hot, cold=cold))
+    used = call.mask(opened.list_uses(projects, hot=hot, cold=cold))
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
             call.reporter.notice(f"the previous log is {opened.root.shown(path)}")

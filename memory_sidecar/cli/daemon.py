@@ -1,6 +1,6 @@
-"""The daemon's process: answers requests with the commands, all on one `Services`.
+"""The daemon's process: runs the commands for its clients, all on one `Services`.
 
-Clients are greeted before the commands and their libraries are loaded, so this imports little.
+Clients are greeted before the commands and their libraries are imported, so this imports little.
 """
 
 from __future__ import annotations
@@ -40,35 +40,37 @@ if TYPE_CHECKING:
     from memory_sidecar.cli.call import Call, Companion
 
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
-EMBEDDING = frozenset({"embed", "store"})  # as long as their text is
-LONG_TEXT = 20_000  # characters; what standard input holds counts as such
+EMBEDDING = frozenset({"embed", "store"})  # quick only if their text is short
+LONG_TEXT = 20_000  # characters; standard input counts as long
 WAITING = frozenset({"index", "reindex", "model"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
-GARBAGE_THRESHOLD = 20_000  # of objects: a scan makes many, and leaves no cycles behind
+GARBAGE_THRESHOLD = 20_000  # objects: a scan makes many, and leaves no cycles behind
 
 _log = logging.getLogger(__name__)
 
 
-class Beginning(Protocol):
-    """A companion that works for as long as the daemon lives."""
+class DaemonCompanion(Protocol):
+    """A companion that works as long as the daemon runs."""
 
     def start(self) -> None:
-        """Begin, in threads of its own; returns at once."""
+        """Start its threads and return at once."""
 
     def close(self) -> None:
-        """Stop; no command runs any more."""
+        """Stop; called after the last command has ended."""
 
 
-def companions_of(
+def make_companions(
     services: Services, *, environ: Mapping[str, str], begin: threading.Event
-) -> Sequence[Beginning]:
-    """Everything that the daemon does without being asked, once `begin` is set."""
+) -> Sequence[DaemonCompanion]:
+    """Make all that works in the daemon without a request; the watcher waits for `begin`."""
     from memory_sidecar.agents.watching import Watching
 
-    return [Watching(services, begin=begin), *_context_companions(services, environ)]
+    return [Watching(services, begin=begin), *_make_context_companions(services, environ)]
 
 
-def _context_companions(services: Services, environ: Mapping[str, str]) -> Sequence[Beginning]:
+def _make_context_companions(
+    services: Services, environ: Mapping[str, str]
+) -> Sequence[DaemonCompanion]:
     from memory_sidecar.context.handlers import Context, find_root
     from memory_sidecar.context.live import ContextLive
 
@@ -83,27 +85,27 @@ def _context_companions(services: Services, environ: Mapping[str, str]) -> Seque
 
 
 class Commands:
-    """Runs the commands for clients of the data directory `data_dir`."""
+    """The daemon's `Application`: runs commands on the services of `data_dir`."""
 
     def __init__(self, data_dir: Path, *, environ: Mapping[str, str]) -> None:
         self._data_dir = data_dir.resolve()
         self._environ = environ
         self._opening = threading.Lock()
         self._services: Services | None = None
-        self._companions: Sequence[Beginning] = ()
-        self._kept: dict[str, Companion] = {}  # what a call began that goes on after it
+        self._companions: Sequence[DaemonCompanion] = ()
+        self._kept: dict[str, Companion] = {}  # what outlives the call that began it
         self._has_imported = threading.Event()
         self._has_answered = threading.Event()  # to any client
 
     def start(self) -> None:
         try:
             import memory_sidecar.cli.main
-            import memory_sidecar.cli.search  # noqa: F401  so that the first request need not
+            import memory_sidecar.cli.search  # noqa: F401  the first request does not wait
         finally:
             self._has_imported.set()
         try:
-            self._shared(load_settings(self._data_dir, self._environ))
-        except SidecarError as error:  # a client with the same settings is told, too
+            self._shared_services(load_settings(self._data_dir, self._environ))
+        except SidecarError as error:  # also reported to a client with the same settings
             _log.warning("%s; the settings of the next call are used", error.message)
         except Exception:
             _log.exception("not ready yet: the next call tries again")
@@ -112,7 +114,7 @@ class Commands:
         for companion in (*self._kept.values(), *self._companions):
             try:
                 companion.close()
-            except Exception:  # the others have to let go, too
+            except Exception:  # the others must be closed, too
                 _log.exception("%s does not close", type(companion).__name__)
         if self._services is not None:
             self._services.close()
@@ -131,7 +133,7 @@ class Commands:
         return Kind.QUICK if command in QUICK else Kind.WORKING
 
     def may_end(self, *, idle_s: float) -> bool:
-        """Once nothing is registered and nothing stored."""
+        """Whether the setting allows it and the daemon keeps nothing: no source, agent or page."""
         services = self._services
         settings = services.settings if services is not None else Settings()
         if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60 or self._kept:
@@ -141,7 +143,7 @@ class Commands:
                 services.agent_names() or services.codebase().registry.all()
             )
         except (SidecarError, OSError):
-            return False  # it cannot be read, and so may hold something
+            return False  # unreadable, so there may be something
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         granted: list[Conversation] = []
@@ -195,30 +197,30 @@ class Commands:
         if found.root.resolve() != self._data_dir:
             return open_here(call)
         wanted = load_settings(self._data_dir, call.environ)
-        shared = self._shared(wanted)
-        if others := _different(wanted, shared.settings):
+        shared = self._shared_services(wanted)
+        if others := _differing_settings(wanted, shared.settings):
             call.reporter.notice(
                 f"the daemon was started with another {' and '.join(others)}: "
                 "after `memory-sidecar stop` the next call starts one with yours"
             )
         return nullcontext(shared)
 
-    def _shared(self, settings: Settings) -> Services:
-        """The services of the daemon; `settings` count if no call has needed them before."""
+    def _shared_services(self, settings: Settings) -> Services:
+        """Return the daemon's services; the first call opens them, with its `settings`."""
         from memory_sidecar.agents.services import Services
         from memory_sidecar.core.paths import DataDir
 
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
-                companions = companions_of(
+                companions = make_companions(
                     services, environ=self._environ, begin=self._has_answered
                 )
                 self._services, self._companions = services, companions
                 for companion in companions:
                     try:
                         companion.start()
-                    except Exception:  # the commands work without
+                    except Exception:  # the commands work without it
                         _log.exception("%s does not run", type(companion).__name__)
             return self._services
 
@@ -227,17 +229,18 @@ def _command_of(request: Invocation) -> str:
     return next((word for word in request.arguments if not word.startswith("-")), "")
 
 
-# Not the daemon's: each call goes by its own, and a level is no result.
+# Each call uses its own value of these settings, or none.
 _OF_EACH_CALL = frozenset({"agent", "context_root", "context_commit", "log_level"})
 
 
-def _different(one: Settings, other: Settings) -> list[str]:
+def _differing_settings(one: Settings, other: Settings) -> list[str]:
+    """Return the names of the settings that differ and that the daemon shares between calls."""
     names = (name for name in Settings.__dataclass_fields__ if name not in _OF_EACH_CALL)
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
 def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
-    """Be the daemon of `data_dir` until asked to stop. Ends the process."""
+    """Run the daemon of `data_dir` until it is asked to stop, then end the process."""
     from memory_sidecar.core.process import (
         SWITCH_INTERVAL_S,
         allow_many_files,
@@ -246,25 +249,24 @@ def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> No
 
     limit_arenas()
     allow_many_files()
-    # What numpy multiplies here is too small to share, and its threads would wait for each other.
+    # The matrices here are too small for several threads, which would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     commands = Commands(Path(data_dir), environ=environ)
-    make_folders_only_while(
-        lambda: lock.is_in_place, data_dir
-    )  # its next daemon may be at work there
-    os.chdir(data_dir)  # do not hold on to wherever the first client happened to be
+    # Once the lock is gone, another daemon may use the folder.
+    make_folders_only_while(lambda: lock.is_in_place, data_dir)
+    os.chdir(data_dir)  # so that the first client's folder is not kept in use
     host(commands, data_dir=data_dir, lock=lock, environ=environ)
     logging.shutdown()
     os._exit(0)  # a thread that waits for a stuck client must not keep the process
 
 
 def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> ProcessLock:
-    """The lock of `data_dir`. With `replace`, the daemon that has it is ended.
+    """Take the lock of `data_dir`; with `replace`, end the daemon that holds it.
 
-    Raises Conflict where another daemon serves it, DaemonUnreachable where that cannot be ended,
-    StoreReadOnly where no lock can be made.
+    Raises Conflict if another daemon serves it, DaemonUnreachable if that cannot be ended,
+    StoreReadOnly if no lock can be made.
     """
     try:
         while (lock := take_lock(data_dir)) is None:
@@ -282,7 +284,7 @@ def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> Pr
 
 
 def main() -> None:
-    """`python -m memory_sidecar.cli.daemon DATA_DIR`, as a client starts it: out of sight."""
+    """Run `python -m memory_sidecar.cli.daemon DATA_DIR`, which a client starts unseen."""
     data_dir = sys.argv[1]
     try:
         lock = take_lock(data_dir)
@@ -290,7 +292,7 @@ def main() -> None:
         sys.stderr.write(f"no lock in {data_dir}: {error}\n")
         sys.exit(EXIT_NO_PLACE)
     if lock is None:
-        return  # another one was faster: the client finds that
+        return  # another daemon was faster: the client connects to that
     try:
         level = load_settings(Path(data_dir), os.environ).log_level
     except SidecarError:

@@ -10,7 +10,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
-    joined,
+    resolve_text,
     text_argument,
     with_call,
     with_top_k,
@@ -54,7 +54,7 @@ def episodic_put(
     """
     path = call.path(file)
     entry = Entry(
-        text=joined(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
+        text=resolve_text(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
     )
     done = _journal_at(call, path).put(path, entry, call.child_environ, allow_secrets=allow_secrets)
     verb = "put" if done.created else "known as"
@@ -72,11 +72,11 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
     What an .mv2 file holds already is imported first, once; that needs memvid on the PATH.
     """
     path = call.path(file)
-    asked = SessionQuery(text=joined(call, query), top_k=top_k)
+    asked = SessionQuery(text=resolve_text(call, query), top_k=top_k)
     journal = _journal_at(call, path)
     if asked.text.strip():
         journal.import_mv2(path, call.child_environ)
-    hits = call.masked(
+    hits = call.mask(
         call.services.questions.ask_and_log(
             Asked.SESSIONS, path.stem, asked.text, lambda: journal.search(asked)
         )

@@ -1,7 +1,7 @@
-"""The form in which results, errors, notices and progress leave: for a person, or as JSON.
+"""Formats results, errors, notices and progress: for a person, or as JSON.
 
-A command that a notice or a hint names is completed with what the caller said, so that it can be
-pasted: the code that writes a hint knows neither `--data-dir` nor the other options of the call.
+A command that a notice or a hint names gets the options of the call, such as `--data-dir`, so that
+it can be pasted: the code that writes a hint does not know them.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
-DIM = {"dim": True}  # a style
+DIM = {"dim": True}  # a style of `Styled`
 SUBJECT_CHARACTERS = 60
 _STAGES = {"files": "words", "vectors": "meaning"}
-"""What the steps of an index give: after the first it can be searched by word, and so on."""
+"""How stages of indexing are shown: by what can be searched once they are done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """A part of a line that a terminal shows in colour or weight."""
+    """A part of a line with a colour or weight, which only a terminal shows."""
 
     text: str
     style: Mapping[str, Any]  # as `click.style` takes it
-    link: str = ""  # the address that a terminal opens from there
+    link: str = ""  # URL that a terminal opens on a click
 
 
 def title(text: str, *, link: str = "") -> Styled:
-    """What a person looks for first: a path, an id."""
+    """Style the part of a line that readers look for first: a path, an id."""
     return Styled(text, {"fg": "cyan", "bold": True}, link)
 
 
 def linked(text: str, address: str) -> str:
-    """`text` as a link of a terminal (OSC 8). Terminals that know none show the text."""
+    """Return `text` as a terminal's hyperlink (OSC 8); others show just the text."""
     return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def file_address(path: Path) -> str:
-    """`path`, absolute, as a link means it: with the machine, for a terminal that is elsewhere."""
+    """Return the URL of `path`, absolute, with the host for a terminal on another machine."""
     return f"file://{platform.node()}{quote(os.fsencode(path))}"
 
 
 def path_from(path: Path, folder: Path) -> str:
-    """How to name `path` so that it opens from `folder`: relative, unless that only adds `..`."""
+    """Return `path` relative to `folder`, or absolute if that is shorter."""
     absolute = os.fspath(path)
     relative = os.path.relpath(absolute, folder)
     return visible_line(relative if len(relative) <= len(absolute) else absolute)
@@ -81,7 +81,7 @@ class Places:
     folder: Path
 
     def at(self, source: str, filename: str, lines: object = "") -> Styled:
-        """A file, or `lines` in it. Of a source that is registered no more, its path in that."""
+        """Return a file, or `lines` in it, as a link; of an unregistered source only the path."""
         suffix = f":{lines}" if lines else ""
         if source not in self.roots:
             return title(f"{filename}{suffix}")
@@ -90,7 +90,7 @@ class Places:
 
 
 def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
-    """Whether to print JSON, told by the arguments alone: a usage error has the right form, too."""
+    """Whether to print JSON, by the arguments alone, so that usage errors obey it, too."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if not JSON_OPTIONS.isdisjoint(arguments[:end]):
         return True
@@ -99,9 +99,9 @@ def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
 
 
 def error_line(error: SidecarError, *, as_json: bool) -> str:
-    """`error` as one line for standard error, with its line break."""
+    """Return `error` as one line for standard error, with its line break."""
     if as_json:
-        shown, _ = mask_document(error.as_json())  # of a conflict it has the text that is there
+        shown, _ = mask_document(error.as_json())  # a conflict includes the current text
         shown["error"]["message"] = abridge(shown["error"]["message"])
         return visible_json(json.dumps(shown, ensure_ascii=False)) + "\n"
     hint = f" — {error.hint}" if error.hint else ""
@@ -109,44 +109,45 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
 
 
 def explanation_line(why: Explanation) -> str:
-    """The terms as a sum, with what the arms said themselves."""
+    """Return the terms of a score as a sum, each arm's with its own score in parentheses."""
     arms = {"cosine": why.cosine, "keyword": why.keyword}
     told = []
     for name, value in why.terms.items():
         arm = arms.get(name)
         own = "" if arm is None else f" ({arm:.3f})"
         if name == "history" and why.commits is not UNSET:
-            own = f" ({_first_of(why.commits)})"
+            own = f" ({_quote_first(why.commits)})"
         told.append(f"{value:+.3f} {name}{own}")
     return " ".join(told) or "no term matches"
 
 
-def _first_of(subjects: Sequence[str]) -> str:
+def _quote_first(subjects: Sequence[str]) -> str:
+    """Return the first subject in quotes, shortened, and the number of others."""
     more = f", {len(subjects) - 1} more" if len(subjects) > 1 else ""
     return f"'{shorten(subjects[0], SUBJECT_CHARACTERS, placeholder=' …')}'{more}"
 
 
 class AgentOption(click.Option):
-    """`--agent` of a command that is always about one, named or not."""
+    """`--agent` of a command that is always about one agent, named or not."""
 
 
 _CARRIED = ("--agent", "--db", "--data-dir", "--root")
-"""Options that decide what a command is about; a hint is about the same."""
+"""Options that decide what data a command uses; a hint's command gets the same."""
 
 _COMMAND = re.compile(r"`memory-sidecar ([^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What one call said of the above, by option."""
+    """Adds the options of a call, those in `_CARRIED`, to the commands in its hints."""
 
     tree: click.Command
-    given: Mapping[str, str]
+    given: Mapping[str, str]  # by option
     is_about_agent: bool
 
     @classmethod
     def of(cls, context: click.Context) -> Hints:
-        """For the command that `context` is of."""
+        """Take the options from the command line that `context` has parsed."""
         said = {
             option: str(context.params[param.name])
             for param in context.command.params
@@ -159,19 +160,19 @@ class Hints:
         return cls(context.find_root().command, given, is_about_agent)
 
     def completed(self, text: str) -> str:
-        """`text` with every command in it as the caller would have to type it."""
+        """Return `text` with every command in it as the caller would have to type it."""
         return _COMMAND.sub(self._complete, text) if self.given else text
 
     def _complete(self, found: re.Match[str]) -> str:
         words = found[1].split()
-        command = _command(self.tree, words)
+        command = _find_command(self.tree, words)
         params = {option: param for param in command.params for option in param.opts}
         added = {
             option: value
             for option, value in self.given.items()
             if option in params and option not in words
         }
-        if "--all" in words:  # of all agents
+        if "--all" in words:  # all agents
             added.pop("--agent", None)
         names_agent = "--agent" in words or "--agent" in added or _has_agent(params)
         if names_agent is not self.is_about_agent:  # an agent's database is not that of the code
@@ -180,8 +181,8 @@ class Hints:
         return f"`memory-sidecar {found[1]}{''.join(options)}`"
 
 
-def _command(tree: click.Command, words: Sequence[str]) -> click.Command:
-    """The command that `words` begin with, as far down as they lead."""
+def _find_command(tree: click.Command, words: Sequence[str]) -> click.Command:
+    """Return the command that `words` begin with, as deep as they name one."""
     for word in words:
         inner = (
             tree.get_command(click.Context(tree), word) if isinstance(tree, click.Group) else None
@@ -197,10 +198,10 @@ def _has_agent(params: Mapping[str, click.Parameter]) -> bool:
 
 
 class Progress:
-    """A `Reporter` for a person: counts, rate and time left, and notices one line each.
+    """A `Reporter` for a person: a bar with count, rate and time left, and a line for each notice.
 
-    Once `cancelled` is set, the thread that made it gets a KeyboardInterrupt at its next report:
-    that ends a command where its next step would begin.
+    Once `cancelled` is set, the next report from the thread that made this object raises
+    KeyboardInterrupt, which ends the command before its next step.
     """
 
     def __init__(
@@ -213,7 +214,7 @@ class Progress:
         cancelled: threading.Event,
         complete: Callable[[str], str],
     ) -> None:
-        """`complete` puts what the caller said into the commands that a notice names."""
+        """`complete` adds the options of the call to the commands in a notice."""
         self._stderr = stderr
         self._shows_progress = shows_progress
         self._columns = columns
@@ -222,25 +223,25 @@ class Progress:
         self._complete = complete
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._told: set[str] = set()
+        self._notices: set[str] = set()
         self._bar: Bar | None = None
         self._stages: dict[str, TaskID] = {}
-        self._uncounted: list[str] = []  # of these, those without an end
+        self._uncounted: list[str] = []  # those of `_stages` without a total
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
         text = visible_line(self._complete(abridge(text)))
         with self._lock:
-            if text in self._told:  # of two steps that met the same
+            if text in self._notices:  # by another step
                 return
-            self._told.add(text)
+            self._notices.add(text)
             if self._bar is not None:
                 self._bar.console.print(f"note: {text}", highlight=False, markup=False)
             else:
                 self._stderr.write(f"note: {text}\n")
 
     def begin(self, stage: str) -> None:
-        """Show that `stage` goes on, of which nothing can be counted, until another is reported."""
+        """Show `stage`, which has no total, until another stage is reported."""
         self._stop_if_cancelled()
         if self._shows_progress:
             with self._lock:
@@ -254,7 +255,7 @@ class Progress:
 
     def _show(self, stage: str, done: int, total: int | None) -> None:
         if self._bar is None:
-            self._bar = _bar(self._stderr, self._columns, self._environ)
+            self._bar = _make_bar(self._stderr, self._columns, self._environ)
             self._bar.start()
         if stage not in self._stages:
             for other in self._uncounted:
@@ -266,7 +267,7 @@ class Progress:
         self._bar.update(self._stages[stage], completed=done, total=total)
 
     def close(self) -> None:
-        """Take the bar away, so that the result stands alone."""
+        """Remove the bar, so that only the result stays on the screen."""
         with self._lock:
             if self._bar is not None:
                 self._bar.stop()
@@ -279,7 +280,7 @@ class Progress:
             raise KeyboardInterrupt
 
 
-def _bar(stderr: TextIO, columns: int, environ: Mapping[str, str]) -> Bar:
+def _make_bar(stderr: TextIO, columns: int, environ: Mapping[str, str]) -> Bar:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -302,7 +303,7 @@ def _bar(stderr: TextIO, columns: int, environ: Mapping[str, str]) -> Bar:
         MofNCompleteColumn(),
         Rate(),
         TimeRemainingColumn(),
-        # The caller's terminal, which need not be the one of this process.
+        # The caller's terminal, which may not be the one of this process.
         console=Console(file=stderr, force_terminal=True, width=columns, _environ=environ),
         transient=True,
     )

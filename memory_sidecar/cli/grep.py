@@ -58,7 +58,7 @@ def grep(
         max_file_bytes=call.services.settings.max_file_bytes,
         reporter=call.reporter,
     )
-    hits = call.masked(found)
+    hits = call.mask(found)
 
     def print_hits(call: Call, _found: list[FoundCode]) -> None:
         for hit in hits:

@@ -1,4 +1,4 @@
-"""`memory-sidecar help` and `version`, as the options of these names, and the examples of each."""
+"""`memory-sidecar help` and `version`, and the examples that end each command's help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.installation import PROGRAM
 
-# By the words of the command; what follows the program's name.
+# By command; the program's name is added to those without it.
 EXAMPLES: dict[str, tuple[str, str]] = {
     "index": ("index . --exclude 'fixtures/**'", "index https://github.com/pallets/click"),
     "search": (
@@ -166,15 +166,15 @@ EXAMPLES: dict[str, tuple[str, str]] = {
 def explain(call: Call, command: tuple[str, ...]) -> None:
     """Explain a COMMAND, or list them all."""
     context = click.get_current_context().find_root()
-    told: click.Command = context.command
+    explained: click.Command = context.command
     for word in command:
-        if not isinstance(told, click.Group):
+        if not isinstance(explained, click.Group):
             break
-        name, inner, _ = told.resolve_command(context, [word])
+        name, inner, _ = explained.resolve_command(context, [word])
         assert inner is not None  # else it has raised
         context = click.Context(inner, info_name=name, parent=context)
-        told = inner
-    call.print(told.get_help(context))
+        explained = inner
+    call.print(explained.get_help(context))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +194,11 @@ def version(call: Call) -> Version:
 
 
 def add_examples(command: click.Command, words: str) -> None:
-    """End the help of `command`, and of those below it, with their examples; `words` name it."""
+    """Add the examples to the help of `command`, named by `words`, and of its subcommands."""
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
             add_examples(inner, f"{words} {name}")
     elif found := EXAMPLES.get(words):
         lines = (line if PROGRAM in line else f"{PROGRAM} {line}" for line in found)
-        # \b keeps click from filling the lines.
+        # \b keeps click from joining the lines.
         command.epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

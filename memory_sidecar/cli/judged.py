@@ -47,7 +47,7 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
 @with_call
 def list_judged(call: Call) -> list[JudgedQuestion]:
     """Show the questions, each with what answers it."""
-    return call.show(call.masked(JudgedSet(call.services, call.reporter).all()), _print_judged)
+    return call.show(call.mask(JudgedSet(call.services, call.reporter).all()), _print_judged)
 
 
 @judged.command()
@@ -60,7 +60,7 @@ def remove(call: Call, *, question: str, place: str) -> list[JudgedQuestion]:
     Shows the questions that are left.
     """
     left = JudgedSet(call.services, call.reporter).remove(question, place)
-    return call.show(call.masked(left), _print_judged)
+    return call.show(call.mask(left), _print_judged)
 
 
 def _print_judged(call: Call, questions: list[JudgedQuestion]) -> None:

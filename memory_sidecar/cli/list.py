@@ -61,7 +61,7 @@ def list_memories(
     found = memories_of(call, agent).list(asked, with_shared=with_shared)
     content = {} if with_content else {"content": UNSET}
     shown = [build_from(Listed, memory, **content) for memory in found]
-    return call.show(call.masked(shown), print_memories)
+    return call.show(call.mask(shown), print_memories)
 
 
 @click.command()
@@ -78,7 +78,7 @@ def recent(
     """
     asked = MemoryList(filter=wanted, limit=limit, without_pages=True)
     found = memories_of(call, agent).list(asked, with_shared=not no_shared)
-    return call.show(call.masked(found), print_memories)
+    return call.show(call.mask(found), print_memories)
 
 
 @click.command()
@@ -94,4 +94,4 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
     The read is counted: what is used fades more slowly.
     """
     memory = memories_of(call, agent).get(path, with_shared=not no_shared)
-    return call.show(call.masked(memory), lambda call, shown: call.print(shown.content))
+    return call.show(call.mask(memory), lambda call, shown: call.print(shown.content))

@@ -1,4 +1,4 @@
-"""The commands, and what every one of them ends in: a result, or one line and an exit status."""
+"""The table of all commands, and `run`, by which each ends in a result or a line of error."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def show_version(context: click.Context, _option: click.Parameter, wanted: bool)
         context.exit()
 
 
-# By group, as the help lists them: what each command does, in what fits beside its name, and where
-# it is defined: in the module of its name, or as its module and attribute.
+# By group, as the help lists them: each command's short help, and where it is defined, as
+# `module:attribute`; empty if both have the command's name.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "index": ("Register folders and index what changed in them", ""),
@@ -106,17 +106,17 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "version": ("Show the version", "help:version"),
     },
 }
-_COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
+_COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
-# What reads finds nothing in a data directory that is not there, and does not make it; what writes
-# makes it. One word, or those of a command and the one below it.
-_MAKING_DATA = frozenset(
+# Commands that create a missing data directory; all others find nothing there and do not create it.
+# A command, or a group and its command.
+_CREATING_DATA_DIR = frozenset(
     {
         *("index", "store", "episodic-put", "episodic-commit", "serve", "mcp", "trust"),
         *("source add", "category create", "service install", "session save", "session import"),
     }
 )
-_ASKING_NO_DATA = frozenset(
+_WITHOUT_DATA_DIR = frozenset(
     {
         *("embed", "grep", "context", "model", "setup", "skills", "stop", "daemon", "uninstall"),
         *("web", "help", "version", "completion"),
@@ -125,7 +125,7 @@ _ASKING_NO_DATA = frozenset(
 
 
 class LazyGroup(Group):
-    """Imports a command when it is asked for: all of them take most of a second."""
+    """Imports a command when it is needed: importing all takes most of a second."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         return list(_COMMANDS)
@@ -146,7 +146,7 @@ class LazyGroup(Group):
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 width = max(map(len, _COMMANDS))
-                rows = [(name.ljust(width), told) for name, (told, _) in commands.items()]
+                rows = [(name.ljust(width), short) for name, (short, _) in commands.items()]
                 formatter.write_dl(rows)
 
 
@@ -162,10 +162,10 @@ class LazyGroup(Group):
     help="Show the version and exit.",
 )  # fmt: skip
 @with_help
-@click.option(  # for the help: the client has acted on it before a command line gets here
+@click.option(  # only for the help: the client handles it and passes it on to no command
     "--no-daemon", is_flag=True, expose_value=False, help="Run in this process; may stand anywhere."
 )
-@click.option(  # the same: it is passed on to the command
+@click.option(  # only for the help: the client moves it behind the command
     "--data-dir", metavar="DIR", expose_value=False, help="Data directory to use."
 )
 def cli() -> None:
@@ -173,7 +173,7 @@ def cli() -> None:
 
 
 def every_command() -> click.Group:
-    """The whole tree, imported."""
+    """Import all commands and return their tree."""
     context = click.Context(cli)
     for name in cli.list_commands(context):
         cli.get_command(context, name)
@@ -181,18 +181,18 @@ def every_command() -> click.Group:
 
 
 def makes_data(options: Sequence[str]) -> bool:
-    """Whether the command line `options` makes the data directory where that is not there."""
+    """Whether the command line `options` creates the data directory if it does not exist."""
     words = [word for word in options if not word.startswith("-")]
-    return not _MAKING_DATA.isdisjoint({words[0], " ".join(words[:2])})
+    return not _CREATING_DATA_DIR.isdisjoint({words[0], " ".join(words[:2])})
 
 
 def no_data_dir(named: str) -> NotFound:
-    """The error for a command that only reads what is not there."""
+    """Return the error of a command that only reads, for a missing data directory."""
     return NotFound(f"there is no data directory {named}", hint="`index` or `store` creates it")
 
 
 def run(call: Call) -> int:
-    """Run the command in `call`; returns its exit status. Every error has become one line."""
+    """Run the command of `call`; returns its exit status. Prints named errors as one line."""
     try:
         call.check_arguments()
         with cli.make_context(
@@ -212,7 +212,7 @@ def run(call: Call) -> int:
         call.stderr.write(error.format_message() + "\n")
         return error.exit_code
     except click.ClickException as error:
-        call.print_error(_usage_error(error))
+        call.print_error(_as_usage_error(error))
         return error.exit_code
     except SidecarError as error:
         call.reporter.close()
@@ -222,7 +222,7 @@ def run(call: Call) -> int:
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         call.reporter.close()
-        call.stderr.write(f"memory-sidecar: interrupted; {_goes_on(call)}\n")
+        call.stderr.write(f"memory-sidecar: interrupted; {_continuation(call)}\n")
         return EXIT_INTERRUPTED
     finally:
         call.close()
@@ -230,10 +230,10 @@ def run(call: Call) -> int:
 
 
 def _absent_data_dir(call: Call) -> str:
-    """What to tell of the data directory that the environment names, after a command that reads.
+    """Return a message if the environment names a data directory that does not exist.
 
-    That belongs to a host, which may begin with a question: it is answered all the same. "" where
-    the folder is there, or makes no difference.
+    A host sets it and may read before anything is stored, so this is no error. Returns "" if the
+    folder exists, or the command does not read from it.
     """
     named = call.environ.get(DATA_DIR_VARIABLE)
     if (
@@ -243,12 +243,12 @@ def _absent_data_dir(call: Call) -> str:
     ):
         return ""
     command = next(word for word in call.arguments if not word.startswith("-"))
-    reads = command not in _ASKING_NO_DATA and not makes_data(call.arguments)
+    reads = command not in _WITHOUT_DATA_DIR and not makes_data(call.arguments)
     return no_data_dir(named).message if reads else ""
 
 
-def _goes_on(call: Call) -> str:
-    """What an interrupt has not ended."""
+def _continuation(call: Call) -> str:
+    """Return what to say after an interrupt about the work that goes on."""
     if call.host is None:
         return "what was committed stays, and the next call goes on from there"
     follow = call.hint("`memory-sidecar status --watch` shows it")
@@ -258,13 +258,13 @@ def _goes_on(call: Call) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, by default that of this process; returns its exit status."""
+    """Run a command line in this process, by default its own; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if sys.stdout is None or sys.stderr is None:  # closed when we were started
-        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  till the end
+    if sys.stdout is None or sys.stderr is None:  # were closed at the start
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  used until the end
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     limit_arenas()
-    if logging.lastResort:  # what a daemon would log is told as a notice, or raised, here
+    if logging.lastResort:  # here warnings for the log are notices or errors already
         logging.lastResort.setLevel(logging.ERROR)
     try:
         call = Call.of_this_process(tuple(arguments))
@@ -286,11 +286,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _discard_output() -> None:
-    """Keep Python from flushing what is left, and failing again, at exit."""
+    """Redirect standard output to nowhere, or Python would flush it at exit and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _usage_error(error: click.ClickException) -> UsageError:
+def _as_usage_error(error: click.ClickException) -> UsageError:
     if isinstance(error, UnknownCommand):
         return UsageError(error.format_message(), hint=error.hint)
     context = getattr(error, "ctx", None)

@@ -48,7 +48,7 @@ def show_map(
         return draw_map(here.connection, within.sources, weights, max_tokens=max_tokens)
 
     found = call.codebase.navigate(within, ask, reporter=call.reporter)
-    return call.show(call.masked(found), _print_map)
+    return call.show(call.mask(found), _print_map)
 
 
 def _weights(

@@ -123,7 +123,7 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
     found = call.codebase.navigate(
         within, lambda here: navigation.outline(here.graph, source, path), reporter=call.reporter
     )
-    return call.show(call.masked(found), _print_outline)
+    return call.show(call.mask(found), _print_outline)
 
 
 @click.command()
@@ -135,7 +135,7 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
     if at is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
     found = call.codebase.related(at, within, top_k=top_k, reporter=call.reporter)
-    return call.show(call.masked(found), _print_related)
+    return call.show(call.mask(found), _print_related)
 
 
 def _asked(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
@@ -179,7 +179,7 @@ def first_of(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
     if found.more:
         call.reporter.notice(f"{found.more} more: --top-k {len(found) + found.more} shows all")
     report_notices(found, call.reporter)
-    return call.masked(list(found))
+    return call.mask(list(found))
 
 
 def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a command gets its `Call`."""
+"""Options that several commands share, and the decorators that pass a command its `Call`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Command = Callable[..., object]
 
 MAX_COUNT = 1_000_000_000
 COUNT = click.IntRange(0, MAX_COUNT)
-"""How many of something. No sum of two leaves what SQLite can count with."""
-WHOLE = 1000  # characters of a description, which is to be wrapped, not cut
+"""A number of things. The sum of two fits into SQLite's integers."""
+UNLIMITED = 1000  # characters of a description, so that click wraps and never cuts it
 AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
 
 
 class _Fraction(click.FloatRange):
-    """From 0 to 1. Click's own takes "nan" for inside of every range."""
+    """A number from 0 to 1. click's own range accepts "nan"."""
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  as click has it
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  click's signature
         number = super().convert(value, param, ctx)
         return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
 
@@ -85,10 +85,10 @@ def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -
 
 
 with_help = click.help_option("-h", "--help", callback=_show_help)
-"""Click's own would print to this process, which need not be the caller's."""
+"""click's own option would print to this process, which may be the daemon."""
 
 
-# What other programs call the same, by the name that it has here.
+# Words that other programs use for a command, by its name here.
 SYNONYMS = {
     "search": "find ask lookup locate code",
     "grep": "match pattern structural",
@@ -133,11 +133,11 @@ SYNONYMS = {
     "help": "usage man commands",
     "version": "about",
 }
-_LIKE_ENOUGH = 0.7
+_MIN_SIMILARITY = 0.7
 
 
 class UnknownCommand(click.UsageError):
-    """`hint` names the command that was probably meant."""
+    """The error for an unknown command; its `hint` names the one probably meant."""
 
     def __init__(self, message: str, context: click.Context, *, hint: str) -> None:
         super().__init__(message, context)
@@ -145,7 +145,7 @@ class UnknownCommand(click.UsageError):
 
 
 class Group(click.Group):
-    """Shows each command's description whole, and knows what was meant by one that is not there."""
+    """A group that shows whole descriptions, and suggests a command for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -157,7 +157,7 @@ class Group(click.Group):
     def _unknown(self, ctx: click.Context, word: str) -> UnknownCommand:
         names = self.list_commands(ctx)
         meant = [name for name in names if word.lower() in SYNONYMS.get(name, "").split()]
-        meant = meant or difflib.get_close_matches(word.lower(), names, n=2, cutoff=_LIKE_ENOUGH)
+        meant = meant or difflib.get_close_matches(word.lower(), names, n=2, cutoff=_MIN_SIMILARITY)
         every = f"`{ctx.command_path} --help` lists them all"
         hint = every
         if meant:
@@ -169,12 +169,12 @@ class Group(click.Group):
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, each.get_short_help_str(WHOLE)) for name, each in commands if each]
+                [(name, each.get_short_help_str(UNLIMITED)) for name, each in commands if each]
             )
 
 
 def with_call(command: Command) -> Command:
-    """Add the options that every command has, and pass its `Call` first."""
+    """Add the options that every command has, and pass its `Call` as the first argument."""
 
     @click.option("--data-dir", metavar="DIR", help="Data directory to use.")
     @click.option("--db", metavar="FILE", help="Database file to use.")
@@ -195,10 +195,9 @@ def with_call(command: Command) -> Command:
 
 
 def with_agent(command: Command) -> Command:
-    """Like `with_call`, with the name of the agent after the `Call`.
+    """Add `--agent` to the options of `with_call`, and pass its value as `agent`.
 
-    The caller's own settings name it where the option does not, not those of the daemon, which
-    serves several agents.
+    The default is that of the caller's settings, not of the daemon's, which serves several agents.
     """
 
     @click.option(
@@ -223,10 +222,10 @@ allow_secrets_option = click.option(
 
 
 class TextCommand(click.Command):
-    """A command whose text may begin with a dash even where no `--` comes before it.
+    """A command whose text may begin with a dash, even without a `--` before it.
 
-    Hosts pass a text as it is: what begins with a dash and holds a space is no option, unless it
-    is one of this command's with its value (`--summary=two words`).
+    Hosts pass a text as it is. A word with a dash first and a space in it is text, unless it sets
+    one of this command's options (`--summary=two words`).
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -257,9 +256,9 @@ def _is_text(word: str, options: Collection[str]) -> bool:
 def text_argument(
     name: str, *, option: str = "", required: bool = True
 ) -> Callable[[Command], Command]:
-    """Words of a text: several are joined by spaces, a lone `-` is read from standard input.
+    """Add an argument of several words, which `resolve_text` makes one text.
 
-    With `option`, such as `--content`, the text may as well be given as its value.
+    With `option`, such as `--content`, the text may also be given as its value.
     """
     if not option:
         return click.argument(name, nargs=-1, required=required)
@@ -283,14 +282,14 @@ def text_argument(
     return decorate
 
 
-def joined(call: Call, words: tuple[str, ...]) -> str:
-    """The text that a `text_argument` stands for."""
+def resolve_text(call: Call, words: tuple[str, ...]) -> str:
+    """Return a `text_argument` as one text: joined by spaces, or standard input for a lone `-`."""
     return call.text(" ".join(words))
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Where in code to look, as the options of `with_places` say it."""
+    """The options of `with_places`: where in the code to look."""
 
     sources: tuple[str, ...]
     languages: tuple[str, ...] = ()
@@ -298,10 +297,10 @@ class Within:
     everywhere: bool = False
 
     def filter(self, call: Call) -> CodeFilter:
-        """In the source around here, unless the caller says otherwise.
+        """Return the filter: by default, without --db, of the source around the working directory.
 
-        Raises UsageError for an unknown language and where --all and --source are both given,
-        NoIndex where no source is around here.
+        Raises UsageError for an unknown language and for --all with --source, NoIndex if no source
+        is around the working directory.
         """
         sources = self.sources
         if self.everywhere and sources:
@@ -312,7 +311,7 @@ class Within:
 
 
 def with_places(command: Command) -> Command:
-    """Add the options that say where in code to look, passed as `within`."""
+    """Add the options that restrict where in the code to look, passed as `within`."""
 
     @with_language
     @with_globs

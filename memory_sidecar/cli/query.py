@@ -19,7 +19,7 @@ from memory_sidecar.cli.memory_form import (
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     TextCommand,
-    joined,
+    resolve_text,
     text_argument,
     with_agent,
     with_min_score,
@@ -66,7 +66,7 @@ def query(
     alone. What is expired or superseded is left out unless asked for.
     """
     asked = MemoryQuery(
-        text=joined(call, text),
+        text=resolve_text(call, text),
         filter=wanted,
         prefers="" if all_projects else project_around(call),
         **said,
@@ -86,7 +86,7 @@ def show_memories(
     )
     if asked.explain:
         note_team(call)
-    return call.show_hits(call.masked(hits), _print_hits)
+    return call.show_hits(call.mask(hits), _print_hits)
 
 
 def _print_hits(call: Call, hits: list[MemoryHit]) -> None:

@@ -58,7 +58,7 @@ def prune(
     names_nothing = rule == PruneRule(category=category)
     rule = replace(rule, expired=expired or names_nothing)
     pruned = memories_of(call, agent).prune(rule, dry_run=dry_run)
-    return call.show(call.masked(pruned), _print_pruned)
+    return call.show(call.mask(pruned), _print_pruned)
 
 
 def _print_pruned(call: Call, pruned: Pruned) -> None:

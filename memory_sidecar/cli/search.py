@@ -25,7 +25,7 @@ from memory_sidecar.cli.options import (
     COUNT,
     MAX_TOP_K,
     Within,
-    joined,
+    resolve_text,
     text_argument,
     with_call,
     with_min_score,
@@ -93,7 +93,7 @@ def search(
     """
     if top_k is None:
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
-    text = joined(call, query)
+    text = resolve_text(call, query)
     if agent is not None:
         if within.languages or within.globs or within.sources or wait_fresh_ms is not None:
             raise UsageError(
@@ -106,7 +106,7 @@ def search(
     asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **said)
     if wait_fresh_ms is not None:
         codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
-    hits = call.masked(
+    hits = call.mask(
         call.services.questions.ask_and_log(
             Asked.CODE,
             call.environ.get("MEMORY_SIDECAR_AGENT") or call.services.settings.agent,

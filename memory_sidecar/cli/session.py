@@ -61,7 +61,7 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
             f" {', '.join(SUMMARY_KEYS)}"
         )
     saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)
-    return call.show(call.masked(saved), _print_saved)
+    return call.show(call.mask(saved), _print_saved)
 
 
 @session.command()
@@ -71,7 +71,7 @@ def show(call: Call, *, agent: str, session_id: str) -> ShownSession:
     """Show a session as it was saved."""
     stored = sessions_of(call, agent).get(session_id)
     shown = cast("ShownSession", stored.document | {"path": stored.path})
-    return call.show(call.masked(shown), _print_session)
+    return call.show(call.mask(shown), _print_session)
 
 
 @session.command()
@@ -99,7 +99,7 @@ def prune(
         raise UsageError("what should be kept?", hint="--keep-days N, --keep-count N, or both")
     keep = Retention(keep_days=keep_days, keep_count=keep_count)
     pruned = sessions_of(call, agent).prune(keep, dry_run=dry_run)
-    return call.show(call.masked(pruned), _print_pruned)
+    return call.show(call.mask(pruned), _print_pruned)
 
 
 @session.command(name="import")
@@ -157,7 +157,7 @@ def promote(
         promotion = promoter.promote(session_id, shared=shared, dry_run=dry_run)
     else:
         promotion = promoter.promote_journal(tag, shared=shared, dry_run=dry_run)
-    return call.show(call.masked(promotion), _print_promotion)
+    return call.show(call.mask(promotion), _print_promotion)
 
 
 def _promoter(call: Call, agent: str) -> Promoter:

@@ -14,7 +14,7 @@ from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
     COUNT,
     TextCommand,
-    joined,
+    resolve_text,
     text_argument,
     with_agent,
     with_min_score,
@@ -115,7 +115,7 @@ def search(
     A "phrase in quotes" and a prefix* must occur; the other words rank.
     """
     asked = SessionQuery(
-        text=joined(call, query),
+        text=resolve_text(call, query),
         kinds=TIERS[int(tier)] if tier != "all" else tuple(HitKind),
         filter=wanted,
         **said,
@@ -123,7 +123,7 @@ def search(
     hits = call.services.questions.ask_and_log(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
     )
-    return call.show_hits(call.masked(hits), _print_hits)
+    return call.show_hits(call.mask(hits), _print_hits)
 
 
 @click.command(name="list")
@@ -136,7 +136,7 @@ def list_sessions(
 ) -> list[Head]:
     """Show sessions, the latest first."""
     heads = sessions_of(call, agent).list_sessions(wanted, limit=limit, offset=offset)
-    return call.show(call.masked(heads), _print_heads)
+    return call.show(call.mask(heads), _print_heads)
 
 
 def _print_hits(call: Call, hits: list[SessionHit]) -> None:

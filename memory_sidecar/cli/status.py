@@ -171,7 +171,7 @@ def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
     found = growth_of(
         call.services, agent or "", weeks=weeks, now=system_clock(), reporter=call.reporter
     )
-    return call.show(call.masked(found), _print_growth)
+    return call.show(call.mask(found), _print_growth)
 
 
 def _print_growth(call: Call, found: Growth) -> None:

@@ -11,7 +11,7 @@ from memory_sidecar.cli.memory_form import memories_of, project_around
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
-    joined,
+    resolve_text,
     text_argument,
     with_agent,
     with_hash,
@@ -60,7 +60,7 @@ def store(
     """
     expires_at = parse_coming_time(expires, now_ms=system_clock())
     project = project_around(call) if project is None else project
-    draft = Draft(content=joined(call, text), expires_at=expires_at, project=project, **said)
+    draft = Draft(content=resolve_text(call, text), expires_at=expires_at, project=project, **said)
     remembered = memories_of(call, agent).store(
         draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets
     )
@@ -108,7 +108,7 @@ def update(
     """
     never = expires in ("", NEVER)
     changes = Changes(
-        content=joined(call, text) if text else None,
+        content=resolve_text(call, text) if text else None,
         expires_at=None if never else parse_coming_time(expires, now_ms=system_clock()),
         never_expires=never,
         **said,
@@ -127,7 +127,7 @@ def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered
         for near in remembered.near_duplicates:
             call.print(f"nearly the same: {near.path} ({near.cosine:.2f}) {near.summary}".rstrip())
 
-    return call.show(call.masked(remembered), print_remembered)
+    return call.show(call.mask(remembered), print_remembered)
 
 
 @click.command()

@@ -13,7 +13,7 @@ from typing import Annotated
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.completion import SHELLS, VARIABLE, place
+from memory_sidecar.cli.completion import SHELLS, VARIABLE, script_path
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, take_back_units
 from memory_sidecar.core.errors import SidecarError, UsageError
@@ -135,7 +135,7 @@ def _agents(call: Call) -> Undo:
 
 
 def _completion(call: Call) -> list[Undo]:
-    scripts = [place(call, shell) for shell in SHELLS]
+    scripts = [script_path(call, shell) for shell in SHELLS]
     return [_file("completion", script) for script in scripts if _is_our_script(script)]
 
 

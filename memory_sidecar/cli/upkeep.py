@@ -13,7 +13,7 @@ from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import Group, joined, with_call, with_help
+from memory_sidecar.cli.options import Group, resolve_text, with_call, with_help
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
@@ -123,7 +123,7 @@ def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     """
     if not texts:
         raise UsageError("no TEXT to embed", hint="name one, or `-` for standard input")
-    text = joined(call, texts)
+    text = resolve_text(call, texts)
     lines = _lines(text) if texts == ("-",) else [text]
     embedder = call.services.models.embedder
     vectors: Iterable[Iterable[float]] = (
