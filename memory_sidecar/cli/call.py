@@ -69,8 +69,8 @@ def open_here(call: Call) -> AbstractContextManager[Services]:
     return closing(Services.find(data_dir=call.data_dir, cwd=call.cwd, environ=call.environ))
 
 
-def _hold_here(conversation: McpConversation) -> None:
-    conversation.hold_here()
+def _hold_on_stdio(conversation: McpConversation) -> None:
+    conversation.hold_on_stdio()
 
 
 def _page_here(text: str) -> None:
@@ -113,7 +113,7 @@ class Call:
     rows: int = 0  # height of the terminal of standard output; 0 if unknown or none
     cancelled: threading.Event = field(default_factory=threading.Event)  # by the caller
     open_services: OpenServices = open_here
-    hold: Callable[[McpConversation], None] = _hold_here
+    hold: Callable[[McpConversation], None] = _hold_on_stdio
     page: Callable[[str], None] = _page_here  # show a text through the caller's pager
     host: Host | None = None  # the daemon, if the call runs in it
     data_dir: Path | None = None

@@ -1,4 +1,4 @@
-"""Who is connected: for whom a client acts, where it was started, and what it may use."""
+"""A connected client: the agent that it acts for, its folders, and the tools that it may use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memory_sidecar.memories.handlers import Memories
 
 
 class Toolset(StrEnum):
-    """What a host can offer an agent, or keep from it."""
+    """A group of tools that a host can offer an agent, or keep from it."""
 
     CODE = "code"
     MEMORIES = "memories"
@@ -28,28 +28,28 @@ class Toolset(StrEnum):
     NAMES = "names"
 
 
-USUAL = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
-"""What is offered unless the host says what."""
+DEFAULT_TOOLSETS = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
+"""The toolsets of a host that chooses none."""
 
 
 @dataclass(slots=True)
 class Workspace:
-    """The folders that a client has open, as it tells during a conversation; none says nothing."""
+    """The folders that a client reports during a conversation (MCP's roots); may stay empty."""
 
     roots: tuple[Path, ...] = ()
-    is_known: bool = False  # false: to be asked for, at first and after each change
+    is_known: bool = False  # false at first and after each change: ask the client
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A connected client. All of it is the host's choice, none the agent's."""
+    """A connected client. The host chooses all its fields, the agent none."""
 
     services: Services
     cwd: Path
     agent: str
-    toolsets: frozenset[Toolset] = USUAL
+    toolsets: frozenset[Toolset] = DEFAULT_TOOLSETS
     is_read_only: bool = False
-    is_structured: bool = False  # results have schemas, and come as structured content as well
+    is_structured: bool = False  # tools have output schemas, and answers structured content
     environ: Mapping[str, str] = field(default_factory=dict)
     workspace: Workspace = field(default_factory=Workspace)
     pages: Pages = field(default_factory=Pages)
@@ -59,23 +59,23 @@ class Caller:
         return self.services.codebase()
 
     def memories(self, reporter: Reporter, *, shared: bool = False) -> Memories:
-        """What the agent remembers that the client acts for, or what is `shared` alone."""
+        """Return the memories of the client's agent, or the shared ones alone (`shared`)."""
         return Memories(self.services.agent(SHARED if shared else self.agent), reporter)
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where the client works: the roots that it names, else where it was started."""
+        """The folders that the client works in: its roots, else the one where it was started."""
         return self.workspace.roots or (self.cwd,)
 
     @property
     def project(self) -> str:
-        """What a memory that is made now is about: the first of those sources, "" without one."""
-        with suppress(SidecarError):  # the list of sources cannot be read, which other tools say
+        """The project of a new memory: the first of `sources`, "" for none."""
+        with suppress(SidecarError):  # an unreadable list of sources, which other tools report
             return next((source.name for source in self.sources), "")
         return ""
 
     @property
     def sources(self) -> list[Source]:
-        """The sources that those folders lie in, each once."""
+        """The sources that contain `folders`, each once."""
         around = map(self.codebase.registry.containing, self.folders)
         return list(dict.fromkeys(source for source in around if source is not None))

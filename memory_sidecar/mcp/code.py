@@ -1,4 +1,4 @@
-"""The tools about source code: search it, read it, and see what is there."""
+"""The tools that search and read source code and list the indexed sources."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from memory_sidecar.mcp.paging import (
     MAX_LINE,
     best_lines,
     budget,
-    fitting,
+    first_fitting,
     lines_within,
 )
-from memory_sidecar.mcp.project import nothing_here, to_index
+from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
 from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import SOURCE, plain_path, source_uri
 
@@ -60,7 +60,7 @@ class SearchCode(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class CodePassage:
-    """A place that answers the question, and the lines of it that say why."""
+    """A hit, with the lines of it that match the question best."""
 
     filename: Annotated[str, about("relative to its source")]
     location: Annotated[str, about("start-end in lines")]
@@ -116,20 +116,22 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
     )
     warn_if_weak(found, report)
-    shown = shortened(found[: asked.top_k], asked.query, asked.max_tokens)
+    shown = shorten_hits(found[: asked.top_k], asked.query, asked.max_tokens)
     return Hits(hits=shown, next_cursor=page.cursor_after(shown))
 
 
-def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[CodePassage, ...]:
-    """The first of `hits` that fit into `max_tokens` together, each with its best lines.
+def shorten_hits(
+    hits: Sequence[CodeHit], question: str, max_tokens: int
+) -> tuple[CodePassage, ...]:
+    """Return the first of `hits` that fit into `max_tokens` together, each with its best lines.
 
-    Every hit gets a line that says where it is; what is left goes to their code, most to the first,
-    and what one does not need to those behind it.
+    Every hit gets a line with its place. The rest of the budget goes to code, most to the first
+    hit, and what a hit leaves of its share to the next ones.
     """
     stems = stems_of(question)
-    heads = [_found(hit) for hit in mask_document(list(hits))[0]]
+    heads = [_passage(hit) for hit in mask_document(list(hits))[0]]
     left = budget(max_tokens)
-    kept = fitting(heads, left, size=lambda hit: len(hit.where) + 2)
+    kept = first_fitting(heads, left, size=lambda hit: len(hit.where) + 2)
     left -= sum(len(hit.where) + 2 for hit in kept)
     weights = [1 / (rank + 3) for rank in range(len(kept))]
     shown = []
@@ -145,7 +147,7 @@ def shortened(hits: Sequence[CodeHit], question: str, max_tokens: int) -> tuple[
     return tuple(shown)
 
 
-def _found(hit: CodeHit) -> CodePassage:
+def _passage(hit: CodeHit) -> CodePassage:
     return build_from(
         CodePassage,
         hit,
@@ -182,11 +184,11 @@ class FileLines(Answer):
 
 def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now: src/cart.py:10-20."""
-    path, sources = meant_file(caller, asked.path, asked.source)
+    path, sources = path_and_sources(caller, asked.path, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
     file = read_source_file(caller.codebase, sources, path, max_file_bytes=limit_bytes)
-    tell_foreign(caller, file, asked.source, report)
-    text = file.text.removesuffix("\n")  # what ends with a line break has no line behind it
+    notice_foreign(caller, file, asked.source, report)
+    text = file.text.removesuffix("\n")  # no empty line after the last line break
     total = text.count("\n") + 1
     is_said = "start_line" in asked.model_fields_set or asked.end_line
     start = asked.start_line if is_said else file.first or 1
@@ -240,9 +242,9 @@ def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sour
 
 
 def source_states(caller: Caller) -> tuple[ListedSource, ...]:
-    """Every registered source. Raises NoIndex where there is none."""
+    """Return the state of every registered source. Raises NoIndex if there is none."""
     if not caller.codebase.registry.all():
-        raise nothing_here(caller)
+        raise not_indexed_error(caller)
     yours = {source.name for source in caller.sources}
     return tuple(
         build_from(
@@ -270,39 +272,40 @@ def _state(source: SourceStatus) -> str:
 
 
 def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ...]:
-    """The sources to search; none stands for all of them. Raises NoIndex where none is meant.
+    """Return the sources to search by the argument `name`; an empty tuple means all.
 
-    Says which folder of the client's is in none, where its own are searched.
+    By default those of the client's folders, with a notice about a folder that is not indexed.
+    Raises NoIndex if there are none.
     """
     if not caller.codebase.registry.all():
-        raise nothing_here(caller)
+        raise not_indexed_error(caller)
     if name == EVERY_SOURCE:
         return ()
     if name:
         return (name,)
     if not (sources := caller.sources):
-        raise nothing_here(caller)
-    if (folder := to_index(caller)) is not None:
+        raise not_indexed_error(caller)
+    if (folder := indexable_folder(caller)) is not None:
         report.notice(f"{folder} is not indexed — index_project indexes it")
     return tuple(source.name for source in sources)
 
 
 def searched_sources(caller: Caller, name: str) -> list[Source]:
-    """The sources to look for a file in, the likeliest first. Raises NotFound, NoIndex."""
+    """Return the sources to look for a file in, the client's first. Raises NotFound, NoIndex."""
     registry = caller.codebase.registry
     if name and name != EVERY_SOURCE:
         return [registry.get(name)]
     sources = registry.all()
     if not sources:
-        raise nothing_here(caller)
+        raise not_indexed_error(caller)
     yours = caller.sources
     return sorted(sources, key=lambda source: source not in yours)
 
 
-def meant_file(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
-    """The path that a path or URI names, and the sources to look for it in, the likeliest first.
+def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
+    """Return the path in the argument `path`, which may be a URI, and the sources to look in.
 
-    Raises NotFound, NoIndex.
+    The likeliest source comes first. Raises NotFound, NoIndex.
     """
     scheme, _, rest = path.partition("://")
     if scheme == SOURCE:
@@ -310,14 +313,14 @@ def meant_file(caller: Caller, path: str, source: str) -> tuple[str, list[Source
     return plain_path(path), searched_sources(caller, source)
 
 
-def tell_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:
-    """Say whose `file` is, where the client neither works there nor `asked` for that source."""
+def notice_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:
+    """Give notice of the source of `file` if it is not the client's and was not `asked` for."""
     if not asked and file.source not in caller.sources:
         report.notice(f"{file.path} is a file of {file.source.name}, not of what you work in")
 
 
 def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:
-    """Patterns below a source, of what may be absolute paths or URIs, or have `./` or `\\`."""
+    """Make `paths`, which may be absolute, URIs, or have `./` or `\\`, relative to a source."""
     roots = [f"{source.root.as_posix()}/" for source in caller.codebase.registry.all()]
     below = []
     for path in paths:

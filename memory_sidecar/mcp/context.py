@@ -1,4 +1,4 @@
-"""The tools about a dense-context root: offered where the host asks for them.
+"""The tools about a dense-context root, in the toolset `context`.
 
 The host decides which root: by its environment, or by the folder that the client has open.
 """
@@ -20,7 +20,7 @@ from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Reporter, about, build_from, pluralize
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.quoting import DATA, quoted_line
+from memory_sidecar.mcp.quoting import DATA, quote_line
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 
@@ -28,7 +28,7 @@ MAX_LISTED = 200
 
 
 class OfProject(Arguments):
-    project: str = ""  # by default the one around the folder, or all
+    project: str = ""  # by default the one that contains the folder, or all
 
 
 class WriteAtom(OfProject):
@@ -76,7 +76,7 @@ class Atoms(StoredAnswer):
 
     def text(self) -> str:
         lines = [
-            quoted_line(f"{each.project}/{each.id}  {each.refs}  {each.status}  {each.summary}")
+            quote_line(f"{each.project}/{each.id}  {each.refs}  {each.status}  {each.summary}")
             for each in self.atoms
         ]
         return "\n".join([f"{len(lines)} of {self.total}, the most read first: {DATA}.", *lines])
@@ -100,7 +100,7 @@ class Findings(StoredAnswer):
 
     def text(self) -> str:
         lines = [
-            quoted_line(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
+            quote_line(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
             for each in self.findings
         ]
         return "\n".join(lines) or "nothing is wrong"
@@ -125,7 +125,7 @@ class RegeneratedContext(Answer):
     problems: tuple[Misread, ...]
 
     def text(self) -> str:
-        problems = [quoted_line(f"{p.file}:{p.line}: {p.text}") for p in self.problems]
+        problems = [quote_line(f"{p.file}:{p.line}: {p.text}") for p in self.problems]
         written = f"{pluralize(len(self.written), 'file')} written"
         return "\n".join([written, *self.written, *problems])
 
@@ -144,7 +144,7 @@ class Tasks(StoredAnswer):
 
     def text(self) -> str:
         lines = [
-            quoted_line(f"{each.project}  {each.id}  {each.status}  {each.text}")
+            quote_line(f"{each.project}  {each.id}  {each.status}  {each.text}")
             for each in self.tasks
         ]
         return "\n".join(lines) or "no tasks"
@@ -179,6 +179,6 @@ def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> Counted
 
 
 def _context(caller: Caller) -> Context:
-    """The root that the host means. Raises NotFound."""
+    """Open the root that the host chose. Raises NotFound."""
     root = find_root(None, cwd=caller.folders[0], environ=caller.environ)
     return Context(root, embed_with=lambda: caller.services.models.embed)

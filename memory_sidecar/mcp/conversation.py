@@ -1,4 +1,4 @@
-"""One client's conversation: granted to a host, and held over whatever carries its lines."""
+"""The conversation with one client, over the daemon's connection or over standard streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class McpConversation:
-    """What `memory-sidecar mcp` leads to."""
+    """The MCP session of one client, which the command `mcp` starts, in the daemon or without."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -38,7 +38,7 @@ class McpConversation:
         _log.info("a client of agent %s came", self._caller.agent)
         wire = Wire(partial(read_line, reader), write_line)
         serving = asyncio.create_task(self._serve(wire))
-        ending = asyncio.create_task(_ended(stopping, wire))
+        ending = asyncio.create_task(_wait_until_idle(stopping, wire))
         try:
             await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -47,28 +47,28 @@ class McpConversation:
         await asyncio.wait([serving])
         _log.info("a client of agent %s left", self._caller.agent)
 
-    def hold_here(self) -> None:
+    def hold_on_stdio(self) -> None:
         """Serve the client at this process's standard streams, until it closes its end."""
-        asyncio.run(self._hold_here())
+        asyncio.run(self._hold_on_stdio())
 
-    async def _hold_here(self) -> None:
+    async def _hold_on_stdio(self) -> None:
         loop = asyncio.get_running_loop()
-        heard = _kept(0, instead=os.open(os.devnull, os.O_RDONLY))
-        said = _kept(1, instead=2)  # whatever a library prints must not reach the client
+        stdin = _replace_fd(0, instead=os.open(os.devnull, os.O_RDONLY))
+        stdout = _replace_fd(1, instead=2)  # whatever a library prints must not reach the client
         reader = asyncio.StreamReader(MAX_FRAME_BYTES)
-        # Not one of the loop's own threads: those would be waited for, and it waits for the client.
-        threading.Thread(target=_feed, args=(heard, reader, loop), daemon=True).start()
+        # Not a thread of the loop's own, for which the loop would wait while it waits for input.
+        threading.Thread(target=_feed, args=(stdin, reader, loop), daemon=True).start()
         writing = asyncio.Lock()
 
         async def write_line(line: bytes) -> None:
             async with writing:
-                await loop.run_in_executor(None, _write, said, line)
+                await loop.run_in_executor(None, _write, stdout, line)
 
         await self._serve(Wire(partial(read_line, reader), write_line))
 
     async def _serve(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()
-        told = await loop.run_in_executor(None, instructions, self._caller)
+        text = await loop.run_in_executor(None, instructions, self._caller)
         options = SERVER.create_initialization_options()
         async with wire.streams() as (hear, say):
             await serve_dual_era_loop(
@@ -76,23 +76,25 @@ class McpConversation:
                 hear,
                 say,
                 lifespan_state=self._caller,
-                init_options=options.model_copy(update={"instructions": told}),
+                init_options=options.model_copy(update={"instructions": text}),
             )
 
 
-async def _ended(stopping: asyncio.Event, wire: Wire) -> None:
+async def _wait_until_idle(stopping: asyncio.Event, wire: Wire) -> None:
+    """Wait until the daemon stops and no request is under way."""
     await stopping.wait()
     await wire.idle()
 
 
-def _kept(fd: int, *, instead: int) -> int:
-    """A descriptor for what `fd` is, which then is what `instead` is."""
-    kept = os.dup(fd)
+def _replace_fd(fd: int, *, instead: int) -> int:
+    """Make `fd` a duplicate of `instead`, and return a descriptor of what `fd` was."""
+    original = os.dup(fd)
     os.dup2(instead, fd)
-    return kept
+    return original
 
 
 def _feed(fd: int, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
+    """Pass what is read from `fd` to `reader` until it ends; blocks."""
     with suppress(RuntimeError):  # the loop was closed by an interrupt
         while data := os.read(fd, 1 << 16):
             loop.call_soon_threadsafe(reader.feed_data, data)

@@ -1,4 +1,4 @@
-"""The tools that read memories: the agent's own, and those that all agents share."""
+"""The tools that read memories: the agent's own, and the shared ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from memory_sidecar.mcp.paging import (
     budget,
     cut_to_fit,
     lines_within,
-    shortened,
+    shorten,
 )
-from memory_sidecar.mcp.quoting import as_name, quoted, quoted_line, told
+from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
@@ -38,7 +38,7 @@ class Filtered(Arguments):
     category: str = ""
     tags: list[str] = Field(default=[])
     project: str = ""
-    shared: bool = True  # false: their own alone
+    shared: bool = True  # false: only the agent's own
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
@@ -51,7 +51,7 @@ class Filtered(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryText(MemoryHead):
-    """A memory with what it says."""
+    """A memory with its text, as far as it fits."""
 
     content: str
     relevance: Score | UnsetType = UNSET
@@ -64,7 +64,9 @@ class FoundMemories(StoredAnswer):
     next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
-        return told([marked(each, each.content) for each in self.memories], self.next_cursor)
+        return join_notes(
+            [mark_memory(each, each.content) for each in self.memories], self.next_cursor
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ class MemoryHeads(StoredAnswer):
     next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
-        return told([line_of(memory) for memory in self.memories], self.next_cursor, by="\n")
+        return join_notes([line_of(memory) for memory in self.memories], self.next_cursor, by="\n")
 
 
 class SearchMemories(Filtered):
@@ -81,7 +83,7 @@ class SearchMemories(Filtered):
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=2000, ge=1)
     min_score: float = Field(default=0, ge=0, le=1)
-    all_projects: Unlisted[bool] = False  # prefer none
+    all_projects: Unlisted[bool] = False  # true: prefer no project
     cursor: str = ""
 
 
@@ -104,7 +106,7 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
     )
     hits = page.rest(found, _key)
     warn_if_weak(hits, report)
-    shown = _within(hits[: asked.top_k], asked.max_tokens, report, stems_of(asked.query))
+    shown = _cut_to_budget(hits[: asked.top_k], asked.max_tokens, report, stems_of(asked.query))
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
@@ -157,7 +159,7 @@ def get_recent_memories(
         filter=asked.filter(), limit=page.offset + asked.limit + 1, without_pages=True
     )
     found = page.rest(caller.memories(report).list(listed, with_shared=asked.shared), _key)
-    shown = _within(found[: asked.limit], asked.max_tokens, report)
+    shown = _cut_to_budget(found[: asked.limit], asked.max_tokens, report)
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
@@ -176,10 +178,10 @@ class Listing(StoredAnswer):
 
     def text(self) -> str:
         categories = [
-            quoted_line(f"{each.path}/  {each.memories}  {each.description}")
+            quote_line(f"{each.path}/  {each.memories}  {each.description}")
             for each in self.categories
         ]
-        return told([*categories, *map(line_of, self.memories)], self.next_cursor, by="\n")
+        return join_notes([*categories, *map(line_of, self.memories)], self.next_cursor, by="\n")
 
 
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
@@ -219,13 +221,13 @@ class WholeMemory(StoredAnswer):
 
     def text(self) -> str:
         cut = f"cut: go on with start_line {self.next_start_line}" if self.next_start_line else ""
-        shown = marked(self.memory, self.memory.content, f" hash={self.memory.hash}")
-        return told([shown, *([cut] if cut else [])], "")
+        shown = mark_memory(self.memory, self.memory.content, f" hash={self.memory.hash}")
+        return join_notes([shown, *([cut] if cut else [])], "")
 
 
 def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemory:
     """Read a memory, by its path or id (EXP-042)."""
-    memories, path = meant(caller, asked.path, report, shared=asked.shared)
+    memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     memory = memories.get(path)
     content, last = lines_within(memory.content, asked.start_line, None, asked.max_tokens, report)
     return WholeMemory(
@@ -235,10 +237,10 @@ def get_memory(caller: Caller, asked: GetMemory, report: Reporter) -> WholeMemor
     )
 
 
-def meant(
+def resolve_memory(
     caller: Caller, path: str, report: Reporter, *, shared: bool = False
 ) -> tuple[Memories, str]:
-    """The memories that `path` is of, and its path in them; a `memory:` URI names both.
+    """Return the memories, own or `shared`, that `path` is in, and the path; a URI names both.
 
     Raises NotFound for the memories of another agent.
     """
@@ -250,15 +252,15 @@ def meant(
     return caller.memories(report, shared=shared), path
 
 
-def marked(memory: MemoryHead, content: str, more: str = "") -> str:
-    """The `content` of `memory` between marks that it cannot end; `more` stands in the first."""
+def mark_memory(memory: MemoryHead, content: str, more: str = "") -> str:
+    """Put the quoted `content` of `memory` between tags; `more` goes into the opening one."""
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
     head = as_name(f"{memory.path} {_marks(memory)}{tags}{more}")
-    return f"<memory {head}>\n{quoted(content)}\n</memory>"
+    return f"<memory {head}>\n{quote(content)}\n</memory>"
 
 
 def line_of(memory: MemoryHead) -> str:
-    return quoted_line(f"{memory.path}  {_marks(memory)}  {memory.title}")
+    return quote_line(f"{memory.path}  {_marks(memory)}  {memory.title}")
 
 
 def _marks(memory: MemoryHead) -> str:
@@ -274,17 +276,17 @@ def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:
     return tuple(build_from(MemoryHead, memory) for memory in found)
 
 
-def _within(
+def _cut_to_budget(
     found: Sequence[Memory | MemoryHit],
     max_tokens: int,
     report: Reporter,
     stems: Collection[str] = (),
 ) -> tuple[MemoryText, ...]:
-    """The first of `found`, and as many of the others as fit, each with what it says of `stems`."""
+    """Return the first of `found` that fit, at least one, cut to the lines that have `stems`."""
     texts = [build_from(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
 
     def cut(memory: MemoryText, by: int) -> MemoryText:
-        content = shortened(memory.content, len(memory.content) - by, stems)
+        content = shorten(memory.content, len(memory.content) - by, stems)
         return replace(memory, content=content)
 
     characters = budget(max_tokens)
@@ -292,7 +294,7 @@ def _within(
         texts,
         characters,
         most=characters // 2,
-        size=lambda each: len(marked(each, each.content)),
+        size=lambda each: len(mark_memory(each, each.content)),
         cut=cut,
     )
     if is_cut:

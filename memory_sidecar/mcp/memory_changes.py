@@ -1,4 +1,4 @@
-"""The tools that change memories. Each returns when the change can be found."""
+"""The tools that change memories. Each returns once searches find the change."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, about, build_from
 from memory_sidecar.core.times import parse_coming_time, require_duration, system_clock
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.memories import meant
-from memory_sidecar.mcp.quoting import DATA, quoted_line
+from memory_sidecar.mcp.memories import resolve_memory
+from memory_sidecar.mcp.quoting import DATA, quote_line
 from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.archive import PruneRule
@@ -39,7 +39,7 @@ class Changed(Answer):
         lines = [f"{done}: {self.path}{shared}"]
         if self.near_duplicates:
             lines.append(f"nearly the same ({DATA}); consider updating one of them instead:")
-        lines += [quoted_line(f"{each.path}  {each.summary}") for each in self.near_duplicates]
+        lines += [quote_line(f"{each.path}  {each.summary}") for each in self.near_duplicates]
         return "\n".join(lines)
 
 
@@ -105,7 +105,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         evidence=asked.add_evidence,
         links=asked.add_links,
     )
-    memories, path = meant(caller, asked.path, report, shared=asked.shared)
+    memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     return _changed(
         memories.update(path, changes, if_hash=asked.if_hash, allow_secrets=asked.allow_secrets)
     )
@@ -128,7 +128,7 @@ class RemovedMemory(Answer):
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:
     """Archive a memory that is wrong or useless."""
-    memories, path = meant(caller, asked.path, report, shared=asked.shared)
+    memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     removed = memories.remove(path, if_hash=asked.if_hash)
     return RemovedMemory(path=removed.path, batch=removed.batch or "")
 
@@ -142,8 +142,8 @@ class MoveMemory(Arguments):
 
 def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
     """Rename a memory or change its category; links to it follow."""
-    memories, path = meant(caller, asked.path, report, shared=asked.shared)
-    is_category = "/" not in asked.to and not asked.to.endswith(".md")  # as models name one
+    memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
+    is_category = "/" not in asked.to and not asked.to.endswith(".md")  # models name categories so
     to = f"{asked.to}/" if is_category else asked.to
     return _changed(memories.move(path, to, allow_secrets=asked.allow_secrets))
 
@@ -168,7 +168,7 @@ class PrunedMemories(Answer):
         return "\n".join(
             [
                 f"{len(self.memories)} {verb}",
-                *(quoted_line(f"{each.path}: {each.reason}") for each in self.memories),
+                *(quote_line(f"{each.path}: {each.reason}") for each in self.memories),
             ]
         )
 

@@ -1,4 +1,4 @@
-"""The tools about names in source code: offered where the host asks for them."""
+"""The tools about names in source code, in the toolset `names`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.code import chosen_sources, globs, meant_file, tell_foreign
+from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_and_sources
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 MAX_PLACES = 200
@@ -65,15 +65,15 @@ class Definitions(Answer):
 
     def text(self) -> str:
         hits = self.definitions
-        lines = [_definition_line(each, _named(each, hits)) for each in hits]
-        return "\n".join([*lines, *_told(self.more)]) or "nothing found"
+        lines = [_definition_line(each, _file_label(each, hits)) for each in hits]
+        return "\n".join([*lines, *_more_lines(self.more)]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileOutline(Definitions):
     def text(self) -> str:
-        file = [_named(each, self.definitions) for each in self.definitions[:1]]
-        return "\n".join([*file, *map(_outlined, self.definitions)]) or "nothing found"
+        file = [_file_label(each, self.definitions) for each in self.definitions[:1]]
+        return "\n".join([*file, *map(_outline_line, self.definitions)]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +83,8 @@ class References(Answer):
 
     def text(self) -> str:
         hits = self.references
-        lines = [_reference_line(each, _named(each, hits)) for each in hits]
-        return "\n".join([*lines, *_told(self.more)]) or "nothing found"
+        lines = [_reference_line(each, _file_label(each, hits)) for each in hits]
+        return "\n".join([*lines, *_more_lines(self.more)]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,10 @@ class Map(Answer):
     definitions: tuple[MapEntry, ...]
 
     def text(self) -> str:
-        files = groupby(self.definitions, key=lambda entry: _named(entry, self.definitions))
-        return "\n".join(line for file, entries in files for line in (file, *map(_mapped, entries)))
+        files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
+        return "\n".join(
+            line for file, entries in files for line in (file, *map(_map_line, entries))
+        )
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
@@ -131,13 +133,15 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
         file = _file(caller, here.graph, asked.path, asked.source, report)
         return navigation.outline(here.graph, file.source.name, file.path)
 
-    found = caller.codebase.navigate(_within(caller, asked.source, report), ask, reporter=report)
+    found = caller.codebase.navigate(
+        _source_filter(caller, asked.source, report), ask, reporter=report
+    )
     return FileOutline(definitions=tuple(found))
 
 
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project leads to: what to know of it first."""
-    within = _within(caller, asked.source, report)
+    within = _source_filter(caller, asked.source, report)
     weights = _weights(caller, asked, within, report) if asked.around else {}
 
     def ask(here: Snapshot) -> list[MapEntry]:
@@ -149,7 +153,7 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
 def _weights(
     caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter
 ) -> dict[tuple[str, str], float]:
-    """How much each file has to do with what the map is for: a file, or a question."""
+    """Return the weight of each file, by source and path, for a map around a file or a question."""
 
     def ask(here: Snapshot) -> NamedPath | None:
         try:
@@ -190,13 +194,13 @@ def _ask(
     return found
 
 
-def _within(caller: Caller, source: str, report: Reporter) -> CodeFilter:
+def _source_filter(caller: Caller, source: str, report: Reporter) -> CodeFilter:
     return CodeFilter(sources=chosen_sources(caller, source, report))
 
 
 def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter) -> NamedPath:
-    """The file that `path` means, of those that names are known of. Raises NotFound."""
-    wanted, sources = meant_file(caller, path, source)
+    """Resolve `path` to a file whose names are indexed. Raises NotFound."""
+    wanted, sources = path_and_sources(caller, path, source)
     try:
         meant = resolve_paths(sources, wanted)
     except PathRefused as refused:
@@ -204,17 +208,17 @@ def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter
     known = (each for each in meant if graph.file(each.source.name, each.path))
     file = next(known, None) or next((each for each in meant if each.first), meant[0])
     navigation.known_file(graph, file.source.name, file.path)
-    tell_foreign(caller, file, source, report)
+    notice_foreign(caller, file, source, report)
     return file
 
 
-def _named(hit: Hit, hits: Sequence[Hit]) -> str:
-    """The file of a hit, with its source where those of `hits` are several."""
+def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
+    """Return the path of a hit's file, after its source if `hits` are of several."""
     has_several = any(each.source != hit.source for each in hits)
     return f"[{hit.source}] {hit.filename}" if has_several else hit.filename
 
 
-def _told(more: int) -> list[str]:
+def _more_lines(more: int) -> list[str]:
     return [f"{more} more: a larger top_k gives them"] if more else []
 
 
@@ -225,12 +229,12 @@ def _definition_line(hit: DefinitionHit, file: str) -> str:
     return f"{where}{inside}  {hit.signature}{sure}"
 
 
-def _mapped(entry: MapEntry) -> str:
+def _map_line(entry: MapEntry) -> str:
     depth = "  " if entry.enclosing else ""
     return f"{entry.start_line:>5}  {depth}{entry.signature}"
 
 
-def _outlined(hit: DefinitionHit) -> str:
+def _outline_line(hit: DefinitionHit) -> str:
     depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
     return f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"
 

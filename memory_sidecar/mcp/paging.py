@@ -34,11 +34,10 @@ def within(text: str, max_tokens: int) -> str:
 def lines_within(
     text: str, start: int, last: int | None, max_tokens: int, report: Reporter
 ) -> tuple[str, int]:
-    """Lines `start` to `last`, 1-based, as far as they fit, and the number of the last of them.
+    """Return the lines `start` to `last`, 1-based, that fit, and the number of the last of them.
 
-    At least one line; one that is too long by itself is cut, and `report` told so. Secrets are
-    masked, as the half of one would not be known for what it is. Raises UsageError for lines that
-    are not there.
+    At least one line; one that is too long by itself is cut, with a notice. Secrets are masked
+    first, as half of one would not be recognised. Raises UsageError for lines that do not exist.
     """
     total = text.count("\n") + 1
     if start > total:
@@ -47,7 +46,7 @@ def lines_within(
         raise UsageError(f"line {last} is before line {start}", hint="leave end_line out for all")
     wanted = mask_credentials(text)[0].split("\n")[start - 1 : last]
     most = budget(max_tokens)
-    shown = fitting(wanted, most, size=lambda line: len(line) + 1)
+    shown = first_fitting(wanted, most, size=lambda line: len(line) + 1)
     content, end = "\n".join(shown), start + len(shown) - 1
     if len(content) > most:
         needed = len(content) // CHARACTERS_PER_TOKEN + 1
@@ -60,8 +59,8 @@ def budget(max_tokens: int) -> int:
     return max_tokens * CHARACTERS_PER_TOKEN
 
 
-def fitting(items: Iterable[T], characters: int, *, size: Callable[[T], int]) -> list[T]:
-    """The first of `items`, and those after it that come to so many characters together with it."""
+def first_fitting(items: Iterable[T], characters: int, *, size: Callable[[T], int]) -> list[T]:
+    """Return the first of `items` that have at most `characters` together; at least one."""
     kept: list[T] = []
     for item in items:
         characters -= size(item)
@@ -79,20 +78,21 @@ def cut_to_fit(
     size: Callable[[T], int],
     cut: Callable[[T, int], T],
 ) -> tuple[list[T], bool]:
-    """The same of items that `cut` first makes shorter by what is more than `most`; whether it did.
+    """Cut items longer than `most`, and return the first that fit, and whether any of them is cut.
 
-    One alone may take all there is, and each so much that it says something.
+    `cut` shortens an item by a number of characters. A single item may take all `characters`, and
+    each at least MIN_ITEM.
     """
     most = max(characters if len(items) == 1 else most, MIN_ITEM)
     short = [cut(each, over) if (over := size(each) - most) > 0 else each for each in items]
-    kept = fitting(short, characters, size=size)
+    kept = first_fitting(short, characters, size=size)
     return kept, any(each is not item for each, item in zip(kept, items, strict=False))
 
 
-def shortened(text: str, characters: int, stems: Collection[str] = ()) -> str:
-    """Of prose what has at most so many characters and most of `stems`; `…` for what is left out.
+def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
+    """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
 
-    Its long lines are broken. Secrets are masked first.
+    Long lines are wrapped. Secrets are masked first.
     """
     if len(text) <= characters:
         return text

@@ -20,7 +20,7 @@ from memory_sidecar.mcp.uris import plain_path
 SHOWN_SOURCES = 8
 
 
-def to_index(caller: Caller) -> Path | None:
+def indexable_folder(caller: Caller) -> Path | None:
     """Return the first of the client's folders that no source contains and that it may index."""
     if caller.is_read_only or Toolset.CODE not in caller.toolsets:
         return None
@@ -35,11 +35,11 @@ def to_index(caller: Caller) -> Path | None:
     )
 
 
-def nothing_here(caller: Caller) -> NoIndex:
+def not_indexed_error(caller: Caller) -> NoIndex:
     """Make the error for a client none of whose folders lies in a source."""
     sources = [source.name for source in caller.codebase.registry.all()]
     ways = ["index_project indexes it"]
-    if (folder := to_index(caller)) is None:
+    if (folder := indexable_folder(caller)) is None:
         ways = [
             "tell the user to index a project; until then work with your own file tools, since "
             "calling again changes nothing"
@@ -79,7 +79,7 @@ class Indexed(Answer):
 def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
     """Index the project that the client has open, once; saves follow by themselves."""
     first = caller.folders[0]
-    said = first / plain_path(asked.path) if asked.path else to_index(caller) or first
+    said = first / plain_path(asked.path) if asked.path else indexable_folder(caller) or first
     wanted = Path(os.path.normpath(said))
     if all(real_path(wanted) != real_path(each) for each in caller.folders):
         named = ", ".join(map(str, caller.folders))

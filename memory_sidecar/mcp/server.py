@@ -75,7 +75,9 @@ async def _list_tools(
     caller = context.lifespan_context
     offered = [tool for tool in TOOLS.values() if tool.is_offered(caller)]
     return types.ListToolsResult(
-        tools=[tool.listed_with_output if caller.is_structured else tool.listed for tool in offered]
+        tools=[
+            tool.listing_with_output if caller.is_structured else tool.listing for tool in offered
+        ]
     )
 
 
@@ -89,7 +91,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
         raise MCPError(types.INVALID_PARAMS, message)
     report = CallReport(context.session.report_progress, word=lambda text: for_agent(text, caller))
     try:
-        asked = tool.read(params.arguments)
+        asked = tool.parse_arguments(params.arguments)
         result = await _in_thread(tool, caller, asked, report)
     except SidecarError as error:
         return _failed(error, report.notices, caller)

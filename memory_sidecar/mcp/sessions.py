@@ -1,4 +1,4 @@
-"""The tools about sessions: what was said and done in earlier ones, and what came of it."""
+"""The tools that save, search and read sessions, and turn them into memories."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from memory_sidecar.core.results import Reporter, Time, about, build_from, plura
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
-from memory_sidecar.mcp.paging import budget, cut_to_fit, shortened
-from memory_sidecar.mcp.quoting import DATA, as_name, quoted, quoted_line
+from memory_sidecar.mcp.paging import budget, cut_to_fit, shorten
+from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
 from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
@@ -31,7 +31,7 @@ from memory_sidecar.sessions.model import (
 from memory_sidecar.sessions.promotion import Candidate
 from memory_sidecar.sessions.results import Head, SessionHit
 
-MIN_BRIEF = 200  # characters of a summary that are shown however little was asked for
+MIN_BRIEF = 200  # characters of a summary that are shown with any max_tokens
 
 
 class _Part(BaseModel):
@@ -116,14 +116,15 @@ class SessionHits(StoredAnswer):
     def text(self) -> str:
         if not self.hits:
             return "no hits"
-        more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
-        return f"From earlier sessions: {DATA}.\n" + "\n\n".join([*map(_hit, self.hits), *more])
+        parts = list(map(_hit_text, self.hits))
+        parts += [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
+        return f"From earlier sessions: {DATA}.\n" + "\n\n".join(parts)
 
 
-def _hit(hit: SessionHit) -> str:
+def _hit_text(hit: SessionHit) -> str:
     place = "" if hit.sequence is None else f" {hit.sequence}"
     head = as_name(f"{hit.session_id} {hit.kind}{place} {hit.created_at[:10]}")
-    return f"<session {head}>\n{quoted(hit.text)}\n</session>"
+    return f"<session {head}>\n{quote(hit.text)}\n</session>"
 
 
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
@@ -154,7 +155,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         questions = caller.services.questions
         hits = questions.ask_and_log(Asked.SESSIONS, caller.agent, asked.query, search)
     else:
-        hits = [*map(_latest, _sessions(caller, report).list_sessions(wanted, limit=most))]
+        hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
     warn_if_weak(found, report)
     stems, characters = stems_of(asked.query), budget(asked.max_tokens)
@@ -162,16 +163,16 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         found[: asked.top_k],
         characters,
         most=characters // 2,
-        size=lambda hit: len(_hit(hit)),
-        cut=lambda hit, by: replace(hit, text=shortened(hit.text, len(hit.text) - by, stems)),
+        size=lambda hit: len(_hit_text(hit)),
+        cut=lambda hit, by: replace(hit, text=shorten(hit.text, len(hit.text) - by, stems)),
     )
     if is_cut:
         report.notice('some are cut: get_session reads on from message N with cursor "from-N"')
     return SessionHits(hits=tuple(shown), next_cursor=page.cursor_after(shown))
 
 
-def _latest(head: Head) -> SessionHit:
-    """A session that was not searched for, as its summary is told."""
+def _as_hit(head: Head) -> SessionHit:
+    """Make a hit of a session's summary, for an answer to no query."""
     text = "\n".join(dict.fromkeys(filter(None, (head.title, head.brief))))
     return build_from(
         SessionHit,
@@ -214,15 +215,15 @@ class SessionText(StoredAnswer):
 
     def text(self) -> str:
         head = as_name(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
-        told = dict.fromkeys([self.title, *(_lines_of(self.summary) if self.summary else ())])
-        lines = [f"From an earlier session: {DATA}.", f"<session {head}>", *map(quoted, told)]
-        lines += map(_turn, self.messages)
-        lines += map(_snippet, self.code_snippets)
+        intro = dict.fromkeys([self.title, *(_summary_lines(self.summary) if self.summary else ())])
+        lines = [f"From an earlier session: {DATA}.", f"<session {head}>", *map(quote, intro)]
+        lines += map(_turn_text, self.messages)
+        lines += map(_snippet_text, self.code_snippets)
         more = [f'later messages: cursor "{self.next_cursor}"'] if self.next_cursor else []
         return "\n".join([*lines, "</session>", *more])
 
 
-def _lines_of(summary: Summary) -> list[str]:
+def _summary_lines(summary: Summary) -> list[str]:
     said = [summary.brief, summary.detailed]
     said += [f"decided: {each}" for each in summary.key_decisions]
     said += [f"solved: {each}" for each in summary.problems_solved]
@@ -230,12 +231,12 @@ def _lines_of(summary: Summary) -> list[str]:
     return [each for each in said if each]
 
 
-def _turn(turn: Turn) -> str:
-    return f"{quoted_line(f'{turn.sequence} {turn.said_by}:')}\n{quoted(turn.content)}"
+def _turn_text(turn: Turn) -> str:
+    return f"{quote_line(f'{turn.sequence} {turn.said_by}:')}\n{quote(turn.content)}"
 
 
-def _snippet(snippet: Snippet) -> str:
-    return quoted(f"{snippet.file_path}\n{snippet.code}")
+def _snippet_text(snippet: Snippet) -> str:
+    return quote(f"{snippet.file_path}\n{snippet.code}")
 
 
 def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionText:
@@ -247,8 +248,8 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
         raise UsageError(f"the session has {has}", hint='"from-0" is the first of them')
     summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
     left = budget(asked.max_tokens)
-    short = summary and _shortened(summary, left // 2)
-    left -= sum(map(len, _lines_of(short))) if short else 0
+    short = summary and _shorten_summary(summary, left // 2)
+    left -= sum(map(len, _summary_lines(short))) if short else 0
     turns, is_cut = cut_to_fit(
         [
             Turn(at, each.said_by, iso_utc(each.created_at), each.content)
@@ -256,23 +257,23 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
         ],
         left,
         most=left,
-        size=lambda turn: len(_turn(turn)),
-        cut=lambda turn, by: replace(turn, content=shortened(turn.content, len(turn.content) - by)),
+        size=lambda turn: len(_turn_text(turn)),
+        cut=lambda turn, by: replace(turn, content=shorten(turn.content, len(turn.content) - by)),
     )
-    left -= sum(len(_turn(turn)) for turn in turns)
+    left -= sum(len(_turn_text(turn)) for turn in turns)
     shown, are_cut = cut_to_fit(
         snippets if left > 0 else (),
         left,
         most=left,
-        size=lambda each: len(_snippet(each)),
-        cut=lambda each, by: replace(each, code=shortened(each.code, len(each.code) - by)),
+        size=lambda each: len(_snippet_text(each)),
+        cut=lambda each, by: replace(each, code=shorten(each.code, len(each.code) - by)),
     )
     if is_cut or are_cut or short != summary or len(shown) < len(snippets):
         report.notice("some of it is cut: with more max_tokens there is more of it")
     return build_from(
         SessionText,
         session,
-        title=shortened(session.called, MIN_BRIEF),
+        title=shorten(session.called, MIN_BRIEF),
         created_at=iso_utc(session.created_at),
         summary=short,
         code_snippets=tuple(shown),
@@ -282,18 +283,18 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     )
 
 
-def _shortened(summary: Summary, left: int) -> Summary:
-    """With as much as fits, what says most in few words first."""
+def _shorten_summary(summary: Summary, left: int) -> Summary:
+    """Cut the parts of `summary` to `left` characters: the brief first, the details last."""
 
     def part(text: str) -> str:
         nonlocal left
-        shown = shortened(text, left)
+        shown = shorten(text, left)
         left -= len(shown)
         return shown
 
     return replace(
         summary,
-        brief=shortened(summary.brief, max(left, MIN_BRIEF)),
+        brief=shorten(summary.brief, max(left, MIN_BRIEF)),
         key_decisions=tuple(filter(None, map(part, summary.key_decisions))),
         problems_solved=tuple(filter(None, map(part, summary.problems_solved))),
         user_note=part(summary.user_note),
@@ -316,7 +317,7 @@ class Promoted(StoredAnswer):
         if not self.memories:
             return "the session suggests nothing to remember"
         lines = [
-            quoted_line(f"{each.fate} {each.path or each.category}: {each.text}")
+            quote_line(f"{each.fate} {each.path or each.category}: {each.text}")
             for each in self.memories
         ]
         return "\n".join([f"From an earlier session: {DATA}.", *lines])
@@ -331,7 +332,6 @@ def promote_session(caller: Caller, asked: PromoteSession, report: Reporter) -> 
 
 
 def _promoter(caller: Caller, report: Reporter) -> Promoter:
-    """What makes memories of the caller's sessions."""
     return caller.services.promoter(caller.agent, environ=caller.environ, reporter=report)
 
 
@@ -340,7 +340,7 @@ def _sessions(caller: Caller, report: Reporter) -> Sessions:
 
 
 def _without_empty(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
-    """`value` without what a session's file leaves out."""
+    """Return `value` without nulls and empty values, which a session's file leaves out."""
     if isinstance(value, dict):
         return {
             key: _without_empty(each)

@@ -1,4 +1,4 @@
-"""The tool that tells how things are, and the instructions that every client is given first."""
+"""The tool `status`, and the instructions that every client gets when it connects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import ListedSource, source_states
-from memory_sidecar.mcp.project import SHOWN_SOURCES, nothing_here
+from memory_sidecar.mcp.project import SHOWN_SOURCES, not_indexed_error
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 
@@ -44,8 +44,8 @@ def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
     try:
         found = caller.codebase.status()
         sources, chunks, pending = source_states(caller), found.chunks, found.vectors_pending
-    except NoIndex as nothing:
-        report.notice(nothing.message)
+    except NoIndex as error:
+        report.notice(error.message)
     if problem := caller.services.models.problem:
         report.notice(f"no vectors: {problem.with_hint}")
     return IndexStatus(
@@ -60,7 +60,7 @@ def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
 
 
 def instructions(caller: Caller) -> str:
-    """What a model should know before its first call. Loads no model."""
+    """Return what a model should know before its first call. Loads no embedding model."""
     lines = []
     if Toolset.CODE in caller.toolsets:
         lines += _about_code(caller)
@@ -80,9 +80,9 @@ def instructions(caller: Caller) -> str:
 def _about_code(caller: Caller) -> list[str]:
     try:
         states = source_states(caller)
-        here = [] if caller.sources else [_first(nothing_here(caller))]
-    except NoIndex as nothing:
-        return [_first(nothing)]
+        here = [] if caller.sources else [_as_line(not_indexed_error(caller))]
+    except NoIndex as error:
+        return [_as_line(error)]
     except SidecarError as error:
         return [f"The code index cannot be used now: {error.message}"]
     shown = [
@@ -100,5 +100,5 @@ def _about_code(caller: Caller) -> list[str]:
     ]
 
 
-def _first(nothing: NoIndex) -> str:
-    return f"{nothing.message}: {nothing.hint}."
+def _as_line(error: NoIndex) -> str:
+    return f"{error.message}: {error.hint}."

@@ -1,8 +1,8 @@
-"""What a tool is: a function from a caller and arguments to a result, and how it is described.
+"""The type of a tool: a function from a caller and arguments to an answer, with its description.
 
-The schemas that a client sees are those of the argument and the result type, so they cannot differ
-from what is taken and given. Every word of them costs each agent context in every conversation, so
-there are few: names, kinds and what a name does not say; a wrong argument is told what is right.
+The schemas that a client sees are derived from the types of the arguments and of the answer, so
+they cannot differ from these. Every word of them costs each agent context in every conversation, so
+they have only names, types and what a name does not say; the error for a wrong argument says more.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ class _NotListed:
 
 T = TypeVar("T")
 Unlisted = Annotated[T, _NotListed()]
-"""What few calls need: taken, but not in `tools/list`. A refusal names what is taken."""
+"""The type of an argument that few calls need: accepted, but not in `tools/list`."""
 
 
-_OF_A_PAGE = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
+_PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
 
 
 class Arguments(BaseModel):
-    """Base of what tools take. A name that a tool does not know is an error, never ignored."""
+    """Base of the arguments of tools. An unknown name is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_tokens: Unlisted[int] = Field(default=6000, ge=1)
-    """About how long the answer may be. A tool that can choose what to leave out has its own."""
+    """About how long the answer may be. Tools that can choose what to leave out declare it anew."""
 
     @field_validator("*", mode="before")
     @classmethod
     def _as_list(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
-        """A list that came as text, which models write: as JSON, or as the one text in it."""
+        """Accept text for a list, as models write it: a list in JSON, or its only element."""
         field = cls.model_fields[about.field_name or ""]
         if not isinstance(given, str) or get_origin(field.annotation) not in (list, tuple):
             return given
@@ -67,36 +67,36 @@ class Arguments(BaseModel):
 
     @property
     def question(self) -> str:
-        """What is asked for, the same for every page of the answer."""
-        return f"{type(self).__name__} {self.model_dump_json(exclude=_OF_A_PAGE)}"
+        """A key of the question, equal for all pages of its answer."""
+        return f"{type(self).__name__} {self.model_dump_json(exclude=_PAGE_ARGUMENTS)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What tools give, see `core.results`. What is stored nowhere else goes into `notices`."""
+    """Base of the answers of tools, see `core.results`. `notices` has those of the call."""
 
     notices: Annotated[tuple[str, ...], about("What was missing, and what to do.")] = ()
 
     def text(self) -> str:
-        """For clients that show an agent text alone; without the notices."""
+        """Return the answer as text, without the notices, for clients that pass on only text."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAnswer(Answer):
-    """An answer with what was stored: data, which no model may take for an order."""
+    """An answer that has stored text: data, which no model may take for an instruction."""
 
     treat_as: str = DATA
 
 
 class Effect(Enum):
-    """What a call does to what is stored, as the annotations of MCP tell it.
+    """What a call does to stored data, as annotations of MCP.
 
-    A hint that is left out has the value that MCP gives it: destructive, not idempotent.
+    A hint that is left out has MCP's default: destructive, not idempotent.
     """
 
     READS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    ADDS = types.ToolAnnotations(  # twice the same is once
+    ADDS = types.ToolAnnotations(  # the same call twice adds once
         destructive_hint=False, idempotent_hint=True, open_world_hint=False
     )
     APPENDS = types.ToolAnnotations(destructive_hint=False, open_world_hint=False)  # each time
@@ -106,12 +106,12 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `run` works in a thread, and raises SidecarError."""
+    """A tool. `run` works in a thread and raises SidecarError; its docstring is the description."""
 
     run: Callable[[Caller, Any, CallReport], Answer]
     effect: Effect
-    toolset: Toolset | None = None  # None: offered whatever is chosen
-    title: str = ""  # its name, where that is a word of Python
+    toolset: Toolset | None = None  # None: always offered
+    title: str = ""  # its name if that is a keyword of Python, else ""
 
     @property
     def name(self) -> str:
@@ -123,8 +123,8 @@ class Tool:
         return self.toolset is None or self.toolset in caller.toolsets
 
     @cached_property
-    def listed(self) -> types.Tool:
-        """What `tools/list` says of it."""
+    def listing(self) -> types.Tool:
+        """The entry of the tool in `tools/list`."""
         return types.Tool(
             name=self.name,
             description=" ".join((getdoc(self.run) or "").split()),
@@ -133,24 +133,24 @@ class Tool:
         )
 
     @cached_property
-    def listed_with_output(self) -> types.Tool:
-        """The same for a client that compares results with their schema."""
-        return self.listed.model_copy(update={"output_schema": _output_schema(self._result)})
+    def listing_with_output(self) -> types.Tool:
+        """The entry with an output schema, for clients that validate structured content."""
+        return self.listing.model_copy(update={"output_schema": _output_schema(self._result)})
 
-    def read(self, given: Mapping[str, Any] | None) -> Arguments:
-        """The arguments of a call. Raises UsageError."""
+    def parse_arguments(self, given: Mapping[str, Any] | None) -> Arguments:
+        """Parse the arguments of a call. Raises UsageError."""
         try:
-            return self._arguments.model_validate(_stated(given or {}))
+            return self._arguments.model_validate(_without_nulls(given or {}))
         except ValidationError as error:
-            wrong = "; ".join(_words(each) for each in error.errors()[:3])
-            known = ", ".join(self.takes)
+            wrong = "; ".join(_error_text(each) for each in error.errors()[:3])
+            known = ", ".join(self.argument_names)
             raise UsageError(f"{self.name}: {wrong}", hint=f"it takes: {known or 'nothing'}") from (
                 error
             )
 
     @property
-    def takes(self) -> list[str]:
-        """The names of its arguments."""
+    def argument_names(self) -> list[str]:
+        """The names of the arguments, `max_tokens` last."""
         return sorted(self._arguments.model_fields, key="max_tokens".__eq__)
 
     @cached_property
@@ -163,17 +163,17 @@ class Tool:
         return cast("type[Answer]", get_type_hints(self.run)["return"])
 
 
-def _stated(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
-    """`value` without nulls: models write them for what they leave out."""
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
+    """Return `value` without nulls, which models write for arguments that they leave out."""
     if isinstance(value, Mapping):
-        return {name: _stated(each) for name, each in value.items() if each is not None}
-    return [_stated(each) for each in value] if isinstance(value, list) else value
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _input_schema(arguments: type[Arguments]) -> dict[str, Any]:
-    """Without titles, defaults and bounds, and with parts in words: what a model needs to call it.
+    """Return the schema as a model needs it: no titles, defaults or bounds, nested parts in words.
 
-    What may be left out need not be called null as well, which some clients cannot read.
+    An optional argument is not declared nullable, which some clients cannot read.
     """
     whole = arguments.model_json_schema()
     parts = whole.get("$defs", {})
@@ -189,34 +189,34 @@ def _input_schema(arguments: type[Arguments]) -> dict[str, Any]:
 
 
 def _input_property(stated: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    told = _alternative(stated)
-    shown = {key: told[key] for key in ("type", "enum") if key in told}
+    kind = _non_null(stated)
+    shown = {key: kind[key] for key in ("type", "enum") if key in kind}
     described = [stated["description"]] if "description" in stated else []
-    if "$ref" in told:
-        shown, described = {"type": "object"}, [*described, _in_words(told, parts)]
-    elif "items" in told:
-        items = told["items"]
+    if "$ref" in kind:
+        shown, described = {"type": "object"}, [*described, _part_text(kind, parts)]
+    elif "items" in kind:
+        items = kind["items"]
         shown["items"] = {"type": items.get("type", "object")}
-        described += [f"each: {_in_words(items, parts)}"] if "$ref" in items else []
+        described += [f"each: {_part_text(items, parts)}"] if "$ref" in items else []
     return shown | ({"description": " ".join(described)} if described else {})
 
 
-def _in_words(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
-    """The properties of what is referred to; one that must be there carries a star."""
+def _part_text(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
+    """List the properties of the object that `reference` names, required ones with a star."""
     part = parts[reference["$ref"].rpartition("/")[2]]
     required = part.get("required", ())
     words = []
     for name, stated in part["properties"].items():
-        told = _alternative(stated)
-        kind = "|".join(told["enum"]) if "enum" in told else ""
-        many = "[]" if told.get("type") == "array" else ""
+        kind = _non_null(stated)
+        choices = "|".join(kind["enum"]) if "enum" in kind else ""
+        many = "[]" if kind.get("type") == "array" else ""
         star = "*" if name in required else ""
-        words.append(f"{name}{many}{star}" + (f" ({kind})" if kind else ""))
+        words.append(f"{name}{many}{star}" + (f" ({choices})" if choices else ""))
     return ", ".join(words)
 
 
-def _alternative(stated: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of a value that may be null, what else it may be."""
+def _non_null(stated: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a nullable value without null; other schemas as they are."""
     return next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
 
 
@@ -225,18 +225,18 @@ def _output_schema(result: type[Answer]) -> dict[str, Any]:
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without the names and docstrings of our classes, which say nothing to a caller."""
+    """Remove the names and docstrings of our classes, which say nothing to a client."""
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
         part.pop("description", None)
     return schema
 
 
-def _words(error: Any) -> str:  # noqa: ANN401  a TypedDict of pydantic_core
+def _error_text(error: Any) -> str:  # noqa: ANN401  a TypedDict of pydantic_core
     where = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         return f"there is no argument {where!r}"
     if error["type"] == "missing":
         return f"{where!r} is missing"
-    told = error["msg"].replace("a valid tuple", "a list")
-    return f"{where!r}: {told[0].lower()}{told[1:]}"
+    message = error["msg"].replace("a valid tuple", "a list")
+    return f"{where!r}: {message[0].lower()}{message[1:]}"

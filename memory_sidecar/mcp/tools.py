@@ -122,7 +122,7 @@ def for_agent(text: str, caller: Caller) -> str:
 def in_tools(text: str, caller: Caller) -> str:
     """Replace commands in `text` by tools, and options by arguments, where these exist."""
     offered = {tool.name: tool for tool in TOOLS.values() if tool.is_offered(caller)}
-    taken = {name for tool in offered.values() for name in tool.takes}
+    taken = {name for tool in offered.values() for name in tool.argument_names}
 
     def as_called(found: re.Match[str]) -> str:
         command, below, tick, option = found.groups()

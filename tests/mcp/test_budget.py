@@ -11,7 +11,7 @@ from mcp_types import CallToolResult
 
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.paging import shortened
+from memory_sidecar.mcp.paging import shorten
 from tests.mcp.talk import call, given, talk, text_of
 
 LONG = "The build failed since no header of the parser was found. " * 300
@@ -108,9 +108,9 @@ def test_a_session_is_read_to_its_end_in_parts(rich):
 def test_prose_is_shortened_to_what_fits_with_its_secrets_masked():
     text = f"Here is something.\n{LONG}\n{NEEDLE}\n"
     for characters in (0, 1, 4, 5, 6, 40, 170, 1000, 5000):
-        told = shortened(text, characters, {"zebra"})
+        told = shorten(text, characters, {"zebra"})
         assert len(told) <= characters
         assert ("zebras" in told) is (characters >= 40)
-    assert shortened("short", 5) == "short"
+    assert shorten("short", 5) == "short"
     key = "ghp_" + "x7" * 18
-    assert "x7" not in shortened(f"token {key} {LONG}", 40)
+    assert "x7" not in shorten(f"token {key} {LONG}", 40)
