@@ -132,7 +132,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     if tree is None or _is_endless(tree.root_node):
         return Outline(is_sound=False)
     leads, kinds = Leads(data), DEFINING.get(language, {})
-    found: dict[int, _Found] = {}
+    found: dict[int, _Match] = {}
     for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
         word = word_of(data, captures)
         if lead := captures.get("lead"):
@@ -143,7 +143,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
             continue
         if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
             continue
-        match = _Found(captures, len(data), word=word or "", kind=kinds.get(word or "", ""))
+        match = _Match(captures, len(data), word=word or "", kind=kinds.get(word or "", ""))
         key = match.name.start_byte
         if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
             found[key] = match
@@ -154,11 +154,11 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     if with_references and is_sound and has_references(language):
         spans = {bare_byte(data, each.name): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
-    definitions = _joined(kept.values()) if language in _IN_CLAUSES else kept.values()
+    definitions = _join_clauses(kept.values()) if language in _IN_CLAUSES else kept.values()
     return Outline(tuple(definitions), tuple(references), is_sound)
 
 
-def _joined(definitions: Iterable[Definition]) -> list[Definition]:
+def _join_clauses(definitions: Iterable[Definition]) -> list[Definition]:
     """Join adjacent clauses of a function; one with a comment above it begins a new definition."""
     joined: list[Definition] = []
     for each in definitions:
@@ -171,7 +171,7 @@ def _joined(definitions: Iterable[Definition]) -> list[Definition]:
     return joined
 
 
-def _drop_inner_names(found: dict[int, _Found]) -> None:
+def _drop_inner_names(found: dict[int, _Match]) -> None:
     """Drop `g` of `const f = function g() {…}`: outside of the function its name is `f`."""
     inner = {key for key, each in found.items() if each.node.type in _NAMED_VALUES}
     bodies = {each.body[0].start_byte for k, each in found.items() if each.body and k not in inner}
@@ -181,7 +181,7 @@ def _drop_inner_names(found: dict[int, _Found]) -> None:
             del found[key]
 
 
-class _Found:
+class _Match:
     """A match of the query, its byte range read once."""
 
     __slots__ = (
@@ -228,12 +228,12 @@ class _Found:
 
 
 def _nest(
-    data: bytes, found: Iterable[_Found], leads: Leads, row_count: int
-) -> Iterable[tuple[_Found, Definition]]:
+    data: bytes, found: Iterable[_Match], leads: Leads, row_count: int
+) -> Iterable[tuple[_Match, Definition]]:
     """Yield the matches that are definitions, in order, with the definition that each one is."""
-    around: list[tuple[_Found, str, int, str]] = []  # enclosing matches, path, first row, kind
+    around: list[tuple[_Match, str, int, str]] = []  # enclosing matches, path, first row, kind
     last_first = -1  # of several definitions that begin in one row the first gets the comment
-    for match in sorted(found, key=_Found.order):
+    for match in sorted(found, key=_Match.order):
         while around and around[-1][0].end_byte <= match.start_byte:
             around.pop()
         if around and around[-1][0].node == match.node:  # `int a, b;` are neighbours
@@ -272,8 +272,8 @@ def _nest(
         around.append((match, path, start, kind))
 
 
-def _kind(match: _Found, outer: _Found | None, *, is_owned: bool = False) -> str:
-    kind = _kind_of(match.kind)
+def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str:
+    kind = _kind_of_type(match.kind)
     if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
         kind = "function"
     if kind == "function" and (is_owned or (outer and _kind(outer, None) in _TYPES)):
@@ -282,7 +282,7 @@ def _kind(match: _Found, outer: _Found | None, *, is_owned: bool = False) -> str
 
 
 @cache
-def _kind_of(node_type: str) -> str:
+def _kind_of_type(node_type: str) -> str:
     return next((kind for word, kind in _KINDS.items() if word in node_type), "variable")
 
 
@@ -295,7 +295,7 @@ def _is_prototype(node: tree_sitter.Node) -> bool:
     return named is not None and named.type != "parenthesized_declarator"
 
 
-def _names(data: bytes, match: _Found) -> tuple[str, str]:
+def _names(data: bytes, match: _Match) -> tuple[str, str]:
     """Return the bare name and the part of the path: `add` and `Cart.add` for `Cart::add`."""
     text = _text(data, match.name)
     if not text.isidentifier():
@@ -315,7 +315,7 @@ def _text(data: bytes, node: tree_sitter.Node) -> str:
     return data[start:stop].decode(errors="replace")
 
 
-def _head(data: bytes, match: _Found, leads: Leads) -> tuple[tuple[int, int], ...]:
+def _head(data: bytes, match: _Match, leads: Leads) -> tuple[tuple[int, int], ...]:
     """Return the byte ranges from the first word, or an `export` before it, to the body."""
     start = leads.skip(match.start_byte)
     stop = match.body[0].start_byte if match.body else match.node.end_byte

@@ -119,7 +119,7 @@ def find_references(
     aliases = find_aliases(root, data, language)
     imported = [each.name for each in aliases.values()]
     captures["import"] = captures.get("import", []) + imported
-    captures["import"] = captures.get("import", []) + _paths(captures, data)
+    captures["import"] = captures.get("import", []) + _file_paths(captures, data)
     captures["call"] = captures.get("call", []) + _components(captures, data)
     found: dict[int, tuple[int, How | None]] = {}  # first byte → byte after, how
     bound: dict[bytes, list[int]] = {}
@@ -133,23 +133,23 @@ def find_references(
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
     names = {at: data[at : found[at][0]] for at in defined if at in found}
-    brought = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
-    taken = {*names.values(), *(text for text, at in bound.items() if set(at) - aliases.keys())}
-    meant = {
+    imported_names = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
+    rebound = {*names.values(), *(text for text, at in bound.items() if set(at) - aliases.keys())}
+    meanings = {
         text: _meaning(data, each, language)
         for at, each in aliases.items()
-        if (text := data[at : each.alias.end_byte]) not in taken
+        if (text := data[at : each.alias.end_byte]) not in rebound
     }
     found |= {at: (found[at][0], None) for at in names}
-    regions = _regions(bound, brought | names, defined)
+    regions = _variable_spans(bound, imported_names | names, defined)
     variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": regions}
     if language in _CALLS_VARIABLES:
         required = (n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n)))
-        meanings = {*brought.values(), *names.values(), *required}
+        other_uses = {*imported_names.values(), *names.values(), *required}
         variables["call"] = {
-            n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in meanings
+            n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in other_uses
         }
-    return _in_order(found, data, language, variables, meant)
+    return _make_references(found, data, language, variables, meanings)
 
 
 def _captures(root: tree_sitter.Node, language: str) -> dict[str, list[tree_sitter.Node]]:
@@ -167,14 +167,14 @@ class _Meaning(NamedTuple):
 
 
 def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
-    name = _module(_text(data, alias.name), language)
+    name = _last_part(_text(data, alias.name), language)
     if alias.is_of_module:
         return _Meaning("", "", name)
-    module = _module(_text(data, alias.module), language) if alias.module else ""
+    module = _last_part(_text(data, alias.module), language) if alias.module else ""
     return _Meaning(name, module, name)
 
 
-def _regions(
+def _variable_spans(
     bound: Mapping[bytes, Sequence[int]], names: Mapping[int, bytes], defined: Mapping[int, Span]
 ) -> dict[bytes, Sequence[Span]]:
     """Return the spans in which each `bound` name is a variable, by name.
@@ -189,19 +189,19 @@ def _regions(
         if name not in bound or left < len(bound[name]):
             continue
         left -= len(bound[name])
-        beside = _around(at, defined, but=defined.get(at))
-        inside = {_around(each, defined) for each in bound[name]} - {beside}
+        beside = _definition_around(at, defined, but=defined.get(at))
+        inside = {_definition_around(each, defined) for each in bound[name]} - {beside}
         regions[name] = [span for span in inside if span != _WHOLE]
     return regions
 
 
-def _around(byte: int, defined: Mapping[int, Span], *, but: Span | None = None) -> Span:
+def _definition_around(byte: int, defined: Mapping[int, Span], *, but: Span | None = None) -> Span:
     """Return the innermost definition around `byte` other than `but`; else the whole file."""
     around = (span for span in defined.values() if span[0] <= byte < span[1] and span != but)
     return max(around, default=_WHOLE)
 
 
-def _paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
+def _file_paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
     """Return the strings that name an imported file."""
     arguments = captures.get("argument", ())
     return captures.get("path", []) + [
@@ -216,12 +216,12 @@ def _components(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> lis
     return [node for node in captures.get("tag", ()) if is_capital(node, data)]
 
 
-def _in_order(
+def _make_references(
     found: dict[int, tuple[int, How | None]],
     data: bytes,
     language: str,
     variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
-    meant: Mapping[bytes, _Meaning],
+    meanings: Mapping[bytes, _Meaning],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
     no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
@@ -235,7 +235,7 @@ def _in_order(
         if how:
             name = data[start:stop]
             is_member = data[start - 1] in dot_ends
-            alias = None if is_member or how == "import" else meant.get(name)
+            alias = None if is_member or how == "import" else meanings.get(name)
             meaning = alias.name if alias else ""
             spans = variables.get(how, {}).get(name, ())
             is_variable = not meaning and not (is_member and how == "call") and _is_in(spans, start)
@@ -252,10 +252,10 @@ def _in_order(
                     receiver = _receiver(data[end:start], owner, dots)
                     if receiver == "?" and _SUPER.search(data, max(0, start - _MAX_SUPER), start):
                         receiver = "super"
-                    if owner in meant and receiver and data[before - 1] not in dot_ends:
-                        receiver = meant[owner].owner
+                    if owner in meanings and receiver and data[before - 1] not in dot_ends:
+                        receiver = meanings[owner].owner
                 if how == "import":
-                    text = _module(text, language)
+                    text = _last_part(text, language)
                 references.append(Reference(text, row, how, receiver))
         before, end = start, stop
     return references
@@ -285,7 +285,7 @@ def _text(data: bytes, node: tree_sitter.Node) -> str:
     return data[node.start_byte : node.end_byte].decode(errors="replace")
 
 
-def _module(path: str, language: str) -> str:
+def _last_part(path: str, language: str) -> str:
     """Return the last part of the path of a module or file: `y` of `./x/y.js`, `<x/y.h>`."""
     path = path.strip("\"'`<>")
     if language in ("elixir", "lua"):

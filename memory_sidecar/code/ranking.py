@@ -22,7 +22,7 @@ from memory_sidecar.code.fusion import (
 )
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.index.arms import Scores, explain_score, is_allowed
+from memory_sidecar.index.arms import Scores, explain_score, mask_allowed
 from memory_sidecar.index.codes import Ids, Mask
 
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
@@ -204,7 +204,7 @@ def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, I
     count = np.bincount(candidates.file_numbers)
     held = np.zeros(len(count))
     for share, holding in words:
-        held[candidates.file_numbers[is_allowed(candidates.ids, holding)]] += share
+        held[candidates.file_numbers[mask_allowed(candidates.ids, holding)]] += share
     return (held / np.sqrt(np.sqrt(count)))[candidates.file_numbers]
 
 

@@ -30,7 +30,7 @@ from memory_sidecar.code.query_names import (
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection, column
-from memory_sidecar.index.arms import Arm, Scores, VectorArm, is_allowed
+from memory_sidecar.index.arms import Arm, Scores, VectorArm, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import (
     Keywords,
@@ -209,7 +209,7 @@ class LocalRows:
 
     def _allowed(self, ids: Sequence[int]) -> Sequence[int]:
         found = np.array(ids, np.int64)
-        kept: list[int] = found[is_allowed(found, self.allowed)].tolist()
+        kept: list[int] = found[mask_allowed(found, self.allowed)].tolist()
         return kept
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:

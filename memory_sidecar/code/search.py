@@ -33,7 +33,7 @@ from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
 from memory_sidecar.core.results import rounded
-from memory_sidecar.index.arms import SEARCH_THREADS, Arm
+from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
@@ -156,8 +156,8 @@ def _submit_search(
     """
     if embed is None:
         return lambda: SILENT
-    embeddings = [SEARCH_THREADS.submit(embed, wording) for wording in wordings]
-    return SEARCH_THREADS.submit(_run_search, nearest(), embeddings, depth).result
+    embeddings = [SEARCH_POOL.submit(embed, wording) for wording in wordings]
+    return SEARCH_POOL.submit(_run_search, nearest(), embeddings, depth).result
 
 
 def _run_search(

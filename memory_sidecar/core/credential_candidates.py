@@ -30,13 +30,13 @@ class Credential:
 
 def find_candidates(text: str) -> Iterator[Credential]:
     """Yield the candidates in `text`, in no order; one that several rules find, several times."""
-    yield from _known_forms(text)
-    for at in _places(text, "://"):
+    yield from _find_known_forms(text)
+    for at in _ends_of(text, "://"):
         match = _IN_URL.match(text, at)
         if match and not _is_default(*match.groups()):
             yield Credential("password in a URL", *match.span(2))
     lower = text.replace("\u0130", "i").lower()  # the only letter with a lower case of two
-    yield from _assigned_values(text, lower)
+    yield from _find_assigned_values(text, lower)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -62,7 +62,7 @@ class _Mark(NamedTuple):
 _RUN = re.compile(r"[\w+/=.:$|%~?&-]{16,}", re.ASCII)
 """A run of characters that keys without spaces consist of; no key is shorter."""
 _SHORTEST = b"x" * 16
-_MAY_RUN = bytes(ord("x") if _RUN.match(chr(byte) * 16) else ord(" ") for byte in range(256))
+_RUN_BYTES = bytes(ord("x") if _RUN.match(chr(byte) * 16) else ord(" ") for byte in range(256))
 
 
 @cache
@@ -80,7 +80,7 @@ def _marks() -> Sequence[_Mark]:
 
 # No letter or digit may precede a form, except the last one of an escape sequence: of JSON, of a
 # URL, of a terminal's colour.
-_BEGINS = (
+_MAY_PRECEDE = (
     r"(?<![A-Za-z0-9])|(?<=\\[nrtbfv0])|(?<=%[0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})"
     r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=[\[;]\dm)|(?<=[\[;]\d\dm)"
 )
@@ -89,12 +89,12 @@ _BEGINS = (
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compile a form when a text first holds its mark: all forms would take a tenth of a second."""
-    return re.compile(rf"(?:{_BEGINS})(?:{pattern})(?![A-Za-z0-9])")
+    return re.compile(rf"(?:{_MAY_PRECEDE})(?:{pattern})(?![A-Za-z0-9])")
 
 
 def _runs(text: str) -> Iterator[tuple[int, str]]:
     """Yield the start and text of each match of `_RUN`, in a tenth of the time of `finditer`."""
-    marked = text.encode("ascii", "replace").translate(_MAY_RUN)  # a byte for each character
+    marked = text.encode("ascii", "replace").translate(_RUN_BYTES)  # a byte for each character
     at = marked.find(_SHORTEST)
     while at >= 0:
         end = marked.find(b" ", at)
@@ -103,7 +103,7 @@ def _runs(text: str) -> Iterator[tuple[int, str]]:
         at = marked.find(_SHORTEST, end)
 
 
-def _known_forms(text: str) -> Iterator[Credential]:
+def _find_known_forms(text: str) -> Iterator[Credential]:
     runs = list(_runs(text))  # a tenth of most texts
     together = "\n".join(run for _, run in runs)
     begins = list(accumulate((len(run) + 1 for _, run in runs), initial=0))  # in `together`
@@ -112,12 +112,12 @@ def _known_forms(text: str) -> Iterator[Credential]:
         if mark.text not in held:
             continue
         if mark.is_spaced:
-            ends: Iterable[int] = _places(text, mark.text)
+            ends: Iterable[int] = _ends_of(text, mark.text)
         elif mark.before:  # a mark in the middle, common in short runs
             long = (each for each in runs if len(each[1]) > mark.before)
-            ends = (at + end for at, run in long for end in _places(run, mark.text, mark.before))
+            ends = (at + end for at, run in long for end in _ends_of(run, mark.text, mark.before))
         else:
-            inside = ((end, bisect_right(begins, end - 1) - 1) for end in _places(held, mark.text))
+            inside = ((end, bisect_right(begins, end - 1) - 1) for end in _ends_of(held, mark.text))
             ends = (runs[number][0] + end - begins[number] for end, number in inside)
         for end in ends:
             # Match in the whole text: a form may go on beyond the run.
@@ -169,7 +169,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _OPTION = re.compile(r"(?:^|\s)--[\w-]*$")
-_SENT = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
+_SENT_TOKEN = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
 _IN_URL = re.compile(r"([^\s:/@\"'<>]{0,64}):([^\s/@\"'<>]{3,128})@[\w\[]")
 _DEFAULT_PASSWORD = re.compile(
     r"root|admin|guest|postgres|mysql|user|pass|pwd|pw|repo", re.IGNORECASE
@@ -188,23 +188,23 @@ SHORT = 16  # characters; a person may have chosen a shorter value
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
-def _assigned_values(text: str, lower: str) -> Iterator[Credential]:
+def _find_assigned_values(text: str, lower: str) -> Iterator[Credential]:
     """Yield the values in `text` that are assigned to a secret's name or sent as a token."""
     for scheme in ("bearer ", "basic "):
-        for at in _places(lower, scheme):
-            match = _SENT.match(text, at)
-            if match and _looks_sent(match[0]):
+        for at in _ends_of(lower, scheme):
+            match = _SENT_TOKEN.match(text, at)
+            if match and _looks_like_token(match[0]):
                 yield Credential("token", *match.span())
     for name in (*_NAMES, *_SHORT_NAMES):
-        for at in _places(lower, name):
+        for at in _ends_of(lower, name):
             match = _ASSIGNED.match(text, at)
             if match is None or not _looks_random(match[4]):
                 continue
-            if _may_mean_one(text[max(at - len(name) - 24, 0) : at], name, match):
+            if _may_be_secret(text[max(at - len(name) - 24, 0) : at], name, match):
                 yield Credential("value of a secret", *match.span(4))
 
 
-def _may_mean_one(ahead: str, name: str, match: re.Match[str]) -> bool:
+def _may_be_secret(ahead: str, name: str, match: re.Match[str]) -> bool:
     """Whether the value may be a secret; `ahead` ends with `name`, and `match` begins after it."""
     if _HARMLESS_AFTER.search(match[1]):
         return False
@@ -212,11 +212,11 @@ def _may_mean_one(ahead: str, name: str, match: re.Match[str]) -> bool:
     if before.lower().rstrip("_-.").endswith(_HARMLESS_BEFORE):
         return False
     if name in _SHORT_NAMES:
-        return not (match[1] or match[2] or match[3]) and _ends_a_name(ahead, name)
+        return not (match[1] or match[2] or match[3]) and _ends_with_name(ahead, name)
     return not match[3] or (match[1] in ("", "ord") and _OPTION.search(before) is not None)
 
 
-def _ends_a_name(text: str, word: str) -> bool:
+def _ends_with_name(text: str, word: str) -> bool:
     """Whether `text` ends in the separate word `word`, not in monkey; `key` needs one before it."""
     before, first = text[-len(word) - 1 : -len(word)], text[-len(word)]
     if before in ("_", "-", ".") or (before.islower() and first.isupper()):
@@ -224,7 +224,7 @@ def _ends_a_name(text: str, word: str) -> bool:
     return word != "key" and not before.isalnum()
 
 
-def _places(text: str, mark: str, start: int = 0) -> Iterator[int]:
+def _ends_of(text: str, mark: str, start: int = 0) -> Iterator[int]:
     """Yield the end of each occurrence of `mark` from `start` on."""
     at = text.find(mark, start)
     while at >= 0:
@@ -239,7 +239,7 @@ def _is_default(user: str, password: str) -> bool:
     return is_known or _PLACEHOLDER.search(password) is not None
 
 
-def _looks_sent(value: str) -> bool:
+def _looks_like_token(value: str) -> bool:
     if _PLACEHOLDER.search(value):
         return False
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isupper, value))

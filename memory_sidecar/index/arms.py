@@ -25,8 +25,8 @@ Scores = npt.NDArray[np.float64]
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
 """Scores each of some texts by how well it answers a question."""
 
-SEARCH_THREADS = ThreadPoolExecutor(4, thread_name_prefix="question")
-"""Threads for work beside the keyword arm, nearly all of which releases Python's lock.
+SEARCH_POOL = ThreadPoolExecutor(4, thread_name_prefix="question")
+"""The threads for work beside the keyword arm, nearly all of which releases Python's lock.
 
 Few, and shared by all searches: a task may wait only for tasks that were submitted before it.
 """
@@ -46,7 +46,7 @@ class Arm:
     @classmethod
     def of(cls, ids: Ids, scores: Floats, allowed: Ids | None) -> Arm:
         if allowed is not None:
-            kept = is_allowed(ids, allowed)
+            kept = mask_allowed(ids, allowed)
             ids, scores = ids[kept], scores[kept]
         if np.any(np.diff(ids) < 0):
             order = np.argsort(ids)
@@ -83,7 +83,7 @@ class VectorArm:
         return self._view.cosines_of(self._query, wanted).astype(np.float64)
 
 
-def is_allowed(ids: Ids, allowed: Ids | None) -> Mask:
+def mask_allowed(ids: Ids, allowed: Ids | None) -> Mask:
     """Return a mask (n,) of the `ids` that are in `allowed`, which is sorted; None allows all."""
     if allowed is None:
         return np.ones(len(ids), np.bool_)

@@ -53,15 +53,15 @@ class CodedQuery:
         self._step = np.float32(max(float(np.abs(vector).max()), 1e-12) / _STEPS)
         steps = vector / self._step
         self._whole: EightBits = np.rint(steps).astype(np.int8)
-        self._rest: EightBits = np.rint((steps - self._whole) * _FINE_STEPS).astype(np.int8)
+        self._remainders: EightBits = np.rint((steps - self._whole) * _FINE_STEPS).astype(np.int8)
 
     def cosines(self, codes: EightBits, scales: Floats) -> Floats:
         """Return the cosines (n,) to rows of `codes` (n, dimension) and `scales` (n,)."""
         return (_products(self._whole, codes) * (scales * self._step)).astype(np.float32)
 
-    def refined(self, codes: EightBits, fine: EightBits, scales: Floats) -> Floats:
+    def refined_cosines(self, codes: EightBits, fine: EightBits, scales: Floats) -> Floats:
         """Return the cosines (n,) to 16 bits, by the remainders `fine` (n, dimension), too."""
-        rest = _products(self._rest, codes) + _products(self._whole, fine)
+        rest = _products(self._remainders, codes) + _products(self._whole, fine)
         steps = rest / _FINE_STEPS + _products(self._whole, codes)
         return (steps * scales * self._step).astype(np.float32)
 
@@ -84,16 +84,16 @@ class CodedRows:
     scales: Floats
 
     @classmethod
-    def none(cls, dimension: int) -> CodedRows:
+    def empty(cls, dimension: int) -> CodedRows:
         nothing = np.empty((0, dimension), np.int8)
         return cls(np.empty(0, np.int64), nothing, nothing, np.empty(0, np.float32))
 
-    def where(self, chosen: Mask) -> CodedRows:
+    def select(self, chosen: Mask) -> CodedRows:
         return CodedRows(
             self.ids[chosen], self.codes[chosen], self.fine[chosen], self.scales[chosen]
         )
 
-    def followed_by(self, others: CodedRows) -> CodedRows:
+    def concatenate(self, others: CodedRows) -> CodedRows:
         return CodedRows(
             np.concatenate([self.ids, others.ids]),
             np.concatenate([self.codes, others.codes]),
@@ -103,7 +103,7 @@ class CodedRows:
 
     def cosines(self, question: CodedQuery) -> Floats:
         """Return the cosines (n,) of `question` to the rows, to 16 bits."""
-        return question.refined(self.codes, self.fine, self.scales)
+        return question.refined_cosines(self.codes, self.fine, self.scales)
 
 
 class Codes:
@@ -128,7 +128,7 @@ class Codes:
         self._scales: Floats = np.empty(capacity, np.float32)
         self._is_exact = is_exact
         self._files: list[mmap.mmap] = []
-        self._codes, self._fine = self._room(capacity)
+        self._codes, self._fine = self._allocate(capacity)
         self._signs: _Signs | None = None
         self._places = _RowsById()
 
@@ -140,7 +140,7 @@ class Codes:
         """Return the rows (n,) of `ids`; -1 for unknown ones."""
         return self._places.rows_of(ids)
 
-    def copy_of(self, rows: Rows) -> CodedRows:
+    def copy_rows(self, rows: Rows) -> CodedRows:
         return CodedRows(
             self._ids[rows], self._codes[rows], self._fine_of(rows), self._scales[rows]
         )
@@ -158,7 +158,7 @@ class Codes:
         self._ids[start:end] = ids
         self._places.put(ids, start)
         self.count = end
-        self._let_go()
+        self._release_pages()
         if self._signs is not None:
             self._signs.append(start, vectors)
         elif end >= SIGNS_FROM:
@@ -186,7 +186,7 @@ class Codes:
             return question.cosines(self._codes[: self.count], self._scales[: self.count])
         chosen = question.cosines(self._codes[rows], self._scales[rows])
         self._refine(question, rows, chosen)
-        self._let_go()
+        self._release_pages()
         return chosen
 
     def _refine(self, question: CodedQuery, rows: Rows, cosines: Floats) -> None:
@@ -194,7 +194,7 @@ class Codes:
         best = np.arange(len(rows))
         if len(rows) > REFINED:
             best = np.argpartition(cosines, -REFINED)[-REFINED:]
-        cosines[best] = self.copy_of(rows[best]).cosines(question)
+        cosines[best] = self.copy_rows(rows[best]).cosines(question)
 
     def _fine_of(self, rows: Rows) -> EightBits:
         if self._is_exact:
@@ -220,7 +220,7 @@ class Codes:
         found, scores = best if rows is None else rows[best], cosines[best]
         if rows is None:
             self._refine(question, found, scores)
-            self._let_go()
+            self._release_pages()
         return found, scores
 
     def _all_signs(self) -> _Signs:
@@ -240,19 +240,19 @@ class Codes:
         self._ids = np.resize(self._ids, capacity)
         self._scales = np.resize(self._scales, capacity)
         before = (self._codes, self._fine)
-        self._codes, self._fine = self._room(capacity)
+        self._codes, self._fine = self._allocate(capacity)
         for old, new in zip(before, (self._codes, self._fine), strict=True):
             new[: self.count] = old[: self.count]
         if self._signs is not None:
             self._signs.reserve(capacity)
 
-    def _room(self, rows: int) -> tuple[EightBits, EightBits]:
+    def _allocate(self, rows: int) -> tuple[EightBits, EightBits]:
         """Return arrays for the codes and the remainders of `rows` rows."""
         self._files.clear()
-        codes = self._room_for(rows, file_from=FILE_FROM)
-        return codes, self._room_for(0 if self._is_exact else rows, file_from=FINE_FILE_FROM)
+        codes = self._allocate_array(rows, file_from=FILE_FROM)
+        return codes, self._allocate_array(0 if self._is_exact else rows, file_from=FINE_FILE_FROM)
 
-    def _room_for(self, rows: int, *, file_from: int) -> EightBits:
+    def _allocate_array(self, rows: int, *, file_from: int) -> EightBits:
         """Return an array of `rows`; from `file_from` on in an unnamed file, if there is room."""
         size = rows * self._dimension
         if rows >= file_from and self._folder is not None and hasattr(os, "posix_fallocate"):
@@ -262,7 +262,7 @@ class Codes:
                 return np.frombuffer(self._files[-1], np.int8).reshape(rows, self._dimension)
         return np.empty((rows, self._dimension), np.int8)
 
-    def _let_go(self) -> None:
+    def _release_pages(self) -> None:
         """Release the memory of the files' pages; the system keeps them in its page cache."""
         for file in self._files:
             file.madvise(mmap.MADV_DONTNEED)
@@ -282,7 +282,7 @@ class _Signs:
         self._words = words
 
     def append(self, start: int, vectors: Floats) -> None:
-        self._words[:, start : start + len(vectors)] = _packed(vectors > self._center).T
+        self._words[:, start : start + len(vectors)] = _pack_bits(vectors > self._center).T
 
     def move(self, rows: Rows, to: Rows) -> None:
         self._words[:, to] = self._words[:, rows]
@@ -294,7 +294,7 @@ class _Signs:
         """
         outward = question.vector - self._center
         far = np.abs(outward) > np.median(np.abs(outward))
-        sides, doubled = _packed(outward > 0)[0], _packed(far)[0]
+        sides, doubled = _pack_bits(outward > 0)[0], _pack_bits(far)[0]
         apart = np.zeros(count, np.uint16)
         for start in range(0, count, _SIGN_BLOCK_ROWS):
             part = apart[start : start + _SIGN_BLOCK_ROWS]
@@ -324,7 +324,7 @@ class _RowsById:
         if not len(self._rows):
             self._first = first
         if first < self._first or end > self._first + len(self._rows):
-            self._reach(min(first, self._first), end)
+            self._extend(min(first, self._first), end)
         self._rows[ids - self._first] = np.arange(row, row + len(ids))
 
     def forget(self, ids: Ids) -> None:
@@ -337,7 +337,7 @@ class _RowsById:
         rows[known] = self._rows[places[known]]
         return rows
 
-    def _reach(self, first: int, end: int) -> None:
+    def _extend(self, first: int, end: int) -> None:
         before, at = self._rows, self._first - first
         size = max(end - first, at + len(before) * 5 // 4, _LEAST_ROOM)
         self._rows = np.full(size, -1, np.int32)
@@ -345,6 +345,6 @@ class _RowsById:
         self._first = first
 
 
-def _packed(bits: Mask) -> Words:
+def _pack_bits(bits: Mask) -> Words:
     """Pack `bits` (n, dimension) or (dimension,) into words (n, dimension / 64)."""
     return np.packbits(np.atleast_2d(bits), axis=1).view(np.uint64)

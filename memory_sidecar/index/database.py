@@ -45,7 +45,7 @@ from memory_sidecar.index.watched import LiveState
 
 STORE_PATIENCE_S = 10.0  # how long a short change waits while another process writes
 INDEX_PATIENCE_S = 60.0  # how long an index run waits while another process writes
-LOST_PATIENCE_S = 10.0  # how long a question waits for lost rows to be built again
+MISSING_PATIENCE_S = 10.0  # how long a question waits for missing rows to be built
 AT_ONCE, AT_ONCE_S = 64, 1.0  # the most texts, and the longest, that a caller waits for embedding
 
 _log = logging.getLogger(__name__)
@@ -106,7 +106,9 @@ class Database(ReadableDatabase[S]):
         absent source stay, with a notice; it is an error only if all `sources` are absent.
         """
         return self.ask(
-            lambda said: self._update(self._with_lost(sources, said), said, full=full, embed=embed),
+            lambda said: self._update(
+                self._with_missing(sources, said), said, full=full, embed=embed
+            ),
             reporter,
             patience_s=INDEX_PATIENCE_S,
         )
@@ -201,7 +203,7 @@ class Database(ReadableDatabase[S]):
                     gone = set(source_names(connection)) - {source.name for source in sources}
                 for name in gone:
                     store.forget_source(name)
-            return self._update(self._with_lost(sources, said), said, embed=True)
+            return self._update(self._with_missing(sources, said), said, embed=True)
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
@@ -268,18 +270,18 @@ class Database(ReadableDatabase[S]):
 
         self.ask(work, reporter, patience_s=STORE_PATIENCE_S)
         if self.is_watching:
-            self.wait_fresh(timeout_ms=int(1000 * LOST_PATIENCE_S))
+            self.wait_fresh(timeout_ms=int(1000 * MISSING_PATIENCE_S))
 
-    def _make_lost(
+    def _index_missing(
         self,
         known: Collection[str],
-        lost: Sequence[Source],
+        missing: Sequence[Source],
         reporter: Reporter,
         *,
         wanted: Collection[str],
         embeds: bool,
     ) -> None:
-        for source in lost:
+        for source in missing:
             self.owner.watch(source)
         has_rows = not set(known).isdisjoint(wanted or known)
         if self.is_watching and has_rows:
@@ -290,14 +292,14 @@ class Database(ReadableDatabase[S]):
 
         def work(said: Reporter) -> None:
             with self.open().reading() as connection:  # another request may have built them
-                _, still_lost = self._known_and_lost(connection, lost, Silent())
-            if still_lost:
-                self._update(still_lost, said, embed=embeds and not self.is_watching)
+                _, still_missing = self._known_and_missing(connection, missing, Silent())
+            if still_missing:
+                self._update(still_missing, said, embed=embeds and not self.is_watching)
 
-        wait_s = LOST_PATIENCE_S if self.is_watching else math.inf
+        wait_s = MISSING_PATIENCE_S if self.is_watching else math.inf
         try:
             self.owner.loop.ask(
-                work, reporter, urgency=Urgency.LONG, patience_s=LOST_PATIENCE_S, wait_s=wait_s
+                work, reporter, urgency=Urgency.LONG, patience_s=MISSING_PATIENCE_S, wait_s=wait_s
             )
         except (NotFound, PathRefused, CannotWrite, Stopped, TimeoutError) as error:
             if not has_rows and not isinstance(error, (StoreBusy, Stopped, TimeoutError)):
@@ -332,12 +334,12 @@ class Database(ReadableDatabase[S]):
     ) -> IndexReport:
         return index_sources(self.owner, sources, reporter, full=full, embed=embed)
 
-    def _with_lost(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
+    def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway."""
         names = {source.name for source in asked}
         others = [source for source in self.sources() if source.name not in names]
         with self.open().reading() as connection:
-            _, lost = self._known_and_lost(connection, others, reporter)
-        for source in (*asked, *lost):
+            _, missing = self._known_and_missing(connection, others, reporter)
+        for source in (*asked, *missing):
             self.owner.watch(source)
-        return list(asked) if self.is_watching else [*asked, *lost]
+        return list(asked) if self.is_watching else [*asked, *missing]

@@ -182,16 +182,16 @@ class ReadableDatabase(ABC, Generic[S]):
         self._remedy = remedy
 
     @abstractmethod
-    def _make_lost(
+    def _index_missing(
         self,
         known: Collection[str],
-        lost: Sequence[Source],
+        missing: Sequence[Source],
         reporter: Reporter,
         *,
         wanted: Collection[str],
         embeds: bool,
     ) -> None:
-        """Have the rows of `lost` built, as `snapshot` says; `known` are the sources with rows."""
+        """Have the `missing` sources indexed, as `snapshot` says; `known` are those with rows."""
 
     @abstractmethod
     def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
@@ -238,10 +238,10 @@ class ReadableDatabase(ABC, Generic[S]):
         with ExitStack() as stack:
             store = self.open()
             connection = stack.enter_context(store.reading())
-            known, lost = self._known_and_lost(connection, sources, reporter)
-            if lost:
+            known, missing = self._known_and_missing(connection, sources, reporter)
+            if missing:
                 stack.close()
-                self._make_lost(known, lost, reporter, wanted=wanted, embeds=embeds)
+                self._index_missing(known, missing, reporter, wanted=wanted, embeds=embeds)
                 store = self.open()
                 connection = stack.enter_context(store.reading())
             self._say_standings(connection, wanted, reporter)
@@ -316,19 +316,19 @@ class ReadableDatabase(ABC, Generic[S]):
                     f" interrupted, `{self._remedy}` ends it"
                 )
 
-    def _known_and_lost(
+    def _known_and_missing(
         self, connection: Connection, sources: Sequence[Source] | None, reporter: Reporter
     ) -> tuple[set[str], list[Source]]:
         """Return the names of sources that have rows, and the sources that have none, with notices.
 
-        Rows are lost if the database was deleted, damaged or outdated, or its making interrupted.
+        Rows are missing after the database was deleted, damaged, outdated or not built to its end.
         """
         if self.file.take_outdated():
             reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")
         known = set(source_names(connection))
         wanted = self.sources() if sources is None else sources
-        lost = [source for source in wanted if source.name not in known]
-        if lost:
-            names = ", ".join(source.name for source in lost)
+        missing = [source for source in wanted if source.name not in known]
+        if missing:
+            names = ", ".join(source.name for source in missing)
             reporter.notice(f"{self.file.path.name} holds nothing of {names}: indexing it")
-        return known, lost
+        return known, missing

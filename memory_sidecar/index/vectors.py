@@ -179,7 +179,7 @@ class _Rows:
         """Apply the changes of one transaction."""
         gone = self._codes.rows_of(np.unique(removed))
         gone = np.sort(gone[gone >= 0])
-        self._changes.append(_Change(version, ids, self._codes.copy_of(gone)))
+        self._changes.append(_Change(version, ids, self._codes.copy_rows(gone)))
         self._codes.remove(gone)
         self._codes.append(ids, vectors)
         self.version = version
@@ -213,7 +213,7 @@ class _Rows:
         kept = undone.without_added(ids)
         others = undone.others
         if allowed is not None:
-            others = others.where(np.isin(others.ids, allowed))
+            others = others.select(np.isin(others.ids, allowed))
         ids = np.concatenate([ids[kept], others.ids])
         scores = np.concatenate([scores[kept], others.cosines(question)])
         best = np.argsort(-scores, kind="stable")[:count]
@@ -240,13 +240,13 @@ class _Rows:
         if version == self.version:
             return None
         added: list[Ids] = []
-        others = CodedRows.none(self._dimension)
+        others = CodedRows.empty(self._dimension)
         for change in reversed(self._changes):
             if change.version <= version:
                 break
             added.append(change.added)
-            kept = others.where(~np.isin(others.ids, change.added))
-            others = kept.followed_by(change.removed)
+            kept = others.select(~np.isin(others.ids, change.added))
+            others = kept.concatenate(change.removed)
         return _Undone(np.concatenate([*added, np.empty(0, np.int64)]), others)
 
     def _forget_changes(self) -> None:

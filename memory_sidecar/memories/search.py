@@ -22,7 +22,7 @@ import numpy as np
 
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import SEARCH_THREADS, Arm, Judge, Scores, explain_score, is_allowed
+from memory_sidecar.index.arms import SEARCH_POOL, Arm, Judge, Scores, explain_score, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
@@ -130,7 +130,7 @@ class _Search:
         """Ask both arms; the model embeds the question in another thread meanwhile."""
         embedding: Future[Vector] | None = None
         if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
-            embedding = SEARCH_THREADS.submit(scope.embed_query, query.text)
+            embedding = SEARCH_POOL.submit(scope.embed_query, query.text)
         connection = scope.rows.connection
         chosen = chosen_chunks(scope.rows, query.filter)
         words, meaning = _word_arm(query, connection, chosen), Arm.silent()
@@ -254,7 +254,7 @@ class _ChunkScores:
     def rows_of(self, ids: Sequence[int] | Ids) -> Ids:
         """Return the rows of those of `ids` that have scores here."""
         wanted = np.asarray(ids, np.int64)
-        return np.searchsorted(self.ids, wanted[is_allowed(wanted, self.ids)])
+        return np.searchsorted(self.ids, wanted[mask_allowed(wanted, self.ids)])
 
     def candidate(
         self, row: int, place: ChunkPlace, *, is_named: bool, losses: Mapping[str, float]
@@ -322,7 +322,7 @@ def _depth(query: MemoryQuery) -> int:
 
 def _filtered_arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
     if len(chosen.never):
-        kept = ~is_allowed(ids, chosen.never)
+        kept = ~mask_allowed(ids, chosen.never)
         ids, scores = ids[kept], scores[kept]
     return Arm.of(ids, scores, chosen.only)
 

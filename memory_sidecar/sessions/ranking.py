@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Arm, Scores, is_allowed
+from memory_sidecar.index.arms import Arm, Scores, mask_allowed
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import Postings
 
@@ -45,7 +45,7 @@ class Rows:
         """Make the rows of `vector` and of those in `lists` that are allowed, with coverage 0."""
         rows = cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
         listed = [ids[np.isnan(vector.scores_of(ids))] for ids in lists]
-        waiting = [found for ids in listed if len(found := ids[is_allowed(ids, allowed)])]
+        waiting = [found for ids in listed if len(found := ids[mask_allowed(ids, allowed)])]
         return rows.with_more(np.unique(np.concatenate(waiting))) if waiting else rows
 
     @property

@@ -29,7 +29,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.index.arms import SEARCH_THREADS, Arm, Judge, Scores, explain_score, is_allowed
+from memory_sidecar.index.arms import SEARCH_POOL, Arm, Judge, Scores, explain_score, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
@@ -90,7 +90,7 @@ def search_sessions(
     asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
     vector: Future[Vector] | None = None
     if query.mode is not SearchMode.KEYWORD and embed_query is not None:
-        vector = SEARCH_THREADS.submit(embed_query, asked.text)
+        vector = SEARCH_POOL.submit(embed_query, asked.text)
     searches = []
     for kind in query.kinds:
         required, allowed = _rows_to_search(connection, kind, query, asked)
@@ -156,7 +156,7 @@ def _start_scan(
         return None
     view = index.view(connection)
     # In the same queue as the question's vector, after it: so the wait for that always ends.
-    return SEARCH_THREADS.submit(lambda: view.cosines(vector.result()))
+    return SEARCH_POOL.submit(lambda: view.cosines(vector.result()))
 
 
 @dataclass(slots=True)
@@ -268,7 +268,7 @@ class _RowSearch:
         talks = Conversations.of_messages(self.connection, best)
         surplus = relevance[rows.places_of(best)] - rows.common_level(relevance)
         gaining, lent = talks.lend(best, surplus)
-        allowed = is_allowed(gaining, self.allowed)
+        allowed = mask_allowed(gaining, self.allowed)
         found = np.union1d(best, gaining[allowed])
         neighbours = np.zeros(len(found))
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
