@@ -1,6 +1,6 @@
-"""The coding agents that `setup` knows: how each is recognised, and where it keeps what.
+"""The coding agents that `setup` knows: how each is recognised, and where its settings are.
 
-Each row follows the maker's own documentation of user-level settings. A new agent is a new row.
+Each entry follows the maker's own documentation of user-level settings.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from memory_sidecar.core.projects import home
 Form = Literal["json", "toml"]
 
 SERVER = "memory-sidecar"  # the name of our entry among the MCP servers
-TABLES = "mcp_servers"  # that holds them where settings are TOML
+TABLES = "mcp_servers"  # the table of MCP servers in settings that are TOML
 
 
 @dataclass(frozen=True, slots=True)
 class CodingAgent:
-    """What is known of one. A path lies in the home folder, unless it begins with `{config}`.
+    """A coding agent, and where it keeps its settings.
 
-    That is the platform's folder for settings of applications.
+    Paths are relative to the home folder; `{config}` is the platform's folder for applications'
+    settings.
     """
 
     name: str
-    folder: str  # that the agent makes for itself
+    folder: str  # its own, by which an installed agent is recognised
     servers: str  # the file that lists MCP servers
-    servers_at: str = "mcpServers"  # the member of that file that holds them
-    program: str = ""  # that is on PATH where the agent is installed; "" where it is called so
+    servers_at: str = "mcpServers"  # the member of that file that has the servers
+    program: str = ""  # on PATH if the agent is installed; "": its name
     form: Form = "json"
-    server_type: str = ""  # what the entry's `type` says, where one is wanted
+    server_type: str = ""  # the `type` of our entry; "" for none
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills
     hooks: str = ""  # the file it reads hooks from, in the form of Claude Code
 

@@ -1,8 +1,8 @@
-"""Puts an entry into a file of settings that is the user's own, and leaves every other byte alone.
+"""Inserts an entry into the text of a user's settings, and leaves every other byte alone.
 
 JSON is read with the comments and trailing commas that editors allow in their settings. An entry
-goes in front of what its object or array holds, as one piece of text, so that removing the piece
-gives the file from before. Nothing is opened here.
+becomes the first of its object or array, as one piece of text, so that removing the piece restores
+the text. Opens no files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memory_sidecar.chunking.syntax import grammar
 from memory_sidecar.setup.agents import SERVER, Form
 
 INDENT = "  "
-MAX_LINES = 40  # of an entry, wherever it stands by now
+MAX_LINES = 40  # of an entry that is looked for in TOML
 
 
 class Unreadable(ValueError):
@@ -41,72 +41,72 @@ class Taken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """`text` belongs at the offset `at`, in characters."""
+    """A piece of text, and its offset `at` in characters in the text that it belongs into."""
 
     at: int
     text: str
 
-    def into(self, before: str) -> str:
+    def apply_to(self, before: str) -> str:
+        """Return `before` with the piece."""
         return before[: self.at] + self.text + before[self.at :]
 
 
 def json_member(text: str, path: Sequence[str], value: object) -> Insertion | None:
-    """Give the object that `path` leads to, all but its last name, a member of that name.
+    """Return the insertion of the member at `path`, with missing objects above it.
 
-    Objects that are missing are made. None where the member is there already. Raises Unreadable,
-    and Taken where it is there with another value.
+    None if the member is there already. Raises Unreadable, and Taken if it has another value.
     """
     found, rest = _walk(text, path)
     if found is None or rest:
-        return _insertion(text, found, path, rest, _nested(rest[1:], value))
-    if _plain(found) != value:
+        return _insert_member(text, found, path, rest, _nest(rest[1:], value))
+    if _to_python(found) != value:
         raise Taken(f"{'.'.join(path)} has another value already")
     return None
 
 
 def json_element(text: str, path: Sequence[str], value: object) -> Insertion | None:
-    """Give the array that `path` leads to another element. None where it holds that already.
+    """Return the insertion of an element into the array at `path`; None if it is there already.
 
-    Objects that are missing on the way, and the array, are made. Raises Unreadable, and Taken
-    where an element that names this program says something else.
+    Missing objects above the array and the array itself are inserted as well. Raises Unreadable,
+    and Taken if another element names this program.
     """
     found, rest = _walk(text, path)
     if found is None or rest:
-        return _insertion(text, found, path, rest, _nested(rest[1:], [value]))
+        return _insert_member(text, found, path, rest, _nest(rest[1:], [value]))
     if found.type != "array":
         raise Unreadable(f"{'.'.join(path)} is not an array")
-    if any(_plain(element) == value for element in _inside(found)):
+    if any(_to_python(element) == value for element in _children(found)):
         return None
-    if any(SERVER in _text(element) for element in _inside(found)):
+    if any(SERVER in _text(element) for element in _children(found)):
         raise Taken(f"{'.'.join(path)} has one of {SERVER} with another value already")
-    return _in_front(found, text, _written(value, len(path) + 1), len(path))
+    return _insert_first(found, text, _to_json(value, len(path) + 1), len(path))
 
 
-def without(
+def remove_entry(
     text: str, path: Sequence[str], value: object, *, form: Form, piece: str = ""
 ) -> str | None:
-    """`text` without the member at `path`, or the element of the array there, that is `value`.
+    """Return `text` without the member, or the element of the array, at `path` that is `value`.
 
-    It goes as the `piece` of text that it came as, or from where it stands by now. None where
-    nothing of that value is there, or what is left would not say all else as before. Raises
-    TooDeep, where that cannot be told.
+    Removes the inserted `piece` if it is still in the text, else the entry where it is now. None if
+    there is no such entry, or no removal keeps all other values. Raises TooDeep if the text cannot
+    be read for that.
     """
     read, cuts = _FORMS[form]
     try:
-        expected = _pruned(_minus(read(text), path, value), path)
+        expected = _prune_empty(_drop_entry(read(text), path, value), path)
     except TooDeep:
         raise
     except (ValueError, LookupError):
         return None
-    as_it_came = [text.replace(piece, "")] if text.count(piece) == 1 else []
-    for rest in chain(as_it_came, cuts(text, path, value)):
+    without_piece = [text.replace(piece, "")] if text.count(piece) == 1 else []
+    for rest in chain(without_piece, cuts(text, path, value)):
         with suppress(ValueError):
-            if _pruned(read(rest), path) == expected:
+            if _prune_empty(read(rest), path) == expected:
                 return rest
     return None
 
 
-def _minus(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN401  settings
+def _drop_entry(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN401  settings
     """Return `data` without the entry. Raises LookupError if it is not there."""
     if not path:
         at = data.index(value) if isinstance(data, list) and value in data else None
@@ -118,24 +118,24 @@ def _minus(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN40
     others = {name: each for name, each in data.items() if name != path[0]}
     if len(path) == 1 and data[path[0]] == value:
         return others
-    return others | {path[0]: _minus(data[path[0]], path[1:], value)}
+    return others | {path[0]: _drop_entry(data[path[0]], path[1:], value)}
 
 
-def _pruned(data: Any, path: Sequence[str]) -> Any:  # noqa: ANN401  settings
+def _prune_empty(data: Any, path: Sequence[str]) -> Any:  # noqa: ANN401  settings
     """Return `data` without the empty containers along `path`."""
     if not path or not isinstance(data, dict) or path[0] not in data:
         return data
-    below = _pruned(data[path[0]], path[1:])
+    below = _prune_empty(data[path[0]], path[1:])
     others = {name: each for name, each in data.items() if name != path[0]}
     return others if below in ({}, []) else others | {path[0]: below}
 
 
-def _json(text: str) -> Any:  # noqa: ANN401  settings
+def _read_json(text: str) -> Any:  # noqa: ANN401  settings
     found, _ = _walk(text, ())
-    return {} if found is None else _plain(found)
+    return {} if found is None else _to_python(found)
 
 
-def _toml(text: str) -> dict[str, Any]:
+def _read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -149,7 +149,7 @@ def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
     if found is None or rest:
         return
     if found.type == "array" and not isinstance(value, list):
-        found = next((node for node in _inside(found) if _plain(node) == value), None)
+        found = next((node for node in _children(found) if _to_python(node) == value), None)
     else:
         found = found.parent  # the pair
     if found is not None:
@@ -157,7 +157,7 @@ def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
         yield _cut(text, found, keeps_line=True)  # as a comment ends with its line
 
 
-def _toml_cuts(text: str, path: Sequence[str], _value: object) -> Iterator[str]:
+def _toml_cuts(text: str, path: Sequence[str], _convert: object) -> Iterator[str]:
     """Yield `text` without some lines, the first of which names the entry."""
     lines = text.splitlines(keepends=True)
     for start, line in enumerate(lines):
@@ -170,17 +170,17 @@ Cuts = Callable[[str, Sequence[str], object], Iterator[str]]
 """Yields texts without the entry at a path; the first that keeps all other values is right."""
 
 _FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
-    "json": (_json, _json_cuts),
-    "toml": (_toml, _toml_cuts),
+    "json": (_read_json, _json_cuts),
+    "toml": (_read_toml, _toml_cuts),
 }
 
 
 def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
-    """Append the table that `path` names. None where it is there already.
+    """Return the insertion of the TOML table at `path`, at the end; None if it is there already.
 
-    Raises Unreadable, and Taken where it has another value already.
+    Raises Unreadable, and Taken if it has another value.
     """
-    found: Any = _toml(text)
+    found: Any = _read_toml(text)
     for depth, name in enumerate(path):
         if not isinstance(found, dict):
             raise Unreadable(f"{'.'.join(path[:depth])} is not a table")
@@ -194,7 +194,7 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
     try:
-        _toml(insertion.into(text))
+        _read_toml(insertion.apply_to(text))
     except Unreadable as error:  # an inline table, which is closed
         above = ".".join(path[:-1])
         raise Unreadable(f"{above} is one value; write it as [{above}.NAME] tables") from error
@@ -202,16 +202,19 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
 
 
 def whole_file(text: str, _path: Sequence[str], content: str) -> Insertion | None:
-    """Fill an empty file. Raises Taken if it has other content."""
+    """Return the insertion of `content` into an empty file; None if it is there already.
+
+    Raises Taken if the file has other content.
+    """
     if text and text != content:
         raise Taken("it says something else")
     return None if text else Insertion(0, content)
 
 
 def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
-    """The value that is nearest to what `path` leads to, and the names that lead on from there.
+    """Follow `path` as far as it exists; return the value there and the remaining names.
 
-    None for a file that says nothing.
+    The value is None for a file without one. Raises Unreadable.
     """
     data = text.encode()
     tree = Parser(grammar("json")).parse(data)
@@ -248,7 +251,7 @@ def _is_comma(error: Node) -> bool:
     return error.text == b"," or (error.is_missing and around in ([",", "]"], [",", "}"]))
 
 
-def _inside(node: Node) -> list[Node]:
+def _children(node: Node) -> list[Node]:
     """Return the children of an array or object, without comments and trailing commas."""
     inside = (child for child in node.named_children if not child.is_error)
     return [child for child in inside if child.type != "comment" and not child.is_missing]
@@ -256,25 +259,25 @@ def _inside(node: Node) -> list[Node]:
 
 def _members(node: Node) -> dict[str, Node]:
     members = {}
-    for pair in _inside(node):
+    for pair in _children(node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key is not None and value is not None:
             members[str(json.loads(_text(key)))] = value
     return members
 
 
-def _plain(node: Node) -> Any:  # noqa: ANN401  what JSON can say
+def _to_python(node: Node) -> Any:  # noqa: ANN401  what JSON can say
     try:
-        return _value(node)
+        return _convert(node)
     except RecursionError as error:
         raise TooDeep from error
 
 
-def _value(node: Node) -> Any:  # noqa: ANN401  what JSON can say
+def _convert(node: Node) -> Any:  # noqa: ANN401  what JSON can say
     if node.type == "object":
-        return {name: _value(value) for name, value in _members(node).items()}
+        return {name: _convert(value) for name, value in _members(node).items()}
     if node.type == "array":
-        return list(map(_value, _inside(node)))
+        return list(map(_convert, _children(node)))
     try:
         return json.loads(_text(node))
     except ValueError as error:
@@ -285,35 +288,35 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
-def _insertion(
+def _insert_member(
     text: str, found: Node | None, path: Sequence[str], rest: Sequence[str], value: object
 ) -> Insertion:
     if found is None:
         gap = "" if text.endswith("\n") or not text else "\n"  # a comment ends with its line
-        return Insertion(len(text), gap + _written(_nested(rest[:1], value), 0) + "\n")
+        return Insertion(len(text), gap + _to_json(_nest(rest[:1], value), 0) + "\n")
     depth = len(path) - len(rest)
-    entry = f"{json.dumps(rest[0])}: {_written(value, depth + 1)}"
-    return _in_front(found, text, entry, depth)
+    entry = f"{json.dumps(rest[0])}: {_to_json(value, depth + 1)}"
+    return _insert_first(found, text, entry, depth)
 
 
-def _nested(path: Sequence[str], value: object) -> object:
+def _nest(path: Sequence[str], value: object) -> object:
     for name in reversed(path):
         value = {name: value}
     return value
 
 
-def _written(value: object, depth: int) -> str:
+def _to_json(value: object, depth: int) -> str:
     """Write `value` as JSON, indenting all lines but the first by `depth`."""
     return json.dumps(value, indent=len(INDENT), ensure_ascii=False).replace(
         "\n", "\n" + INDENT * depth
     )
 
 
-def _in_front(node: Node, text: str, entry: str, depth: int) -> Insertion:
+def _insert_first(node: Node, text: str, entry: str, depth: int) -> Insertion:
     """Insert `entry` as the first child of the object or array `node`, which is at `depth`."""
     at = len(text.encode()[: node.start_byte].decode()) + 1
     new_line = "\n" + INDENT * (depth + 1)
-    if _inside(node):
+    if _children(node):
         return Insertion(at, f"{new_line}{entry},")
     closes = "\n" + INDENT * depth if text[at:].lstrip()[:1] in ("}", "]") else ""
     return Insertion(at, new_line + entry + closes)

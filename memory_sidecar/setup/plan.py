@@ -28,9 +28,9 @@ from memory_sidecar.setup.editing import (
     Unreadable,
     json_element,
     json_member,
+    remove_entry,
     toml_table,
     whole_file,
-    without,
 )
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text, write_pieces
 
@@ -253,7 +253,7 @@ class Plan:
         )
         if edit.of in (json_member, json_element):
             piece = replace(piece, at=edit.at, value=edit.value)
-        file.after = insertion.into(before)
+        file.after = insertion.apply_to(before)
         outcome = StepOutcome.ADDED
         if is_again:
             outcome = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
@@ -302,7 +302,7 @@ def _insertion(edit: _Edit, before: str, agent: CodingAgent) -> Insertion | None
     if insertion is None:
         return None
     if is_blank:
-        return Insertion(len(before), insertion.into(text))
+        return Insertion(len(before), insertion.apply_to(text))
     if "\r\n" in text:
         return replace(insertion, text=insertion.text.replace("\n", "\r\n"))
     return insertion
@@ -332,9 +332,9 @@ def _without(piece: Piece, text: str) -> str | None:
     """Return `text` without `piece`; None if `text` no longer contains it."""
     if piece.path.endswith(".toml"):
         value = tomllib.loads(piece.text)[TABLES][SERVER]
-        return without(text, [TABLES, SERVER], value, form="toml", piece=piece.text)
+        return remove_entry(text, [TABLES, SERVER], value, form="toml", piece=piece.text)
     if piece.at:
-        return without(text, piece.at, piece.value, form="json", piece=piece.text)
+        return remove_entry(text, piece.at, piece.value, form="json", piece=piece.text)
     return text.replace(piece.text, "") if text.count(piece.text) == 1 else None
 
 

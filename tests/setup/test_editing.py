@@ -11,8 +11,8 @@ from memory_sidecar.setup.editing import (
     Unreadable,
     json_element,
     json_member,
+    remove_entry,
     toml_table,
-    without,
 )
 
 AT = ["mcpServers", "memory-sidecar"]
@@ -33,7 +33,7 @@ ENTRY = {"command": "/bin/sidecar", "args": ["mcp"]}
 def test_a_member_is_added_and_nothing_else_changes(before):
     insertion = json_member(before, AT, ENTRY)
     assert insertion is not None
-    after = insertion.into(before)
+    after = insertion.apply_to(before)
     expected = json.loads(before)
     expected.setdefault("mcpServers", {})["memory-sidecar"] = ENTRY
     assert json.loads(after) == expected
@@ -45,17 +45,17 @@ def test_comments_and_trailing_commas_of_editors_are_read_and_kept():
     before = '// mine\n{\n  /* servers */\n  "mcpServers": {\n    "x": {}, // last\n  },\n}\n'
     insertion = json_member(before, AT, ENTRY)
     assert insertion is not None
-    after = insertion.into(before)
+    after = insertion.apply_to(before)
     assert json_member(after, AT, ENTRY) is None
-    assert without(after, AT, ENTRY, form="json") == before
+    assert remove_entry(after, AT, ENTRY, form="json") == before
 
 
 def test_an_entry_does_not_become_part_of_the_comment_that_the_file_ends_with():
     insertion = json_member("// mine", AT, ENTRY)
     assert insertion is not None
-    after = insertion.into("// mine")
+    after = insertion.apply_to("// mine")
     assert json_member(after, AT, ENTRY) is None
-    assert without(after, AT, ENTRY, form="json", piece=insertion.text) == "// mine"
+    assert remove_entry(after, AT, ENTRY, form="json", piece=insertion.text) == "// mine"
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,20 @@ def test_an_element_joins_an_array_with_comments_and_trailing_commas(held):
     before = f'{{"allow": ["a",], "hooks": {{"PostToolUse": [{held} ]}}}}'
     insertion = json_element(before, path, ENTRY)
     assert insertion is not None
-    after = insertion.into(before)
+    after = insertion.apply_to(before)
     assert json_element(after, path, ENTRY) is None
-    assert without(after, path, ENTRY, form="json", piece=insertion.text) == before
+    assert remove_entry(after, path, ENTRY, form="json", piece=insertion.text) == before
 
 
 def test_an_element_joins_the_array_that_others_use():
     before = '{"hooks": {"PostToolUse": [{"matcher": "Edit"}]}}'
     insertion = json_element(before, ["hooks", "PostToolUse"], {"matcher": "Read"})
     assert insertion is not None
-    after = json.loads(insertion.into(before))
+    after = json.loads(insertion.apply_to(before))
     assert after == {"hooks": {"PostToolUse": [{"matcher": "Read"}, {"matcher": "Edit"}]}}
     assert (
-        json_element(insertion.into(before), ["hooks", "PostToolUse"], {"matcher": "Read"}) is None
+        json_element(insertion.apply_to(before), ["hooks", "PostToolUse"], {"matcher": "Read"})
+        is None
     )
 
 
@@ -117,9 +118,11 @@ def test_a_table_is_appended():
     before = 'model = "x"\n'
     insertion = toml_table(before, ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []})
     assert insertion is not None
-    assert insertion.into(before).startswith(before)
+    assert insertion.apply_to(before).startswith(before)
     assert (
-        toml_table(insertion.into(before), ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []})
+        toml_table(
+            insertion.apply_to(before), ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []}
+        )
         is None
     )
 
@@ -133,7 +136,7 @@ def test_a_table_is_appended():
     ],
 )
 def test_a_member_is_cut_out_wherever_it_stands(text, rest):
-    left = without(text, AT, {"a": 1}, form="json")
+    left = remove_entry(text, AT, {"a": 1}, form="json")
     assert left is not None
     assert json.loads(left) == rest
-    assert without(text, AT, {"a": 2}, form="json") is None
+    assert remove_entry(text, AT, {"a": 2}, form="json") is None
