@@ -1,4 +1,4 @@
-"""`memory-sidecar category`"""
+"""`memory-sidecar category`: lists, creates, describes and deletes the folders of memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory-sidecar context`: the files of a dense-context root, and who reads them."""
+"""`memory-sidecar context`: makes, checks and lists the files of a dense-context root."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _rule = click.Choice(list(CHECKS))
 
 
 def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
-    """Add PROJECT, --all and --root; `command` gets the opened root and the projects meant."""
+    """Add PROJECT, --all and --root; pass the opened root and the chosen projects, too."""
 
     @_project
     @click.option(
@@ -47,7 +47,7 @@ def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
     ) -> object:
         if project is not None and every:
             raise UsageError("a project and --all exclude each other", hint="leave out one of them")
-        opened = _open(call, root)
+        opened = _open_root(call, root)
         return command(call, opened, opened.projects(project, cwd=call.cwd, every=every), **given)
 
     return called
@@ -73,7 +73,7 @@ def init(call: Call, *, path: str | None, project: str | None, root: str | None)
     named = path or root
     if named is None and project is None:
         raise UsageError("which folder?", hint="`memory-sidecar context init ROOT`")
-    folder = call.path(named) if named else _open(call, None).root.path
+    folder = call.path(named) if named else _open_root(call, None).root.path
     made = [each.relative_to(folder).as_posix() for each in handlers.init(folder, project=project)]
     if not made and not call.wants_json:
         call.reporter.notice("everything exists already")
@@ -128,9 +128,9 @@ def new(
         status=status,
         executor=executor,
         body=call.text(body),
-        **{name: _each(items) for name, items in lists.items()},
+        **{name: _split_values(items) for name, items in lists.items()},
     )
-    opened = _open(call, root)
+    opened = _open_root(call, root)
     owner = opened.project(project, cwd=call.cwd)
     made = opened.new(owner, kind, draft, allow_secrets=allow_secrets)
     return call.show(made, lambda call, made: call.print(f"{made.id}: {made.path}"))
@@ -179,7 +179,7 @@ def check(
 
     Exit status 1 when there is something.
     """
-    opened = _open(call, root)
+    opened = _open_root(call, root)
     owner = opened.root.project(project) if project is not None else None
     rules = [rule for rule in only or CHECKS if rule not in skip]
     findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
@@ -236,14 +236,14 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
     it to a hook: a Read counts its file, a Grep each file it found. Anything else counts nothing.
     With --root, atoms of that root only.
     """
-    only = _open(call, root).root if root else None
+    only = _open_root(call, root).root if root else None
     if paths and paths != ("-",):
         reads = accesses_of_paths([call.path(path) for path in paths], only=only)
     else:
         hint = 'name a PATH, or send a tool call as hooks get it: "tool_name" and "tool_input"'
         reads = accesses_of_event(call.event(hint=hint), cwd=call.cwd, only=only)
     handlers.record(reads)
-    # The settings of the caller: a daemon that runs this may have been started with others.
+    # The caller's settings: those of the daemon that runs this may differ.
     if commit or load_settings(call.cwd, call.environ).context_commit:
         _commit(call, reads, must=commit)
     return call.show([each for _, each in reads], _print_accesses)
@@ -273,29 +273,29 @@ def refs(
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
             call.reporter.notice(f"the previous log is {opened.root.shown(path)}")
-    return call.show(used, _print_used)
+    return call.show(used, _print_uses)
 
 
-def _print_used(call: Call, used: list[AtomUse]) -> None:
+def _print_uses(call: Call, used: list[AtomUse]) -> None:
     for each in used:
         last = (each.last_ref or "never")[:10]
         call.print(f"{each.refs:5}  {last:10}  {each.project}/{each.id}  {each.summary}")
 
 
-def _open(call: Call, root: str | None) -> handlers.Context:
-    """The root that a command is about. Raises NotFound."""
+def _open_root(call: Call, root: str | None) -> handlers.Context:
+    """Open the root named by --root, the environment or the settings. Raises NotFound."""
     named = call.path(root) if root else None
     found = handlers.find_root(named, cwd=call.cwd, environ=call.environ)
     return handlers.Context(found, embed_with=lambda: call.services.models.embed)
 
 
-def _each(items: tuple[str, ...]) -> list[str]:
-    """`--tag a,b --tag c` means three."""
+def _split_values(items: tuple[str, ...]) -> list[str]:
+    """Split the values of a repeatable option at commas: `--tag a,b --tag c` gives three."""
     return [part.strip() for item in items for part in item.split(",") if part.strip()]
 
 
 def _commit(call: Call, reads: Reads, *, must: bool) -> None:
-    """Commit the tree; unless this `must` be, a merge under way is told of, and no failure."""
+    """Commit the access logs with git. A failure is raised if it `must` succeed, else a notice."""
     try:
         handlers.commit(reads, environ=call.environ)
     except SidecarError as error:

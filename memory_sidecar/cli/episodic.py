@@ -1,4 +1,4 @@
-"""`memory-sidecar episodic-put`, `episodic-search` and `episodic-commit`: a journal for hosts"""
+"""`memory-sidecar episodic-put`, `episodic-search` and `episodic-commit`: the journals of hosts."""
 
 from __future__ import annotations
 
@@ -54,9 +54,14 @@ def episodic_put(
     """
     path = call.path(file)
     entry = Entry(
-        text=resolve_text(call, text), title=title, tags=_by_key(tags), created_at=system_clock()
+        text=resolve_text(call, text),
+        title=title,
+        tags=_parse_tags(tags),
+        created_at=system_clock(),
     )
-    done = _journal_at(call, path).put(path, entry, call.child_environ, allow_secrets=allow_secrets)
+    done = _find_journal(call, path).put(
+        path, entry, call.child_environ, allow_secrets=allow_secrets
+    )
     verb = "put" if done.created else "known as"
     return call.show(done, lambda call, put: call.print(f"{verb} {put.session_id}"))
 
@@ -73,7 +78,7 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
     """
     path = call.path(file)
     asked = SessionQuery(text=resolve_text(call, query), top_k=top_k)
-    journal = _journal_at(call, path)
+    journal = _find_journal(call, path)
     if asked.text.strip():
         journal.import_mv2(path, call.child_environ)
     hits = call.mask(
@@ -81,7 +86,7 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
             Asked.SESSIONS, path.stem, asked.text, lambda: journal.search(asked)
         )
     )
-    return call.show(JournalHits(tuple(map(_in_journal, hits))), _print_hits)
+    return call.show(JournalHits(tuple(map(_make_journal_hit, hits))), _print_hits)
 
 
 @click.command(name="episodic-commit")
@@ -94,11 +99,11 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
     return call.show(committed, lambda call, _: call.print("everything is on disk already"))
 
 
-def _journal_at(call: Call, journal: Path) -> Journal:
-    """The sessions that a journal stands for: `D/A.mv2` is that of agent A in D.
+def _find_journal(call: Call, journal: Path) -> Journal:
+    """Return the journal of agent A in the data directory D, for a `journal` named `D/A.mv2`.
 
-    So is `D/episodic/A.mv2`, beside the folder with the sessions of A. Raises UsageError for what
-    is called otherwise, and for a folder.
+    `D/episodic/A.mv2`, beside the folder of A's sessions, is the same. Raises UsageError for a
+    folder, and for a file with another suffix.
     """
     if journal.suffix != MEMVID_SUFFIX or journal.is_dir():
         what = "is a folder" if journal.is_dir() else f"does not end in {MEMVID_SUFFIX}"
@@ -111,7 +116,7 @@ def _journal_at(call: Call, journal: Path) -> Journal:
     return Journal(call.services.agent(journal.stem, db), call.reporter)
 
 
-def _in_journal(hit: SessionHit) -> JournalHit:
+def _make_journal_hit(hit: SessionHit) -> JournalHit:
     uri = EVIDENCE_PREFIX + hit.session_id
     uri = uri if hit.sequence is None else f"{uri}#{hit.sequence}"
     return build_from(JournalHit, hit, uri=uri, timestamp=hit.created_at)
@@ -125,7 +130,7 @@ def _print_hits(call: Call, found: JournalHits) -> None:
         call.reporter.notice("no hits")
 
 
-def _by_key(tags: tuple[str, ...]) -> dict[str, str]:
+def _parse_tags(tags: tuple[str, ...]) -> dict[str, str]:
     by_key = {}
     for tag in tags:
         key, _, value = tag.partition(":")

@@ -1,4 +1,4 @@
-"""`memory-sidecar grep`"""
+"""`memory-sidecar grep`: finds code by its structure."""
 
 from __future__ import annotations
 

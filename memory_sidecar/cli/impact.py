@@ -1,4 +1,4 @@
-"""`memory-sidecar impact`: what a change may break."""
+"""`memory-sidecar impact`: shows what a change may break."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.names import first_of, located, place_of, print_references, with_filter
+from memory_sidecar.cli.names import ask_code, find_place, locate, print_references, with_filter
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.results import ReferenceHit
@@ -34,27 +34,27 @@ def impact(
         )
     if absent := [name for name in files if not call.path(name).is_file()]:
         raise NotFound(f"there is no file {absent[0]}", hint="for a name, use `refs` or `callers`")
-    changed = [Alteration(*located(call, name)) for name in files]
+    changed = [Alteration(*locate(call, name)) for name in files]
     text = call.read_input().decode("utf-8", "replace") if diff else ""
     outside = []
     for file in changed_files(text):
         if (path := _path_of(call.cwd, file)) is None:
             continue
-        if place := place_of(call, path):
+        if place := find_place(call, path):
             changed.append(Alteration(*place, file))
         else:
             outside.append(str(path))
     if outside:
         others = f" and {len(outside) - 1} more" if outside[1:] else ""
         call.reporter.notice(f"no source contains {outside[0]}{others}")
-    found = first_of(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
+    found = ask_code(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
     return call.show(found, print_references)
 
 
 def _path_of(folder: Path, file: ChangedFile) -> Path | None:
-    """Where a file of a diff is, or was: its path begins at the top of its repository.
+    """Return where a file of a diff is, or was; `None` if it exists nowhere above `folder`.
 
-    There it stands behind one letter, unless git was told to leave that out.
+    A diff names paths from the top of the repository, by default behind `a/` or `b/`.
     """
     path = file.path
     names = (path[2:], path) if path[1:2] == "/" else (path,)

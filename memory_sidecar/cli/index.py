@@ -1,4 +1,4 @@
-"""`memory-sidecar index`, `reindex` and `source`: which folders are indexed, and doing so."""
+"""`memory-sidecar index`, `reindex` and `source`: registers folders and indexes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import AgentReports, IndexReport, pluralize
 from memory_sidecar.core.times import format_duration
 
-PACE_WAIT_S = 2.0  # until a person is told how long the rest takes: of a first index none is known
+PACE_WAIT_S = 2.0  # how long to measure the speed of embedding, if it is unknown
 
 exclude_option = click.option(
     "--exclude",
@@ -69,7 +69,7 @@ def index(
         call.codebase.clones.refresh(_git_environ(call), call.reporter)
     report = call.codebase.index(
         [
-            _cloned(call, GitAddress(path, branch), excludes=excludes).root
+            _add_clone(call, GitAddress(path, branch), excludes=excludes).root
             if is_address(path)
             else call.path(path)
             for path in paths
@@ -88,7 +88,7 @@ def _require_address(paths: Sequence[str], branch: str) -> None:
         raise UsageError("--branch needs an ADDRESS", hint="a folder has its own branch")
 
 
-def _cloned(
+def _add_clone(
     call: Call, address: GitAddress, *, excludes: tuple[str, ...], name: str | None = None
 ) -> Source:
     source = call.codebase.clones.add(
@@ -104,7 +104,7 @@ def _git_environ(call: Call) -> dict[str, str]:
 
 
 def _print_report(call: Call, report: IndexReport) -> None:
-    """For a person, what `index` and `reindex` did."""
+    """Print a report of `index` or `reindex` for a person."""
     roots = {} if report.agent else call.places.roots
     for name in report.sources:
         call.print(title(name), f"  {roots[name]}" if name in roots else "")
@@ -120,11 +120,11 @@ def _print_report(call: Call, report: IndexReport) -> None:
     for folder in report.folders_unreadable:
         call.print(f"unreadable, its index stays as it was: {folder}")
     if report.vectors_pending:
-        call.print(call.hint(_goes_on(call, report)))
+        call.print(call.hint(_remaining_work(call, report)))
 
 
-def _goes_on(call: Call, report: IndexReport) -> str:
-    """What happens behind a finished `index`, and for how long."""
+def _remaining_work(call: Call, report: IndexReport) -> str:
+    """Return what is left to do after `index`, who does it, and about how long it takes."""
     waiting = pluralize(report.vectors_pending, "chunk")
     if call.host is None:
         return f"{waiting} have no vector yet: `memory-sidecar index --wait dense` makes them"
@@ -201,7 +201,7 @@ def add(
     """
     _require_address([path], branch)
     if agent is None and is_address(path):
-        added = _cloned(call, GitAddress(path, branch), excludes=excludes, name=name)
+        added = _add_clone(call, GitAddress(path, branch), excludes=excludes, name=name)
     elif agent is None:
         added = call.codebase.registry.add(
             call.path(path), name=name, excludes=excludes, force=force

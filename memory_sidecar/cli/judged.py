@@ -1,4 +1,4 @@
-"""`memory-sidecar judged`: questions of yours, and what answers them."""
+"""`memory-sidecar judged`: keeps questions with their right answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory-sidecar list`, `recent` and `get`: memories by what they are, not by a question."""
+"""`memory-sidecar list`, `recent` and `get`: show memories by their properties or path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memory_sidecar.core.results import build_from
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Listed, Memory
 
-# Lists go by the names that the columns have, too.
+# The names of the columns are accepted, too.
 _SORTS = {sort.value: sort for sort in Sort} | {
     "updated_at": Sort.UPDATED,
     "created_at": Sort.CREATED,

@@ -1,4 +1,4 @@
-"""`memory-sidecar map`: what is central in a project."""
+"""`memory-sidecar map`: shows what is central in a project."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Styled
-from memory_sidecar.cli.names import located
+from memory_sidecar.cli.names import locate
 from memory_sidecar.cli.options import AT_LEAST_ONE, Within, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
 from memory_sidecar.code.navigation import known_file
@@ -40,7 +40,7 @@ def show_map(
     """
     within = Within(sources).filter(call)
     is_file = bool(around and (call.path(around).is_file() or is_path(around)))
-    weights = _weights(call, around, within, is_file=is_file) if around else {}
+    weights = _file_weights(call, around, within, is_file=is_file) if around else {}
 
     def ask(here: Snapshot) -> list[MapEntry]:
         for file in weights if is_file else ():
@@ -51,12 +51,12 @@ def show_map(
     return call.show(call.mask(found), _print_map)
 
 
-def _weights(
+def _file_weights(
     call: Call, around: str, within: CodeFilter, *, is_file: bool
 ) -> dict[tuple[str, str], float]:
-    """How much each file has to do with `around`: a file, or a question."""
+    """Return the weight of each file, by source and path, for `around`: a file, or a question."""
     if is_file:
-        return {located(call, around): 1.0}
+        return {locate(call, around): 1.0}
     query = CodeQuery(text=call.text(around), top_k=AROUND_HITS, filter=within)
     return hit_weights(call.codebase.search(query, reporter=call.reporter))
 

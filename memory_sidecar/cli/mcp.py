@@ -1,4 +1,4 @@
-"""`memory-sidecar mcp`"""
+"""`memory-sidecar mcp`: an MCP server on standard input and output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
     A coding agent's configuration names this command; `memory-sidecar --mcp` is the same. All that
     a client may see is decided here, none of it by the agent.
     """
-    with IMPORTING:  # which takes a second: not for other commands
+    with IMPORTING:  # takes a second, which other commands need not wait
         from memory_sidecar.mcp.caller import Caller, Toolset
         from memory_sidecar.mcp.conversation import McpConversation
 

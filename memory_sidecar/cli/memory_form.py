@@ -1,4 +1,4 @@
-"""How memories are asked for on the command line, and how they are shown to a person."""
+"""Options that filter memories, and the form in which memories are shown to a person."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _OPTIONS = (
         "--include-superseded", "with_superseded", is_flag=True, help="Also what was replaced."
     ),
 )
-_NAMES = tuple(MemoryFilter.__dataclass_fields__)
-_MOMENTS = ("updated_after", "updated_before", "created_after", "created_before")
+_FILTER_FIELDS = tuple(MemoryFilter.__dataclass_fields__)
+_TIME_FIELDS = ("updated_after", "updated_before", "created_after", "created_before")
 
 
 def with_filters(command: Callable[..., object]) -> Callable[..., object]:
-    """Add every option that restricts which memories are meant, passed as `wanted`."""
+    """Add the options that filter memories, passed as a MemoryFilter, `wanted`."""
 
     @wraps(command)
     def called(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
-        chosen = {name: given.pop(name) for name in _NAMES}
-        for name in _MOMENTS:
+        chosen = {name: given.pop(name) for name in _FILTER_FIELDS}
+        for name in _TIME_FIELDS:
             chosen[name] = parse_past_time(chosen[name], now_ms=system_clock())
         chosen["category"] = check_known_category(chosen["category"] or "") or None
         chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
@@ -74,20 +74,20 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def memories_of(call: Call, agent: str) -> Memories:
-    """The memories of `agent`, to be read or changed by this call."""
+    """Open the memories of `agent` for this call."""
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
 
 def project_around(call: Call) -> str:
-    """The project that the call is made in: the name of the source around it, "" without one."""
-    with suppress(SidecarError):  # the list of sources cannot be read, which others say
+    """Return the name of the source around the working directory, "" if there is none."""
+    with suppress(SidecarError):  # the list of sources is unreadable, which other commands report
         source = call.services.codebase().registry.containing(call.cwd, with_worktrees=True)
         return source.name if source else ""
     return ""
 
 
 def memory_line(memory: Facts) -> tuple[Styled, str]:
-    """One line for a person: where it is, when it changed, what it says."""
+    """Return the line that shows a memory: its path, date, marks and title."""
     marks = [
         *(["shared"] if memory.shared else []),
         *([memory.status or "superseded"] if memory.superseded else []),
@@ -101,12 +101,12 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
 
 
 def body_lines(memory: Facts, text: str) -> list[str]:
-    """What of a memory's `text` stands below its line: nothing where that says it all."""
+    """Return the lines of a memory's `text` to show below its title: none if they are equal."""
     return [] if text.strip() == memory.title else text.split("\n")
 
 
 def print_memories(call: Call, memories: Sequence[Memory | Listed]) -> None:
-    """A line for each, and below it what it says, as far as that was asked for."""
+    """Print a line for each memory, and its content below, if there is any."""
     for memory in memories:
         body = ""
         if isinstance(memory.content, str):
@@ -115,7 +115,7 @@ def print_memories(call: Call, memories: Sequence[Memory | Listed]) -> None:
 
 
 def note_team(call: Call) -> None:
-    """Say which database of a team stands behind the answer, and how fast it is."""
+    """Report, if a team's database is set, which one answered and how fast it is."""
     if call.services.settings.database:
         from memory_sidecar.agents.team_status import team_line, team_status
 

@@ -1,4 +1,4 @@
-"""`memory-sidecar def`, `refs`, `callers` and the others about a name or a place."""
+"""`memory-sidecar def`, `refs`, `callers`, `callees`, `outline` and `related`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _AT_LINE = re.compile(r"(.+):(\d{1,9})(?:[-:]\d+)?")
 
 
 def with_filter(command: Callable[..., object]) -> Callable[..., object]:
-    """Add what `search` has to say where to look; they come as one CodeFilter, `within`."""
+    """Add --top-k and the options of where to look, which are passed as a CodeFilter, `within`."""
 
     @click.option(
         *("-n", "--top-k"),
@@ -63,8 +63,8 @@ def definition(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list
 
     NAME may have what encloses it: total_price, Cart.total_price, shop::Cart.
     """
-    asked = _asked(call, name, within, top_k)
-    return call.show(_answer(call, asked, navigation.definitions), _print_definitions)
+    asked = _make_query(call, name, within, top_k)
+    return call.show(_ask_graph(call, asked, navigation.definitions), _print_definitions)
 
 
 @click.command()
@@ -76,8 +76,8 @@ def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[Refer
     NAME may have what encloses it, or be FILE:LINE, which means what is defined there. Each place
     says how sure it is that this very definition is meant: exact, likely, or by name alone.
     """
-    asked = _asked(call, name, within, top_k)
-    return call.show(_answer(call, asked, navigation.references), print_references)
+    asked = _make_query(call, name, within, top_k)
+    return call.show(_ask_graph(call, asked, navigation.references), print_references)
 
 
 @click.command()
@@ -95,12 +95,12 @@ def callers(
     call: Call, *, name: str, depth: int, within: CodeFilter, top_k: int
 ) -> list[ReferenceHit]:
     """Show what calls NAME, or what stands at FILE:LINE."""
-    asked = _asked(call, name, within, top_k)
+    asked = _make_query(call, name, within, top_k)
 
     def ask(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
         return navigation.callers(graph, asked, depth=depth)
 
-    return call.show(_answer(call, asked, ask), partial(print_references, verb="calls"))
+    return call.show(_ask_graph(call, asked, ask), partial(print_references, verb="calls"))
 
 
 @click.command()
@@ -108,8 +108,8 @@ def callers(
 @with_filter
 def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[DefinitionHit]:
     """Show what NAME, or what stands at FILE:LINE, calls of what is indexed with it."""
-    asked = _asked(call, name, within, top_k)
-    return call.show(_answer(call, asked, navigation.callees), _print_definitions)
+    asked = _make_query(call, name, within, top_k)
+    return call.show(_ask_graph(call, asked, navigation.callees), _print_definitions)
 
 
 @click.command()
@@ -117,8 +117,8 @@ def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[De
 @with_call
 def outline(call: Call, file: str) -> list[DefinitionHit]:
     """List what FILE defines, in order, as it was indexed."""
-    at = _at(call, file)
-    source, path = (at.source, at.path) if at else located(call, file)
+    at = _parse_line(call, file)
+    source, path = (at.source, at.path) if at else locate(call, file)
     within = CodeFilter(sources=(source,))
     found = call.codebase.navigate(
         within, lambda here: navigation.outline(here.graph, source, path), reporter=call.reporter
@@ -131,36 +131,39 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
 @with_filter
 def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[CodeHit]:
     """Show the code that is most like what stands at FILE:LINE, the likest first."""
-    at = _at(call, place)
+    at = _parse_line(call, place)
     if at is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
     found = call.codebase.related(at, within, top_k=top_k, reporter=call.reporter)
     return call.show(call.mask(found), _print_related)
 
 
-def _asked(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
-    return NameQuery(_at(call, name) or call.text(name), top_k, within)
+def _make_query(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
+    return NameQuery(_parse_line(call, name) or call.text(name), top_k, within)
 
 
-def _at(call: Call, text: str) -> Line | None:
-    """The place that FILE:LINE means."""
+def _parse_line(call: Call, text: str) -> Line | None:
+    """Parse FILE:LINE; `None` for any other text. Raises NotFound if no source has the file."""
     at_line = _AT_LINE.fullmatch(text)
     if not at_line or not ("/" in text or call.path(at_line[1]).exists()):
         return None
-    source, path = located(call, at_line[1])
+    source, path = locate(call, at_line[1])
     return Line(source, path, int(at_line[2]))
 
 
-def located(call: Call, file: str) -> tuple[str, str]:
-    """The source that `file` lies in, and its path there."""
-    place = place_of(call, call.path(file))
+def locate(call: Call, file: str) -> tuple[str, str]:
+    """Return the source that contains `file`, and its path there. Raises NotFound."""
+    place = find_place(call, call.path(file))
     if place is None:
         raise NotFound(f"no source contains {file}", hint=f"`memory-sidecar why {file}` says more")
     return place
 
 
-def place_of(call: Call, path: Path) -> tuple[str, str] | None:
-    """As `located`, `None` for a path in no source. The file need not exist."""
+def find_place(call: Call, path: Path) -> tuple[str, str] | None:
+    """Return the source and path like `locate`; `None` if no source contains it.
+
+    The file need not exist.
+    """
     real = real_place(path)
     source = call.codebase.registry.containing(real.parent)
     if source is not None:
@@ -169,12 +172,12 @@ def place_of(call: Call, path: Path) -> tuple[str, str] | None:
     return (source.name, "") if source and source.root == real else None
 
 
-def _answer(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], Cut[T]]) -> list[T]:
-    return first_of(call, asked.filter, lambda here: ask(here.graph, asked))
+def _ask_graph(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], Cut[T]]) -> list[T]:
+    return ask_code(call, asked.filter, lambda here: ask(here.graph, asked))
 
 
-def first_of(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) -> list[T]:
-    """The first of what `ask` finds, masked; that there is more is told."""
+def ask_code(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) -> list[T]:
+    """Return the results of `ask`, masked; a notice says how many more there are."""
     found = call.codebase.navigate(within, ask, reporter=call.reporter)
     if found.more:
         call.reporter.notice(f"{found.more} more: --top-k {len(found) + found.more} shows all")

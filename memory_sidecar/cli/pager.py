@@ -1,6 +1,6 @@
-"""Shows a text through the user's pager: `$PAGER`, else `less`, as git does it.
+"""Shows a text through the user's pager: `$PAGER`, else `less`, as git does.
 
-Runs in the process that has the terminal, so it imports little.
+Runs in the client's process, which has the terminal, so it imports little.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ import shutil
 import signal
 import subprocess
 
-LESS_OPTIONS = "FRX"  # ends where all fits, passes colours and links on, and leaves the text there
+LESS_OPTIONS = "FRX"  # F: exit if all fits; R: pass on colours and links; X: leave the text there
 
 
 def page(text: str) -> None:
-    """Show `text` until the user has seen enough; print it where there is no pager."""
+    """Show `text` until the user quits the pager; print it if there is none."""
     data = text.encode("utf-8", "backslashreplace")
-    command = _command()
-    if command and _has_shown(command, data):
+    command = _pager_command()
+    if command and _run_pager(command, data):
         return
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(1, rest) :]
 
 
-def _command() -> list[str]:
+def _pager_command() -> list[str]:
     named = os.environ.get("PAGER")
     try:
         command = shlex.split(named) if named is not None else ["less"]
-    except ValueError:  # a quote that nothing ends
+    except ValueError:  # an unclosed quote
         return []
     if not command or command == ["cat"] or shutil.which(command[0]) is None:
         return []
     return command
 
 
-def _has_shown(command: list[str], data: bytes) -> bool:
+def _run_pager(command: list[str], data: bytes) -> bool:
     environ = {"LESS": LESS_OPTIONS, "LV": "-c", **os.environ}
     try:
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environ)  # noqa: S603  theirs

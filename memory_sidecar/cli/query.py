@@ -1,4 +1,4 @@
-"""`memory-sidecar query`"""
+"""`memory-sidecar query`: finds memories that answer a question."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def query(
     text: tuple[str, ...],
     all_projects: bool,
     no_shared: bool,
-    **said: Any,  # noqa: ANN401  as `MemoryQuery` has it
+    **said: Any,  # noqa: ANN401  fields of `MemoryQuery`
 ) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
@@ -77,7 +77,7 @@ def query(
 def show_memories(
     call: Call, agent: str, asked: MemoryQuery, *, with_shared: bool = True
 ) -> list[MemoryHit]:
-    """Print what `agent` remembers of what is asked, and return it."""
+    """Search the memories of `agent`, log the question, and print and return the hits."""
     hits = call.services.questions.ask_and_log(
         Asked.MEMORIES,
         agent,

@@ -1,4 +1,4 @@
-"""`memory-sidecar remove`, `memory-sidecar prune` and `memory-sidecar restore`"""
+"""`memory-sidecar remove`, `prune` and `restore`: memories into the archive, and back."""
 
 from __future__ import annotations
 

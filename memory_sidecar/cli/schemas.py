@@ -1,8 +1,7 @@
-"""Writes the JSON Schemas of what commands print, and the words that complete their lines.
+"""Writes the JSON Schemas of the commands' results, and the table of words that completes lines.
 
-`python -m memory_sidecar.cli.schemas`, or `./task schemas`.
-
-They are committed, so that a change of what callers see stands in its diff.
+Run as `python -m memory_sidecar.cli.schemas` or `./task schemas`. The files are committed, so that
+a diff shows every change that callers see.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ WITHOUT_JSON = frozenset(
         *("completion show", "help"),
     }
 )
-"""One is a protocol, the others talk to who runs the machine, to a shell or to a reader."""
+"""Commands without a JSON result: they speak a protocol, or to an administrator or a shell."""
 
 # Arguments and options, by their metavar or name, whose values are paths on the disk.
 _PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.mv2".split())
 _NO_PATHS = frozenset(
-    "get update remove move share restore".split()  # whose PATH is a memory's
+    "get update remove move share restore".split()  # commands whose PATH is that of a memory
 )
 _SOURCES = {("source remove", "name"), ("source publish", "name"), ("source move", "old")}
 
@@ -56,7 +55,7 @@ class Error(TypedDict):
 
 
 def all_schemas() -> dict[str, Schema]:
-    """Every schema by its file name without the ending, such as `source-list`."""
+    """Return all schemas, by file name without suffix, such as `source-list`."""
     schemas = {
         words.replace(" ", "-"): _schema(shape, f"memory-sidecar {words} --json")
         for words, shape in outputs().items()
@@ -65,13 +64,13 @@ def all_schemas() -> dict[str, Schema]:
 
 
 def outputs() -> dict[str, Any]:
-    """The type of what each command gives back, by its words; none for those that give nothing."""
-    given = {words: _returned(command) for words, command in commands(every_command())}
+    """Return the result type of each command, by its words, without those that return nothing."""
+    given = {words: _result_type(command) for words, command in commands(every_command())}
     return {words: shape for words, shape in given.items() if shape is not type(None)}
 
 
 def commands(group: click.Group, *words: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command below `group`, with its words: `source list`."""
+    """Yield the commands below `group` with their words, such as `source list`."""
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from commands(command, *words, name)
@@ -79,7 +78,7 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[str, click.Comma
             yield " ".join((*words, name)), command
 
 
-def _returned(command: click.Command) -> Any:  # noqa: ANN401  types are values
+def _result_type(command: click.Command) -> Any:  # noqa: ANN401  types are values
     assert command.callback is not None
     return get_type_hints(inspect.unwrap(command.callback), include_extras=True)["return"]
 
@@ -88,27 +87,32 @@ def _schema(shape: Any, title: str) -> Schema:  # noqa: ANN401
     return schema_of(shape, **{"$schema": DRAFT, "title": title})
 
 
-def rendered(document: dict[str, Any], *, indent: int = 2) -> str:
-    """A schema, or with `indent` 1 the words, as the file has it."""
+def render(document: dict[str, Any], *, indent: int = 2) -> str:
+    """Return the text of a file: of a schema, or with `indent` 1 of the table of words."""
     return json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
 
 
 def words_of(tree: click.Group) -> dict[str, Any]:
-    """What may follow the words of each command; "" is the program itself."""
+    """Return the table of `completing`: what may follow each command; "" is the program itself."""
     table: dict[str, Any] = {}
 
     def add(command: click.Command, words: str) -> None:
         inner = command.commands if isinstance(command, click.Group) else {}
         table[words] = {
-            "commands": {name: _told(each) for name, each in inner.items()},
+            "commands": {name: _short_help(each) for name, each in inner.items()},
             "options": {
-                name: {"help": _first_line(option.help or ""), "value": _value(option, words)}
+                name: {
+                    "help": _first_line(option.help or ""),
+                    "value": _completion_of(option, words),
+                }
                 for option in command.params
                 if isinstance(option, click.Option) and not option.hidden
                 for name in (*option.opts, *option.secondary_opts)
             },
             "arguments": [
-                _value(each, words) for each in command.params if isinstance(each, click.Argument)
+                _completion_of(each, words)
+                for each in command.params
+                if isinstance(each, click.Argument)
             ],
         }
         for name, each in inner.items():
@@ -118,8 +122,11 @@ def words_of(tree: click.Group) -> dict[str, Any]:
     return table
 
 
-def _value(parameter: click.Parameter, words: str) -> str | list[str] | None:
-    """What a value is: one of a list, a path, or "" for any text; `None` for an option without."""
+def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | None:
+    """Return how to complete a value: by a list, a mark of `completing`, or not, "".
+
+    `None` for an option without a value.
+    """
     if isinstance(parameter, click.Option) and (parameter.is_flag or parameter.count):
         return None
     if isinstance(parameter.type, click.Choice):
@@ -139,7 +146,7 @@ def _value(parameter: click.Parameter, words: str) -> str | list[str] | None:
     return PATH if named & _PATHS else ""
 
 
-def _told(command: click.Command) -> str:
+def _short_help(command: click.Command) -> str:
     return _first_line(command.help or "")
 
 
@@ -154,5 +161,5 @@ if __name__ == "__main__":
             file.unlink()
     FOLDER.mkdir(exist_ok=True)
     for name, schema in schemas.items():
-        (FOLDER / f"{name}.json").write_text(rendered(schema), encoding="utf-8")
-    WORDS_FILE.write_text(rendered(words_of(every_command()), indent=1), encoding="utf-8")
+        (FOLDER / f"{name}.json").write_text(render(schema), encoding="utf-8")
+    WORDS_FILE.write_text(render(words_of(every_command()), indent=1), encoding="utf-8")

@@ -1,11 +1,11 @@
-"""`memory-sidecar search`, and how its hits read: where, what, and the few lines that show why.
+"""`memory-sidecar search`, and the form of its hits: place, name, score and the lines that match.
 
     shop/cart.py:12-30  Cart.total  0.83
        14  def total(self):
        15      return sum(item.price for item in self.items)
 
-On a terminal that has colours the path is a link, the code is coloured by its syntax, and the words
-that the question asked for stand out.
+On a terminal with colours the path is a link, the code is highlighted by its syntax, and the words
+of the question are bold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TOP_K = 10
 TOP_K_ON_TERMINAL = 5  # what a screen shows
 
 GUTTER = "{:>6}  "
-THEME = "ansi_dark"  # the terminal's own colours, so that any background does
+THEME = "ansi_dark"  # the terminal's own colours, which fit any background
 FOUND = "bold underline"
 
 
@@ -84,7 +84,7 @@ def search(
     no_pager: bool,
     wait_fresh_ms: int | None,
     agent: str | None,
-    **said: Any,  # noqa: ANN401  as both `CodeQuery` and `MemoryQuery` have it
+    **said: Any,  # noqa: ANN401  fields of both `CodeQuery` and `MemoryQuery`
 ) -> list[CodeHit] | list[MemoryHit]:
     """Find code by what it does or what it is called.
 
@@ -128,12 +128,12 @@ def search(
         call.print_paged(hit_lines(call, hits, shown), uses_pager=not no_pager)
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
-            call.reporter.notice(f"{name}: {_told(freshness)}")
+            call.reporter.notice(f"{name}: {_describe_freshness(freshness)}")
 
     return call.show_hits(hits, print_hits)
 
 
-def _told(freshness: Freshness) -> str:
+def _describe_freshness(freshness: Freshness) -> str:
     if freshness.is_current is None:
         at = freshness.scanned_at
         state = f"as it was at {at}" if at else "its first scan is running"
@@ -145,17 +145,17 @@ def _told(freshness: Freshness) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitView:
-    """What of the hits a caller wants to read."""
+    """How a caller wants the hits shown."""
 
     question: str
     places: Places
-    names_source: bool  # as several were searched
+    names_source: bool  # if several sources were searched
     full: bool  # whole chunks
     only_files: bool
 
 
 def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
-    """The lines that show `hits`, best first."""
+    """Return the lines that show `hits`, best first."""
     if shown.only_files:
         files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
         return [call.line(*_path(shown, source, name)) for source, name in files]
@@ -169,7 +169,9 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
             lines.append(call.line(f"  {explanation_line(hit.explain)}"))
         code = visible(hit.code).split("\n")
         part = Excerpt(0, tuple(code)) if shown.full else excerpt(code, stems)
-        drawn = _coloured(call, hit.language, code, part, stems) if call.uses_colour else part.lines
+        drawn = (
+            _highlight(call, hit.language, code, part, stems) if call.uses_colour else part.lines
+        )
         for number, line in enumerate(drawn, hit.start_line + part.first):
             lines.append(call.line(Styled(GUTTER.format(number), DIM)) + line.rstrip())
         lines.append("")
@@ -177,7 +179,7 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
 
 
 def _path(shown: HitView, source: str, filename: str, lines: str = "") -> list[Styled]:
-    """`filename` as it opens from where the call was made, behind its source's name if need be."""
+    """Return `filename` relative to the working directory, behind its source's name if wanted."""
     named = [Styled(f"{source}  ", DIM)] if shown.names_source else []
     return [*named, shown.places.at(source, filename, lines)]
 
@@ -192,17 +194,17 @@ def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
 
 
 def _copies(call: Call, hit: CodeHit, shown: HitView) -> str:
-    """A line for the near-identical chunks that `hit` stands for."""
+    """Return a line that names the near-identical chunks of `hit`."""
     first = hit.copies[0]
     path = _path(shown, first.source, first.filename, first.location)
     more = f" and {len(hit.copies) - 1} more" if len(hit.copies) > 1 else ""
     return call.line(Styled("  also in ", DIM), *path, Styled(more, DIM))
 
 
-def _coloured(
+def _highlight(
     call: Call, language: str, code: Sequence[str], part: Excerpt, stems: frozenset[str]
 ) -> list[str]:
-    """The lines of `part`, one of `code`, for a terminal."""
+    """Return the lines of `part`, an excerpt of `code`, with the escape sequences of colours."""
     from rich.console import Console
     from rich.syntax import Syntax
 
@@ -215,11 +217,11 @@ def _coloured(
         width=width or 1000,
         _environ={},
     )
-    # The whole chunk tells what its lines are: a docstring, a comment of several lines.
+    # The whole chunk is highlighted, because a docstring or comment may span several lines.
     drawn = Syntax("", language, theme=THEME).highlight("\n".join(code)).split("\n")
     for number, line in enumerate(part.lines, part.first):
         text = drawn[number] if number < len(drawn) and drawn[number].plain == line else None
-        if text is None:  # a lexer that does not give back what it was given
+        if text is None:  # the lexer changed the text
             text = console.render_str(line, markup=False, highlight=False, emoji=False)
         for start, end in spans(line, stems):
             text.stylize(FOUND, start, end)

@@ -1,4 +1,4 @@
-"""`memory-sidecar serve`, `stop` and `daemon`: the daemon of a data directory, and all of them."""
+"""`memory-sidecar serve`, `stop` and `daemon`: runs, stops and lists daemons."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def serve(call: Call, replace: bool, log_level: str | None) -> None:
     managers, and for watching what happens.
     """
     data_dir = str(find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root)
-    if log_level and not replace and _tell_running(data_dir, call, log_level):
+    if log_level and not replace and _set_log_level(data_dir, call, log_level):
         call.reporter.notice(f"the daemon that runs now logs from {log_level!r} on")
         return
     level = log_level or load_settings(Path(data_dir), call.environ).log_level
@@ -57,7 +57,8 @@ def serve(call: Call, replace: bool, log_level: str | None) -> None:
     serve_until_stopped(lock, data_dir, environ=call.environ)
 
 
-def _tell_running(data_dir: str, call: Call, log_level: str) -> bool:
+def _set_log_level(data_dir: str, call: Call, log_level: str) -> bool:
+    """Change the log level of a running daemon. Returns whether one runs."""
     running = reach(data_dir, call.environ)
     if running is None:
         return False

@@ -33,10 +33,10 @@ def service() -> None:
 @with_call
 def install(call: Call) -> None:
     """Write the units for the data directory in use, and start them."""
-    told = _systemctl(call, "show-environment")
-    if told.returncode:
+    done = _systemctl(call, "show-environment")
+    if done.returncode:
         raise SidecarError(
-            f"systemd does not run for this user: {told.stderr}",
+            f"systemd does not run for this user: {done.stderr}",
             hint="log in as this user, not by su, or `loginctl enable-linger` and set "
             "XDG_RUNTIME_DIR to /run/user/UID; elsewhere, start `memory-sidecar serve --replace`",
         )
@@ -48,10 +48,10 @@ def install(call: Call) -> None:
         with named_errors(folder / unit):
             replace_file(Tree(folder), unit, text.encode())
     for command in (("daemon-reload",), ("enable", "--now", *UNITS)):
-        told = _systemctl(call, *command)
-        if told.returncode:
-            take_back_units(call)
-            raise SidecarError(f"systemd refused the units, nothing is left: {told.stderr}")
+        done = _systemctl(call, *command)
+        if done.returncode:
+            remove_units(call)
+            raise SidecarError(f"systemd refused the units, nothing is left: {done.stderr}")
     for unit in UNITS:
         call.print(f"wrote {folder / unit}")
     call.print("it ends with your last session; `loginctl enable-linger` makes it start at boot")
@@ -61,7 +61,7 @@ def install(call: Call) -> None:
 @with_call
 def uninstall(call: Call) -> None:
     """Stop the units and remove them."""
-    for path in take_back_units(call):
+    for path in remove_units(call):
         call.print(f"removed {path}")
 
 
@@ -77,24 +77,24 @@ def service_status(call: Call) -> None:
     for unit in UNITS:
         call.print(f"{_unit_folder(call) / unit}")
     call.print(_systemctl(call, "--no-pager", "--lines=0", "status", *UNITS).stdout.rstrip("\n"))
-    told = _systemctl(call, "is-active", *UNITS)  # the socket alone will do: it starts the service
-    if told.returncode:
+    done = _systemctl(call, "is-active", *UNITS)  # an active socket suffices: it starts the service
+    if done.returncode:
         raise SidecarError(
-            f"the service does not run: {told.stdout or told.stderr}",
+            f"the service does not run: {done.stdout or done.stderr}",
             hint=f"`systemctl --user start {UNITS[0]}`, and"
             f" `journalctl --user -u {PROGRAM}` says why",
         )
 
 
-def take_back_units(call: Call) -> list[Path]:
-    """Whatever systemd can be told, the units are gone; returns those that were there."""
-    told = _systemctl(call, "disable", "--now", *UNITS)
+def remove_units(call: Call) -> list[Path]:
+    """Stop and remove the units, even if systemd refuses; returns the removed files."""
+    done = _systemctl(call, "disable", "--now", *UNITS)
     removed = installed_units(call)
     for path in removed:
         path.unlink()
-    if told.returncode and removed:
+    if done.returncode and removed:
         call.reporter.notice(
-            f"systemd did not take it ({told.stderr.strip()}): `memory-sidecar stop` ends the "
+            f"systemd did not take it ({done.stderr.strip()}): `memory-sidecar stop` ends the "
             "daemon"
         )
     else:
@@ -103,7 +103,7 @@ def take_back_units(call: Call) -> list[Path]:
 
 
 def installed_units(call: Call) -> list[Path]:
-    """The units that are there, after the links that have them started."""
+    """Return the files of the units that exist; the links that enable them come first."""
     folder = _unit_folder(call)
     wanted = [path for unit in UNITS for path in folder.glob(f"*.wants/{unit}")]
     every = (*wanted, *(folder / unit for unit in UNITS))
@@ -111,13 +111,13 @@ def installed_units(call: Call) -> list[Path]:
 
 
 def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The units for `data_dir` by file name, every @name@ filled in."""
+    """Return the text of the units for `data_dir`, by file name, every `@name@` replaced."""
     values = {
         "name": PROGRAM,
-        "data_dir": _escaped(str(data_dir)),
-        "data_dir_word": _word(str(data_dir)),
-        "command": " ".join(map(_word, own_command())),
-        "socket": _escaped(next(socket_paths(str(data_dir), environ))),
+        "data_dir": _escape(str(data_dir)),
+        "data_dir_word": _quote_word(str(data_dir)),
+        "command": " ".join(map(_quote_word, own_command())),
+        "socket": _escape(next(socket_paths(str(data_dir), environ))),
     }
     rendered = {}
     for unit in UNITS:
@@ -129,28 +129,28 @@ def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _templates() -> Path:
-    """Beside the modules in a wheel, at the top of a checkout."""
+    """Return the folder of the templates: in the package of a wheel, at the top of a checkout."""
     package = Path(__file__).parents[1]
     folders = [folder / "systemd" for folder in (package, package.parent)]
     return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 
 def own_command() -> list[str]:
-    """How to start this very installation."""
+    """Return the command that starts this installation."""
     program = Path(sys.executable).with_name(PROGRAM)
     if program.is_file():
         return [str(program)]
     return [sys.executable, "-P", "-m", "memory_sidecar.client"]
 
 
-def _escaped(text: str) -> str:
-    """A whole value: https://www.freedesktop.org/software/systemd/man/latest/systemd.syntax.html"""
+def _escape(text: str) -> str:
+    """Escape a value: https://www.freedesktop.org/software/systemd/man/latest/systemd.syntax.html"""
     return text.replace("%", "%%")
 
 
-def _word(text: str) -> str:
-    """One word of a command line in a unit."""
-    escaped = _escaped(text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
+def _quote_word(text: str) -> str:
+    """Quote one word of a command line in a unit."""
+    escaped = _escape(text).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{escaped}"'
 
 
@@ -160,7 +160,7 @@ def _unit_folder(call: Call) -> Path:
 
 
 def _systemctl(call: Call, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What systemd answers; a failure where it is not installed."""
+    """Run systemctl for the user; status 127 if it is not installed."""
     program = shutil.which("systemctl", path=call.environ.get("PATH"))
     if program is None:
         return subprocess.CompletedProcess(arguments, 127, "", "systemctl is not installed")

@@ -1,4 +1,4 @@
-"""`memory-sidecar session`: save, show, delete, prune, import and promote"""
+"""`memory-sidecar session`: saves, shows, deletes, prunes, imports and promotes sessions."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def import_files(
     """
     paths = [call.path(file) for file in files if file != "-"]
     if "-" in files:
-        named = call.path(_transcript_of_hook(call))
-        # A session in which nothing was said ends, too: without a file, or with an empty one.
+        named = call.path(_read_transcript_path(call))
+        # The hook also runs for a session without messages, whose file is missing or empty.
         paths += [named] if named.exists() and named.stat().st_size else []
     imported = sessions_of(call, agent).import_files(
         paths, call.child_environ, allow_secrets=allow_secrets
@@ -166,8 +166,8 @@ def _promoter(call: Call, agent: str) -> Promoter:
     )
 
 
-def _transcript_of_hook(call: Call) -> str:
-    """The transcript that a coding agent names to its hooks. Raises UsageError."""
+def _read_transcript_path(call: Call) -> str:
+    """Read the path of the transcript that a coding agent passes to its hook. Raises UsageError."""
     hint = 'pass what a hook is given, {"transcript_path": …}, or name files'
     path = call.event(hint=hint).get("transcript_path")
     if not isinstance(path, str) or not path:
@@ -193,20 +193,20 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
 
 def _print_session(call: Call, shown: ShownSession) -> None:
     session = read_session(shown)
-    told = session.summary
-    called = "" if told and told.brief == session.called else session.called
+    summary = session.summary
+    called = "" if summary and summary.brief == session.called else session.called
     call.print(f"{session.session_id}  {called}".rstrip())
     about = [iso_utc(session.created_at), session.project_path, ", ".join(session.topics)]
     call.print("  " + " · ".join(part for part in about if part))
-    if told:
+    if summary:
         call.print()
-        call.print(told.brief + (f" ({told.outcome})" if told.outcome else ""))
+        call.print(summary.brief + (f" ({summary.outcome})" if summary.outcome else ""))
         for label, items in (
-            ("", (told.detailed,) if told.detailed else ()),
-            ("decided: ", told.key_decisions),
-            ("solved: ", told.problems_solved),
-            ("with: ", told.technologies),
-            ("note: ", (told.user_note,) if told.user_note else ()),
+            ("", (summary.detailed,) if summary.detailed else ()),
+            ("decided: ", summary.key_decisions),
+            ("solved: ", summary.problems_solved),
+            ("with: ", summary.technologies),
+            ("note: ", (summary.user_note,) if summary.user_note else ()),
         ):
             for item in items:
                 call.print(label + item)
@@ -225,12 +225,12 @@ def _print_session(call: Call, shown: ShownSession) -> None:
 def _print_promotion(call: Call, promotion: Promotion) -> None:
     for judged in promotion.memories:
         call.print(f"{judged.category}: {judged.text}")
-        call.print(f"  {_fate(judged)}")
+        call.print(f"  {_describe_fate(judged)}")
     if not promotion.memories:
         call.reporter.notice("the session suggests nothing to remember")
 
 
-def _fate(judged: Candidate) -> str:
+def _describe_fate(judged: Candidate) -> str:
     match judged.fate:
         case Fate.NEAR:
             return f"nearly the same as {judged.path}"

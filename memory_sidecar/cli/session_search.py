@@ -1,4 +1,4 @@
-"""`memory-sidecar session search` and `session list`"""
+"""`memory-sidecar session search` and `session list`: finds sessions."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from memory_sidecar.sessions.model import (
 from memory_sidecar.sessions.results import Head, SessionHit
 
 SHOWN_CHARACTERS = 400
-_PATH_SIGNS = (".", "/", "~", "\\")
+_PATH_STARTS = (".", "/", "~", "\\")
 
 
 def sessions_of(call: Call, agent: str) -> Sessions:
-    """The sessions of `agent`, for this call."""
+    """Open the sessions of `agent` for this call."""
     return call.services.sessions(agent, call.db, reporter=call.reporter)
 
 
 def with_filter(command: Callable[..., object]) -> Callable[..., object]:
-    """Add the options by which sessions are chosen, passed as `wanted`."""
+    """Add the options that filter sessions, passed as a SessionFilter, `wanted`."""
 
     @wraps(command)
     def called(
@@ -54,9 +54,9 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
         outcomes: tuple[str, ...],
         after: str | None,
         before: str | None,
-        **given: Any,  # noqa: ANN401  what the command itself takes
+        **given: Any,  # noqa: ANN401  the command's other options
     ) -> object:
-        is_path = project.startswith(_PATH_SIGNS)
+        is_path = project.startswith(_PATH_STARTS)
         wanted = SessionFilter.parse(
             project=str(call.path(project)) if is_path else project,
             topics=topics,
@@ -108,7 +108,7 @@ def search(
     wanted: SessionFilter,
     query: tuple[str, ...],
     tier: str,
-    **said: Any,  # noqa: ANN401  as `SessionQuery` has it
+    **said: Any,  # noqa: ANN401  fields of `SessionQuery`
 ) -> list[SessionHit]:
     """Find what was said and done in earlier sessions.
 
@@ -156,11 +156,11 @@ def _print_hits(call: Call, hits: list[SessionHit]) -> None:
 
 def _print_heads(call: Call, heads: list[Head]) -> None:
     for head in heads:
-        told = [
+        parts = [
             head.title,
             pluralize(head.message_count, "message"),
             head.outcome or "",
             *head.topics,
         ]
-        label = title(head.session_id), f"  {' · '.join(part for part in told if part)}"
+        label = title(head.session_id), f"  {' · '.join(part for part in parts if part)}"
         call.print(f"{head.created_at[:16].replace('T', ' ')}  ", *label)

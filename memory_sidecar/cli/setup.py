@@ -1,4 +1,4 @@
-"""`memory-sidecar setup`"""
+"""`memory-sidecar setup`: adds memory-sidecar to the settings of coding agents, or removes it."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def setup(
     that is installed. Shows what it changes in which file, and asks before it writes.
     """
     plan = Plan(call.environ)
-    chosen = _chosen(call, agents, plan, undo=undo)
+    chosen = _choose_agents(call, agents, plan, undo=undo)
     if undo:
         plan.take_back([agent.name for agent in chosen])
     else:
-        wish = _wish(call, owner)
+        wish = _make_wish(call, owner)
         for agent in chosen:
             plan.add(agent, wish)
     may_write = not dry_run and any(step.outcome.is_change for step in plan.steps)
@@ -64,18 +64,20 @@ def setup(
     if asks:
         if call.wants_json:
             raise UsageError("there is no terminal to ask at", hint="--yes writes, --dry-run shows")
-        _show_steps(call, plan.steps, is_done=False)
-        may_write = _asked()
+        _print_steps(call, plan.steps, is_done=False)
+        may_write = _confirm()
     if may_write:
         plan.carry_out()
     shown = () if asks else plan.steps
     done = SetUp(may_write, tuple(plan.steps))
-    call.show(done, partial(_show, steps=shown, undo=undo))
+    call.show(done, partial(_print_set_up, steps=shown, undo=undo))
     plan.require_all()
     return done
 
 
-def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> list[CodingAgent]:
+def _choose_agents(
+    call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool
+) -> list[CodingAgent]:
     if names:
         return [agent for agent in CODING_AGENTS if agent.name in names]
     if undo:
@@ -90,7 +92,7 @@ def _chosen(call: Call, names: tuple[str, ...], plan: Plan, *, undo: bool) -> li
     return installed
 
 
-def _wish(call: Call, owner: str | None) -> Wish:
+def _make_wish(call: Call, owner: str | None) -> Wish:
     options = ["--agent", check_agent(owner)] if owner else []
     named = data_dir_option(call.arguments) or call.environ.get(DATA_DIR_VARIABLE)
     if named:
@@ -101,20 +103,20 @@ def _wish(call: Call, owner: str | None) -> Wish:
         hooks={
             "PostToolUse": {
                 "matcher": "Read|Grep",
-                "hooks": [_hook(command, ["context", "access", "-"])],
+                "hooks": [_make_hook(command, ["context", "access", "-"])],
             },
-            "SessionEnd": {"hooks": [_hook(command, ["session", "import", "-", *options])]},
+            "SessionEnd": {"hooks": [_make_hook(command, ["session", "import", "-", *options])]},
         },
         skills={skill.name: Path(skill.path).read_text("utf-8") for skill in all_skills()},
     )
 
 
-def _hook(command: list[str], arguments: list[str]) -> dict[str, str]:
+def _make_hook(command: list[str], arguments: list[str]) -> dict[str, str]:
     return {"type": "command", "command": shlex.join([*command, *arguments]) + " >/dev/null"}
 
 
-def _show(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
-    _show_steps(call, steps, is_done=done.written)
+def _print_set_up(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
+    _print_steps(call, steps, is_done=done.written)
     if done.written:
         call.print("taken back" if undo else "written; `memory-sidecar setup --undo` removes it")
     elif any(step.outcome.is_change for step in done.steps):
@@ -123,13 +125,13 @@ def _show(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None
         call.print("nothing to change")
 
 
-def _show_steps(call: Call, steps: Sequence[Step], *, is_done: bool) -> None:
+def _print_steps(call: Call, steps: Sequence[Step], *, is_done: bool) -> None:
     for agent, of_agent in groupby(steps, key=lambda step: step.agent):
         call.print(title(agent))
         for step in of_agent:
             why = f" ({step.reason})" if step.reason else ""
-            call.print(f"  {step.outcome.told(is_done=is_done)}{why}: {step.what}  {step.path}")
+            call.print(f"  {step.outcome.describe(is_done=is_done)}{why}: {step.what}  {step.path}")
 
 
-def _asked() -> bool:
+def _confirm() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and click.confirm("Write this?", err=True)

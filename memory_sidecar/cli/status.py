@@ -1,4 +1,4 @@
-"""`memory-sidecar status`, `growth` and `why`: how far everything is, and what became of a path."""
+"""`memory-sidecar status`, `growth` and `why`: shows what is indexed, and what is not and why."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from memory_sidecar.core.times import format_duration, system_clock
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 
 REDRAW_S = 1.0
-REDRAW = "\x1b[{lines}F\x1b[J"  # up by so many lines, and away with what stands below
+REDRAW = "\x1b[{lines}F\x1b[J"  # moves the cursor up by `lines` and erases all below
 MAX_WEEKS = 104
-MAX_QUESTION = 200  # characters of one that are printed
+MAX_QUESTION = 200  # characters printed of a question
 _COLUMNS = ("memories", "sessions", "reads", "questions", "unanswered")
 
 
@@ -45,10 +45,10 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
         *([FileStatus.SKIPPED] if skipped else []),
         *([FileStatus.FAILED] if failed else []),
     )
-    return call.show(_status(call, listed), _print)
+    return call.show(_status(call, listed), _print_status)
 
 
-def _print(call: Call, found: Status) -> None:
+def _print_status(call: Call, found: Status) -> None:
     for line in _lines(found):
         call.print(call.hint(line))
     roots = {source.name: Path(source.root) for source in found.sources}
@@ -58,7 +58,7 @@ def _print(call: Call, found: Status) -> None:
 
 
 def _watch(call: Call) -> NoReturn:
-    """Print the status again and again: in place on a terminal, elsewhere one below the other."""
+    """Print the status every second: in place on a terminal, else one below the other."""
     shown = 0
     while True:
         lines = [call.hint(line) for line in _lines(_status(call))]
@@ -90,17 +90,17 @@ def _lines(found: Status) -> Iterator[str]:
         yield (
             f"{source.name}: {pluralize(source.files_indexed, 'file')}{away}, "
             f"{pluralize(source.chunks, 'chunk')}, {source.files_skipped:,} skipped, "
-            f"{source.files_failed:,} failed, {_freshness(source)}  ({source.root})"
+            f"{source.files_failed:,} failed, {_describe_freshness(source)}  ({source.root})"
         )
         if source.live and source.live.notice:
             yield f"  {source.live.notice}"
     if found.sources:
-        pace = _pace(found.vectors_per_second, found.vectors_seconds_left)
+        pace = _describe_pace(found.vectors_per_second, found.vectors_seconds_left)
         yield f"vectors: {found.vectors:,} of {found.chunks:,}{pace}"
     else:
         yield "no source is indexed: `memory-sidecar index PATH`"
     for agent in found.agents:
-        yield f"agent {agent.name}: {_remembered(agent)}"
+        yield f"agent {agent.name}: {_describe_agent(agent)}"
     if found.model_problem:
         yield f"model: {found.model_problem.message}"
     else:
@@ -117,21 +117,21 @@ def _lines(found: Status) -> Iterator[str]:
         yield f"last error: {last.at} {last.message}"
 
 
-def _remembered(agent: AgentStatus) -> str:
+def _describe_agent(agent: AgentStatus) -> str:
     embedded = agent.texts - agent.vectors_pending
-    told = [
+    parts = [
         pluralize(agent.memories, "memory", "memories"),
         pluralize(agent.sessions, "session"),
         f"vectors {embedded:,} of {agent.texts:,}",
     ]
     if agent.problem:
-        told.append(agent.problem)
+        parts.append(agent.problem)
     elif agent.is_current is not None:
-        told.append(f"watched, {'up to date' if agent.is_current else 'looking for changes'}")
-    return ", ".join(told)
+        parts.append(f"watched, {'up to date' if agent.is_current else 'looking for changes'}")
+    return ", ".join(parts)
 
 
-def _freshness(source: SourceStatus) -> str:
+def _describe_freshness(source: SourceStatus) -> str:
     live = source.live
     if live is None:
         scanned = f"scanned {source.scanned_at}" if source.scanned_at else "not scanned yet"
@@ -139,7 +139,7 @@ def _freshness(source: SourceStatus) -> str:
     if live.error:
         return f"watched, but {live.error}"
     if under_way := live.indexing:
-        pace = _pace(under_way.files_per_second, under_way.seconds_left)
+        pace = _describe_pace(under_way.files_per_second, under_way.seconds_left)
         files = pluralize(under_way.files_total, "file")
         return f"watched, indexing {under_way.files_done:,} of {files}{pace}"
     if live.is_current:
@@ -148,7 +148,7 @@ def _freshness(source: SourceStatus) -> str:
     return f"watched, {waiting if live.waiting else 'looking for changes'}"
 
 
-def _pace(per_second: float, left_s: float | None) -> str:
+def _describe_pace(per_second: float, left_s: float | None) -> str:
     return f" ({per_second:.0f}/s, {format_duration(left_s)} left)" if left_s else ""
 
 
@@ -178,8 +178,8 @@ def _print_growth(call: Call, found: Growth) -> None:
     call.print("week of     ", *(f"{name:>11}" for name in _COLUMNS))
     for week in found.weeks:
         call.print(week.begins[:10], "  ", *(f"{getattr(week, name):11,}" for name in _COLUMNS))
-    told = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
-    call.print(f"{pluralize(found.memories, 'memory', 'memories')}: {told}")
+    reads = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
+    call.print(f"{pluralize(found.memories, 'memory', 'memories')}: {reads}")
     for memory in found.most_read:
         call.print(f"{memory.uses + memory.refs:5,} reads  ", title(memory.path))
     for each in found.latency:
@@ -204,21 +204,21 @@ def why(call: Call, path: str) -> Why:
     return call.show(call.codebase.why(call.path(path)), _print_why)
 
 
-def _print_why(call: Call, told: Why) -> None:
-    where = title(path_from(Path(told.path), call.cwd))
-    of = f" (source {told.source})" if told.source else ""
-    call.print(where, f": {_fate(told)}{of}")
-    if told.hint:
-        call.print(call.hint(f"  {told.hint}"))
+def _print_why(call: Call, found: Why) -> None:
+    where = title(path_from(Path(found.path), call.cwd))
+    of = f" (source {found.source})" if found.source else ""
+    call.print(where, f": {_describe_fate(found)}{of}")
+    if found.hint:
+        call.print(call.hint(f"  {found.hint}"))
 
 
-def _fate(told: Why) -> str:
-    if told.fate == "indexed" and told.hint:
-        return f"indexed {told.reason}"
-    if told.fate == "indexed":
-        vectors = f"{told.vectors:,} with a vector" if told.chunks else "nothing to search in it"
-        where = f" {told.reason}" if told.reason else ""
-        return f"indexed{where}, {pluralize(told.chunks, 'chunk')}, {vectors}"
-    if told.fate in ("skipped", "failed"):
-        return f"{told.fate}: {told.reason}"
-    return told.reason
+def _describe_fate(found: Why) -> str:
+    if found.fate == "indexed" and found.hint:
+        return f"indexed {found.reason}"
+    if found.fate == "indexed":
+        vectors = f"{found.vectors:,} with a vector" if found.chunks else "nothing to search in it"
+        where = f" {found.reason}" if found.reason else ""
+        return f"indexed{where}, {pluralize(found.chunks, 'chunk')}, {vectors}"
+    if found.fate in ("skipped", "failed"):
+        return f"{found.fate}: {found.reason}"
+    return found.reason

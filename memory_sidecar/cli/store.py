@@ -1,4 +1,4 @@
-"""`memory-sidecar store`, `update`, `move` and `share`: memories as they are written."""
+"""`memory-sidecar store`, `update`, `move` and `share`: writes memories."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def update(
 
 
 def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered:
-    """Print what a command did to the memory `remembered`, and return that."""
+    """Print `verb`, the memory's path and its near duplicates; returns `remembered`."""
 
     def print_remembered(call: Call, remembered: Remembered) -> None:
         call.print(f"{verb} {remembered.path}")

@@ -1,4 +1,4 @@
-"""`memory-sidecar team` and `memory-sidecar memory`: a team's database, its files and ours."""
+"""`memory-sidecar team` and `memory`: sets up a team's database, and exchanges data with it."""
 
 from __future__ import annotations
 

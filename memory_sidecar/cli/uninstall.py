@@ -1,4 +1,4 @@
-"""`memory-sidecar uninstall`: takes back everything that was put outside of the program itself."""
+"""`memory-sidecar uninstall`: removes everything that was written outside of the program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, script_path
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.cli.service import installed_units, take_back_units
+from memory_sidecar.cli.service import installed_units, remove_units
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
@@ -48,7 +48,7 @@ class Uninstalled:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """Removals, and what carries them out, if there are any."""
+    """Removals to show to the user, and the function that carries them out, if there are any."""
 
     removals: Sequence[Removal]
     carry_out: Callable[[], object]
@@ -65,9 +65,9 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     What was learnt stays, unless --data is given: that deletes the data directory in use and your
     settings, for good. The program goes the way it came, by pip, pipx or uv.
     """
-    undos = [_units(call), *_daemons(call), _agents(call), *_completion(call)]
+    undos = [_undo_service(call), *_undo_daemons(call), _undo_setup(call), *_undo_completion(call)]
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
-    learnt = [*_data(data_dir), *_settings(call)] if with_data else []
+    learnt = [*_undo_data(data_dir), *_undo_settings(call)] if with_data else []
     removals = tuple(removal for undo in (*undos, *learnt) for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     if going and not (dry_run or yes):
@@ -83,7 +83,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     done = bool(going) and not dry_run
     if done:
         _carry_out(undos)
-        _carry_out(learnt)  # only then: daemons use it, and settings say what agents were given
+        _carry_out(learnt)  # last: daemons use the data, and settings list what agents were given
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
     printed = partial(_print_uninstalled, shown=removals_shown, kept=kept)
@@ -91,7 +91,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
 
 
 def _carry_out(undos: Sequence[Undo]) -> None:
-    """Each of them, whatever becomes of the others. Raises the first SidecarError at the end."""
+    """Carry out all of `undos`, even if some fail; raises the first SidecarError at the end."""
     failed: list[SidecarError] = []
     for undo in undos:
         if undo.removals:
@@ -103,13 +103,13 @@ def _carry_out(undos: Sequence[Undo]) -> None:
         raise failed[0]
 
 
-def _units(call: Call) -> Undo:
-    """First of all: systemd would start a daemon again."""
+def _undo_service(call: Call) -> Undo:
+    """Remove the units, before the daemons: systemd would start those again."""
     units = [Removal("service", str(unit), StepOutcome.REMOVED) for unit in installed_units(call)]
-    return Undo(units, lambda: take_back_units(call))
+    return Undo(units, lambda: remove_units(call))
 
 
-def _daemons(call: Call) -> list[Undo]:
+def _undo_daemons(call: Call) -> list[Undo]:
     return [
         Undo(
             [Removal(f"daemon, process {each.pid}", each.data_dir, StepOutcome.REMOVED)],
@@ -119,7 +119,7 @@ def _daemons(call: Call) -> list[Undo]:
     ]
 
 
-def _agents(call: Call) -> Undo:
+def _undo_setup(call: Call) -> Undo:
     plan = Plan(call.environ)
     plan.take_back(plan.known_agents())
     removals = [
@@ -134,29 +134,31 @@ def _agents(call: Call) -> Undo:
     return Undo(removals, carry_out)
 
 
-def _completion(call: Call) -> list[Undo]:
+def _undo_completion(call: Call) -> list[Undo]:
     scripts = [script_path(call, shell) for shell in SHELLS]
-    return [_file("completion", script) for script in scripts if _is_our_script(script)]
+    return [_undo_file("completion", script) for script in scripts if _is_our_script(script)]
 
 
 def _is_our_script(script: Path) -> bool:
     return script.is_file() and VARIABLE in script.read_text("utf-8", "replace")
 
 
-def _data(data_dir: DataDir) -> list[Undo]:
+def _undo_data(data_dir: DataDir) -> list[Undo]:
     root = data_dir.root
     databases = (data_dir.codebase.db.name, data_dir.embeddings_db.name)
     names = [f"{name}{suffix}" for name in databases for suffix in DATABASE_SUFFIXES]
-    undos = [_file("data", root / name) for name in names if (root / name).is_file()]
-    return undos + [_folder("data", root / name) for name in OWN_FOLDERS if (root / name).is_dir()]
+    undos = [_undo_file("data", root / name) for name in names if (root / name).is_file()]
+    return undos + [
+        _undo_folder("data", root / name) for name in OWN_FOLDERS if (root / name).is_dir()
+    ]
 
 
-def _settings(call: Call) -> list[Undo]:
+def _undo_settings(call: Call) -> list[Undo]:
     folder = Path(config_folder(call.environ))
-    return [_folder("settings", folder)] if folder.is_dir() else []
+    return [_undo_folder("settings", folder)] if folder.is_dir() else []
 
 
-def _file(what: str, path: Path) -> Undo:
+def _undo_file(what: str, path: Path) -> Undo:
     def remove() -> None:
         with named_errors(path):
             path.unlink(missing_ok=True)
@@ -164,7 +166,7 @@ def _file(what: str, path: Path) -> Undo:
     return Undo([Removal(what, str(path), StepOutcome.REMOVED)], remove)
 
 
-def _folder(what: str, path: Path) -> Undo:
+def _undo_folder(what: str, path: Path) -> Undo:
     def remove() -> None:
         with named_errors(path):
             if path.is_symlink():
@@ -176,7 +178,7 @@ def _folder(what: str, path: Path) -> Undo:
 
 
 def _drop_empty_folders(call: Call) -> None:
-    """Remove those of our folders that are empty now."""
+    """Remove our folders that are empty now."""
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
     folders = [data_dir, Path(config_folder(call.environ))]
     if sys.platform != "win32":
@@ -185,7 +187,7 @@ def _drop_empty_folders(call: Call) -> None:
         try:
             folder.rmdir()
         except OSError:
-            continue  # it is not there, or holds what others need
+            continue  # missing, or not empty
 
 
 def _print_uninstalled(
@@ -206,4 +208,4 @@ def _print_uninstalled(
 def _print_removals(call: Call, removals: tuple[Removal, ...], *, is_done: bool) -> None:
     for each in removals:
         why = f" ({each.reason})" if each.reason else ""
-        call.print(f"{each.outcome.told(is_done=is_done)}{why}: {each.what}  {each.path}")
+        call.print(f"{each.outcome.describe(is_done=is_done)}{why}: {each.what}  {each.path}")

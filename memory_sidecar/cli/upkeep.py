@@ -1,4 +1,4 @@
-"""The commands about the installation: `doctor`, `model`, `embed`, `trust` and `skills`."""
+"""`memory-sidecar doctor`, `model`, `embed`, `trust` and `skills`: the installation itself."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     if not texts:
         raise UsageError("no TEXT to embed", hint="name one, or `-` for standard input")
     text = resolve_text(call, texts)
-    lines = _lines(text) if texts == ("-",) else [text]
+    lines = _split_lines(text) if texts == ("-",) else [text]
     embedder = call.services.models.embedder
     vectors: Iterable[Iterable[float]] = (
         map(embedder.embed_query, lines) if as_query else embedder.embed_passages(lines)
@@ -136,8 +136,8 @@ def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     return shown
 
 
-def _lines(text: str) -> list[str]:
-    """Every line, blank ones too: the n-th array belongs to the n-th line."""
+def _split_lines(text: str) -> list[str]:
+    """Split standard input into lines, blank ones too: the n-th array is for the n-th line."""
     if not text:
         raise UsageError("standard input is empty", hint="one text a line")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
@@ -158,7 +158,7 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
         if path or remove:
             raise UsageError("--list takes no other argument", hint="`memory-sidecar trust --list`")
     else:
-        _answer(call, path or ".", remove=remove)
+        _change_trust(call, path or ".", remove=remove)
     trusted = sorted(folder for folder, said in read_trust(call.environ).items() if said)
     return call.show(Trusted(trusted), _print_trusted if lists else _print_nothing)
 
@@ -169,10 +169,10 @@ def _print_trusted(call: Call, shown: Trusted) -> None:
 
 
 def _print_nothing(_call: Call, _shown: Trusted) -> None:
-    """What was changed is told already."""
+    """Print nothing: `_change_trust` has reported the change."""
 
 
-def _answer(call: Call, path: str, *, remove: bool) -> None:
+def _change_trust(call: Call, path: str, *, remove: bool) -> None:
     folder = call.path(path)
     if not remove and not folder.is_dir():
         raise PathRefused(f"{folder} is not a folder", hint="name the folder of a project")

@@ -1,4 +1,4 @@
-"""`memory-sidecar web`: the page, served by the daemon while it is looked at."""
+"""`memory-sidecar web`: serves the page, from the daemon while a browser uses it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ if TYPE_CHECKING:
 WEB = "web"
 IDLE_MINUTES = 30
 _OPENERS = {"darwin": ("open",), "win32": ("rundll32", "url.dll,FileProtocolHandler")}
-_DISPLAY = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER")  # what an opener needs besides
+_DISPLAY = (
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "BROWSER",
+)  # variables that an opener needs, too
 
-_beginning = threading.Lock()  # two calls at once find one page
+_starting = threading.Lock()  # two calls at once share one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +68,12 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
         raise UsageError("web shows a whole data directory, not a file", hint="use --data-dir")
     if stops:
         return call.show(PageEnded(_stop(call)), _print_ended)
-    with _beginning:
-        site = _running(call, port) or _begin(call, port)
+    with _starting:
+        site = _find_running(call, port) or _start(call, port)
     opened = call.show(PageOpened(site.address()), _print_opened)
     call.stdout.flush()
     if not no_open:
-        _open(call, opened.url)
+        _open_browser(call, opened.url)
     if call.host is None:
         try:
             site.wait()
@@ -77,7 +82,7 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
     return opened
 
 
-def _running(call: Call, port: int) -> Site | None:
+def _find_running(call: Call, port: int) -> Site | None:
     site: Site | None = call.host.kept.get(WEB) if call.host else None  # type: ignore[assignment]
     if site is not None and port not in (0, site.port):
         raise UsageError(
@@ -87,8 +92,8 @@ def _running(call: Call, port: int) -> Site | None:
     return site
 
 
-def _begin(call: Call, port: int) -> Site:
-    with IMPORTING:  # a web server and templates, which no other command needs
+def _start(call: Call, port: int) -> Site:
+    with IMPORTING:  # a web server and templates that no other command needs
         from memory_sidecar.web.site import Site
 
     host = call.host
@@ -117,8 +122,8 @@ def _stop(call: Call) -> bool:
     return site is not None
 
 
-def _open(call: Call, url: str) -> None:
-    """Have the caller's desktop show it; where there is none, the address has been printed."""
+def _open_browser(call: Call, url: str) -> None:
+    """Open `url` in the caller's desktop, if there is one; its address is printed already."""
     name, *words = _OPENERS.get(sys.platform, ("xdg-open",))
     shown = {name: call.environ[name] for name in _DISPLAY if name in call.environ}
     program = find_program(name, call.environ)

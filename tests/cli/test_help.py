@@ -12,7 +12,7 @@ import pytest
 from memory_sidecar.cli.help import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
-from memory_sidecar.cli.schemas import WORDS_FILE, commands, rendered, words_of
+from memory_sidecar.cli.schemas import WORDS_FILE, commands, render, words_of
 from tests.conftest import write_memory
 
 COMMANDS = dict(commands(every_command()))
@@ -83,7 +83,7 @@ def test_fish_shows_all_that_is_told_of_a_command(sidecar):
 
 def test_the_table_that_completes_is_up_to_date():
     """`./task schemas` writes it."""
-    written = rendered(words_of(every_command()), indent=1)
+    written = render(words_of(every_command()), indent=1)
     assert WORDS_FILE.read_text("utf-8") == written
 
 

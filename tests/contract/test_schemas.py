@@ -20,7 +20,7 @@ from memory_sidecar.cli.schemas import (
     all_schemas,
     commands,
     outputs,
-    rendered,
+    render,
 )
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
@@ -234,7 +234,7 @@ def test_an_error_is_what_its_schema_says(run):
 def test_the_schemas_in_the_package_are_up_to_date():
     """`./task schemas` writes them."""
     committed = {file.stem: file.read_text("utf-8") for file in FOLDER.glob("*.json")}
-    assert committed == {name: rendered(schema) for name, schema in all_schemas().items()}
+    assert committed == {name: render(schema) for name, schema in all_schemas().items()}
 
 
 def forbidding_more(schema: Any) -> Any:
