@@ -1,1 +1,1 @@
-"""Text in, chunks out: whole lines, cut where the document itself is cut. Reads no files."""
+"""Cuts texts into chunks of whole lines, at the boundaries of the document. Reads no files."""

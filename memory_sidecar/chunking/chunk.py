@@ -3,12 +3,12 @@
 Whatever the text is, the chunks are whole lines in order that together hold every line that is
 not blank, and none begins or ends with a blank line.
 
-Source code is cut where its definitions begin and end, whole ones kept together: a class that fits
-a chunk is one; a larger one is cut between its methods, which are packed with each other and not
-with what stands around the class. Only a definition that is too large and has no others inside goes
-through the splitter. What consists of `[sections]` (Godot scenes and resources, TOML, INI) is cut
-at their headers, which count at the beginning of a line; small sections share a chunk, whose scope
-is the header of the first. Markdown: see `prose`.
+Source code is cut between definitions. A class that fits into a chunk is one; a larger one is cut
+between its methods, which share chunks with each other but not with code outside of the class. Only
+a definition that is too large and contains no others goes through the splitter. Files that consist
+of `[sections]` (Godot scenes and resources, TOML, INI) are cut at the headers of these, if at the
+beginning of a line; small sections share a chunk, whose scope is the header of the first one.
+Markdown: see `prose`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COMMENT = ("#", ";")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The chunks of a text; where it is code, what it defines and refers to, and its UTF-8."""
+    """The chunks of a text; for code also its outline and its UTF-8 bytes."""
 
     chunks: tuple[Chunk, ...]
     outline: Outline = field(default_factory=Outline)
@@ -70,14 +70,16 @@ def parse_text(text: str, language: str, *, with_references: bool = True) -> Par
 
 
 def _chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
-    """The chunks of a file that has the outline `found`."""
-    # What runs away in one parser or makes no sense to it can run away in the splitter's, for good.
+    """Yield the chunks of a file with the outline `found`."""
+    # Text that our parser gave up on, or mostly misread, could hang the splitter's, without limit.
     cutter = _Cutter(lines, language if found.is_sound else _PLAIN)
     spans = cutter.cut((0, len(lines.rows)), found.definitions)
     return _describe(lines, spans, found.definitions)
 
 
 class _Cutter:
+    """Cuts the spans of one source file between the definitions in them."""
+
     def __init__(self, lines: Lines, language: str) -> None:
         self._lines = lines
         self._language = language
@@ -93,7 +95,7 @@ class _Cutter:
         return pack(lines, (self.cut(part, nested) for part, nested in parts))
 
     def _parts(self, span: Span, inner: Sequence[Definition]) -> list[_Part]:
-        """The outermost of `inner`, each with those inside it, and the stretches between them.
+        """Return the outermost of `inner`, each with those inside it, and the spans between them.
 
         Blank rows and closing brackets go with the part that they follow.
         """
@@ -101,7 +103,7 @@ class _Cutter:
         row, end = span
         for outer, nested in _outermost(inner):
             start, stop = max(outer.start, row), min(outer.stop, end)
-            if start < stop:  # else it shares its only row with the one before
+            if start < stop:  # else its only row is in the part before
                 self._fill(parts, row, start)
                 parts.append(((start, stop), nested if stop - start > 1 else ()))
                 row = stop
@@ -116,7 +118,7 @@ class _Cutter:
             parts.append(((start, stop), ()))
 
     def _closes(self, start: int, stop: int) -> bool:
-        """Whether the rows hold nothing but brackets that close, or `end`."""
+        """Whether the rows hold only closing brackets, `end` and blanks."""
         rows = self._lines.rows
         return all(
             not (text := rows[row].strip()) or text == "end" or _CLOSING.issuperset(text)
@@ -138,7 +140,7 @@ def _outermost(inner: Sequence[Definition]) -> Iterator[tuple[Definition, Sequen
 def _describe(
     lines: Lines, spans: Sequence[Span], definitions: Sequence[Definition]
 ) -> Iterator[Chunk]:
-    """The spans as chunks, each with what it defines and what it lies in."""
+    """Yield the spans as chunks, each with the symbols it defines, its scope and signature."""
     named = sorted((d for d in definitions if d.symbol), key=lambda d: d.name_row)
     next_name = next_start = 0
     around: list[Definition] = []
@@ -168,7 +170,7 @@ def _describe(
 
 
 def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
-    """The chunks of a file that is cut at its headers; what precedes the first has no scope."""
+    """Yield the chunks of a file of sections; rows above the first header have no scope."""
     starts, scopes = [0], [""]
     for row, text in enumerate(lines.rows):
         if header := _header(text):

@@ -1,9 +1,9 @@
 """A text as lines, and spans of them merged up to a target size and split above a maximum.
 
-Lines are counted the way editors do: a break is LF, CRLF or a lone CR. A span is `(first row, row
-after the last)`, from 0; only a Chunk counts from 1. Form feeds and the line breaks that only
-Unicode knows are characters of a line. All sizes are UTF-8 bytes. A span is only ever cut between
-two lines, so one line that is longer than the maximum stays one chunk.
+Lines are counted as in editors: a break is LF, CRLF or a lone CR. A span is `(first row, row after
+the last)`, from 0; only a Chunk counts from 1. Form feeds and other line breaks of Unicode are
+characters of a line. All sizes are UTF-8 bytes. Spans are cut only between lines, so that a line
+longer than the maximum stays one chunk.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MAX_BYTES = 1_500
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# Our names for languages whose grammar CocoIndex has; the rest it splits as plain text.
+# Languages, by our names, whose grammar CocoIndex has; it splits others as plain text.
 _SPLITTABLE = frozenset(
     "bash c cpp csharp css go html java javascript json kotlin lua markdown php python ruby rust"
     " sql swift tsx typescript xml yaml".split()
 )
 
-# Some grammars take time that grows with the square of what they cannot make sense of.
+# Some grammars take time that grows with the square of the length of invalid text.
 _MAX_SYNTAX_BYTES = 32 * 1024
 
 
@@ -77,7 +77,7 @@ class Lines:
         return start, stop
 
     def chunks(self, spans: Iterable[Span], scope: str = "") -> Iterator[Chunk]:
-        """Each span without blank rows at its ends, as a Chunk; none for one that is all blank."""
+        """Yield a Chunk for each span that is not all blank, without blank rows at its ends."""
         for span in spans:
             start, stop = self.trim(*span)
             if start < stop:
@@ -85,7 +85,7 @@ class Lines:
 
 
 def pack(lines: Lines, parts: Iterable[list[Span]]) -> list[Span]:
-    """Adjacent parts, each cut into spans that fit: those left whole share one up to the target."""
+    """Merge adjacent parts up to the target; parts that are cut into several spans stay apart."""
     packed: list[Span] = []
     before_is_whole = False
     for spans in parts:
@@ -99,7 +99,7 @@ def pack(lines: Lines, parts: Iterable[list[Span]]) -> list[Span]:
 
 
 def split(lines: Lines, span: Span, language: str) -> list[Span]:
-    """A span that is larger than the maximum, cut where CocoIndex would, between lines."""
+    """Cut a span larger than the maximum between lines, where CocoIndex's splitter cuts."""
     start, stop = span
     if stop - start == 1 or lines.size(start, stop) <= MAX_BYTES:
         return [span]
@@ -120,7 +120,7 @@ def split(lines: Lines, span: Span, language: str) -> list[Span]:
 
 
 def _merge_tiny(lines: Lines, spans: Iterable[Span]) -> list[Span]:
-    """Adjacent spans, tiny ones merged with a neighbour where the two fit the maximum."""
+    """Merge tiny spans with an adjacent one if both fit the maximum."""
     merged: list[Span] = []
     for start, stop in spans:
         if merged:
@@ -134,7 +134,7 @@ def _merge_tiny(lines: Lines, spans: Iterable[Span]) -> list[Span]:
 
 
 def _by_lines(lines: Lines, span: Span) -> Iterator[Span]:
-    """The span in pieces that fit the target, or whole where it fits the maximum."""
+    """Yield the span in pieces that fit the target, or whole if it fits the maximum."""
     start, stop = span
     if lines.size(start, stop) > MAX_BYTES:
         for row in range(start + 1, stop):

@@ -12,15 +12,15 @@ from time import thread_time
 
 import tree_sitter
 
-# Text that a grammar finds ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory
-# that grow with the square of its length. C# shows it by its steps, Java by the time they take. A
-# healthy parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB.
+# Text that is ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory that grow with
+# the square of its length. In C# the number of progress reports shows that, in Java the time. A
+# normal parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB.
 _REPORTS_PER_BYTE = 0.02
 _REPORTS_SLACK = 200
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
-_REPORTS_PER_CLOCK = 16  # to ask for the time at each report was a tenth of all chunking
-_MAX_LINE_BYTES = 20_000  # no person wrote that line, and some scanners are quadratic in it
+_REPORTS_PER_CLOCK = 16  # reading the clock at each report took a tenth of all chunking
+_MAX_LINE_BYTES = 20_000  # longer ones are generated, and some scanners are quadratic in it
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
 
@@ -31,7 +31,7 @@ _CONDITION = re.compile(
 )
 _NO_BREAK = re.compile(rb"[^\n]")
 
-# Where a grammar is not `language` of the package `tree_sitter_` and the language's own name.
+# Grammars that are not returned by the function `language` of the package `tree_sitter_<language>`.
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
 _FUNCTIONS = {name: f"language_{name}" for name in ("php", "tsx", "typescript")}
 
@@ -39,7 +39,7 @@ _threads = threading.local()
 
 
 def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
-    """Parse `data`, UTF-8; return its tree, or `None` for text that no person wrote by hand.
+    """Parse `data`, UTF-8; return its tree, or `None` for text that takes too long or is too deep.
 
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.
@@ -49,7 +49,7 @@ def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
 
 
 def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
-    """Parse `data` as `parse` does; also return the bytes, as many, that were parsed instead."""
+    """Parse `data` as `parse` does; return the tree and the bytes it is of, as many as `data`."""
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
         return None
     tree = _parse_guarded(_parser(language), data)
@@ -79,7 +79,7 @@ def load_query(language: str, *parts: str) -> tree_sitter.Query:
 
 
 def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
-    """Where `name` begins without what owns it: `add` of `Cart::add`, `Cart` of `Shop.Cart`."""
+    """Return the first byte of a `name` without its owner: `add` of `Cart::add`."""
     start, stop = name.byte_range
     mark = b"." if name.type == "alias" else b"::"  # of Elixir
     return max(start, data.rfind(mark, start, stop) + len(mark))
@@ -93,10 +93,10 @@ def grammar_package(language: str) -> str:
 def _without_conditions(
     tree: tree_sitter.Tree, data: bytes, language: str
 ) -> tuple[tree_sitter.Tree, bytes]:
-    """`tree` and `data`, or both with `#if` and `#endif` blank, if more is understood then.
+    """Return `tree` and `data`, or both with `#if` and `#endif` blank if that has fewer errors.
 
-    A condition in the middle of an expression or around half of a block breaks off the rest of the
-    file: of the main header of {fmt}, 160 KB, one definition in a hundred was left.
+    A condition inside an expression or around half of a block makes the rest of the file an error:
+    of the main header of {fmt}, 160 KB, one definition in a hundred was left.
     """
     errors = _error_bytes(tree)
     if errors <= _MANY_ERRORS * len(data):
@@ -109,7 +109,7 @@ def _without_conditions(
 
 
 def _error_bytes(tree: tree_sitter.Tree) -> int:
-    """How many bytes lie in what the grammar did not understand as a whole."""
+    """Count the bytes in the outermost error nodes."""
     count, broken = 0, [tree.root_node]
     while broken:
         node = broken.pop()
@@ -121,7 +121,7 @@ def _error_bytes(tree: tree_sitter.Tree) -> int:
 
 
 def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree | None:
-    view = memoryview(data)  # scanners that look far ahead make it read from everywhere, often
+    view = memoryview(data)  # no copies: scanners that look far ahead read at many places, often
 
     given: list[memoryview] = []
 
@@ -141,16 +141,16 @@ def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree 
 
     try:
         return parser.parse(read, progress_callback=runs_away)
-    except ValueError:  # stopped; the next parse would go on from there
+    except ValueError:  # stopped; without a reset the next parse would continue this one
         parser.reset()
         return None
     finally:
-        for part in given:  # the parser never lets go of them, and they would keep `data`
+        for part in given:  # the parser keeps them, and they would keep `data`, for good
             part.release()
 
 
 def _is_deep(tree: tree_sitter.Tree) -> bool:
-    """Whether nodes lie so deep that a query, which climbs from each to the root, takes minutes."""
+    """Whether nodes are so deep that a query, which climbs from each to the root, takes minutes."""
     cursor, count = tree.walk(), tree.root_node.descendant_count
     for sample in range(_DEPTH_SAMPLES):
         cursor.goto_descendant(count * sample // _DEPTH_SAMPLES)
@@ -160,7 +160,7 @@ def _is_deep(tree: tree_sitter.Tree) -> bool:
 
 
 def _parser(language: str) -> tree_sitter.Parser:
-    """This thread's parser: one must not be used by two at once."""
+    """Return this thread's parser, since two threads must not share one."""
     parsers: dict[str, tree_sitter.Parser] = _threads.__dict__.setdefault("parsers", {})
     if language not in parsers:
         parsers[language] = tree_sitter.Parser(grammar(language))

@@ -1,1 +1,1 @@
-"""What is on disk: registered folders, the files they hold, what a page of text says."""
+"""The disk: registered sources, walking, watching and reading their files, and ignore rules."""

@@ -1,9 +1,9 @@
 """The registered sources of one database: a small JSON file that its owner's processes change.
 
 Every change reads, edits and atomically replaces the file under a lock, so that two processes
-lose nothing. What the file holds beyond what this version knows is kept. What it says is checked
-like the arguments of a call: a name becomes part of paths. Registering writes nothing into the
-source.
+lose nothing. Keys that this version does not know are kept. The content is validated like the
+arguments of a call, because names become parts of paths. Registering a source writes nothing into
+its folder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 
 
 class Registry:
-    """The sources in the file at `path`, read anew at every call. A missing file holds none.
+    """The sources in the file at `path`, read again at every call. A missing file holds none.
 
     Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
@@ -62,8 +62,8 @@ class Registry:
     ) -> None:
         """`reserved` are names, in lower case, that no source may have.
 
-        What lies in `data_dirs`, our own data, can be no source. The file is reached through no
-        link in `tree`, by default what lies above the folder of states.
+        A folder in `data_dirs`, our own data, can be no source. No link is followed on the way to
+        the file below `tree`, by default the folder three levels above it.
         """
         self._path = path
         self._tree = tree or Tree(path.parents[2], is_own=True)
@@ -101,7 +101,7 @@ class Registry:
         address: str = "",
         branch: str = "",
     ) -> Source:
-        """Register the folder `root` and return its source, or that which it is already.
+        """Register the folder `root` and return its source, which may exist already.
 
         By default `name` is made from the folder's. `excludes` are added to those of a registered
         source. `address` is given for a clone that we made. Raises PathRefused if `root` is not a
@@ -201,7 +201,7 @@ class Registry:
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document = self._read()
             before = json.dumps(document)
-            sources = self._sources(document)  # raises where there is no list of them
+            sources = self._sources(document)  # raises StoreForeign without a list of sources
             yield document["sources"], sources
             if json.dumps(document) != before:
                 with named_errors(self._path):
@@ -314,7 +314,7 @@ def _path(kind: type, value: object) -> object:
 
 
 def _place_of(name: str, sources: list[Source]) -> int:
-    """Where the source called `name` stands. Raises NotFound."""
+    """Return the index of the source called `name`. Raises NotFound."""
     for index, source in enumerate(sources):
         if source.name == name:
             return index

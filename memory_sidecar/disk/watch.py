@@ -27,10 +27,10 @@ from memory_sidecar.core.opening import is_utf8
 from memory_sidecar.disk.observe import Observer, Poll, Report, mounted_in
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
-# A change of one of these changes what is ignored in the folder that it lies in, and below.
+# A change of one of these files changes which paths are ignored in its folder and below.
 _RULE_NAMES = RULE_NAMES | {".git"}
 GIT_INFO = ".git/info"  # holds the exclude file
-RETRY_S = 60.0  # what the system did not watch is polled for so long, at least
+RETRY_S = 60.0  # how long folders are polled before another attempt to watch them
 _RAISED_WITH = {
     errno.ENOSPC: "sysctl fs.inotify.max_user_watches",
     errno.EMFILE: "sysctl fs.inotify.max_user_instances or ulimit -n",
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_observer(root: Path, report: Report) -> Observer:
-    """The best observer for this system. Raises OSError where the system's limit is reached."""
+    """Return the observer for this system. Raises OSError if a limit of the system is reached."""
     # Each is imported where it is used: watchdog takes longer than all the rest.
     if sys.platform == "linux":
         from memory_sidecar.disk.inotify import InotifyObserver
@@ -75,7 +75,7 @@ class Watch:
         self._on_change = on_change
         self._observe = observe
         self._poll = Poll(self._root, self._report_change, poll_ms=poll_ms)
-        self._lock = threading.Lock()  # of everything below; never held while calling `on_change`
+        self._lock = threading.Lock()  # for everything below; never held while calling `on_change`
         self._observer: Observer | None = None
         self._root_id: tuple[int, int, str] | None = None
         self._wanted: frozenset[str] = frozenset()
@@ -148,7 +148,7 @@ class Watch:
     # Reporting changes, on the threads of the observer and of the callers of `look`
 
     def _report_change(self, path: str, *, is_whole: bool = False) -> None:
-        while not is_utf8(path):  # it is known under another name
+        while not is_utf8(path):  # scans give such a path another name: report its folder
             path = path.rpartition("/")[0]
         folder, _, name = path.rpartition("/")
         if folder == GIT_INFO and name == "exclude":
@@ -248,8 +248,8 @@ class Debouncer:
         self._saved_s = (debounce_ms if saved_ms is None else saved_ms) / 1000
         self._paths: set[str] = set()
         self._is_everything = False
-        self._follows_pause = False  # the first of them
-        self._is_whole = False  # the last of them
+        self._follows_pause = False  # the first change of the batch
+        self._is_whole = False  # the last change of the batch
         self._first_s = 0.0
         self._last_s = -math.inf
 
@@ -259,7 +259,7 @@ class Debouncer:
 
     @property
     def count(self) -> int:
-        """How many paths wait; 1 where everything does."""
+        """The number of waiting paths; 1 if the whole source waits."""
         return len(self._paths) or int(self._is_everything)
 
     @property
