@@ -104,20 +104,20 @@ class _Cutter:
         for outer, nested in _outermost(inner):
             start, stop = max(outer.start, row), min(outer.stop, end)
             if start < stop:  # else its only row is in the part before
-                self._fill(parts, row, start)
+                self._add_gap(parts, row, start)
                 parts.append(((start, stop), nested if stop - start > 1 else ()))
                 row = stop
-        self._fill(parts, row, end)
+        self._add_gap(parts, row, end)
         return parts
 
-    def _fill(self, parts: list[_Part], start: int, stop: int) -> None:
-        if parts and self._closes(start, stop):
+    def _add_gap(self, parts: list[_Part], start: int, stop: int) -> None:
+        if parts and self._is_closing(start, stop):
             (begin, _), nested = parts[-1]
             parts[-1] = (begin, stop), nested
         elif start < stop:
             parts.append(((start, stop), ()))
 
-    def _closes(self, start: int, stop: int) -> bool:
+    def _is_closing(self, start: int, stop: int) -> bool:
         """Whether the rows hold only closing brackets, `end` and blanks."""
         rows = self._lines.rows
         return all(

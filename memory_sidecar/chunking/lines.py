@@ -115,7 +115,7 @@ def split(lines: Lines, span: Span, language: str) -> list[Span]:
     rows = sorted({start, *(start + part.start.line - 1 for part in parts[1:])})
     pieces: list[Span] = []
     for piece in zip(rows, [*rows[1:], stop], strict=True):
-        pieces.extend(_by_lines(lines, piece))
+        pieces.extend(_cut_by_lines(lines, piece))
     return _merge_tiny(lines, pieces)
 
 
@@ -133,7 +133,7 @@ def _merge_tiny(lines: Lines, spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _by_lines(lines: Lines, span: Span) -> Iterator[Span]:
+def _cut_by_lines(lines: Lines, span: Span) -> Iterator[Span]:
     """Yield the span in pieces that fit the target, or whole if it fits the maximum."""
     start, stop = span
     if lines.size(start, stop) > MAX_BYTES:

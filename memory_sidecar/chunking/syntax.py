@@ -131,7 +131,7 @@ def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree 
 
     began, reports = thread_time(), 0
 
-    def runs_away(byte: int, _: bool) -> bool:
+    def is_too_slow(byte: int, _: bool) -> bool:
         nonlocal reports
         reports += 1
         return reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE or (
@@ -140,7 +140,7 @@ def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree 
         )
 
     try:
-        return parser.parse(read, progress_callback=runs_away)
+        return parser.parse(read, progress_callback=is_too_slow)
     except ValueError:  # stopped; without a reset the next parse would continue this one
         parser.reset()
         return None

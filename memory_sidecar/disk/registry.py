@@ -77,7 +77,7 @@ class Registry:
     def get(self, name: str) -> Source:
         """Return the source called `name`. Raises NotFound."""
         sources = self.all()
-        return sources[_place_of(name, sources)]
+        return sources[_index_of(name, sources)]
 
     def containing(self, path: Path, *, with_worktrees: bool = False) -> Source | None:
         """Return the innermost source whose root is `path`, or lies above it, if any.
@@ -85,7 +85,7 @@ class Registry:
         A path in a worktree of the source's repository does not belong to it, unless
         `with_worktrees`. Raises PathRefused if git's files there cannot be read.
         """
-        real = _real(path)
+        real = _resolve(path)
         around = [source for source in self.all() if real.is_relative_to(source.root)]
         source = max(around, key=lambda source: len(source.root.parts), default=None)
         is_part = source is None or with_worktrees or not worktree_around(source.root, real)
@@ -111,14 +111,14 @@ class Registry:
         """
         real = _readable_folder(root)
         check_excludes(excludes)
-        with self._changed() as (entries, sources):
+        with self._editing() as (entries, sources):
             known = next((source for source in sources if source.root == real), None)
             if known is None:
                 if not address:
                     self._check_new_root(real, force=force)
                 taken = self._reserved | {source.name.lower() for source in sources}
                 name = _new_name(name, real, taken)
-                source = Source(name, real, _united(excludes), address, branch)
+                source = Source(name, real, _distinct(excludes), address, branch)
                 entries.append({})
                 index = len(sources)
             else:
@@ -127,7 +127,7 @@ class Registry:
                         f"{real} is registered as {known.name!r} already",
                         hint=f"use that name, or `memory-sidecar source remove {known.name}` first",
                     )
-                source = replace(known, excludes=_united(known.excludes + excludes))
+                source = replace(known, excludes=_distinct(known.excludes + excludes))
                 index = sources.index(known)
             entries[index].update(_entry(source))
         return source
@@ -138,8 +138,8 @@ class Registry:
         Raises NotFound, PathRefused as `add` does, and UsageError if `root` is another source.
         """
         real = _readable_folder(root)
-        with self._changed() as (entries, sources):
-            index = _place_of(name, sources)
+        with self._editing() as (entries, sources):
+            index = _index_of(name, sources)
             there = next((source for source in sources if source.root == real), None)
             if there is not None and there.name != name:
                 raise UsageError(
@@ -153,8 +153,8 @@ class Registry:
 
     def publish(self, name: str, *, publishes: bool) -> Source:
         """Set whether this machine indexes the source for the team. Raises NotFound."""
-        with self._changed() as (entries, sources):
-            index = _place_of(name, sources)
+        with self._editing() as (entries, sources):
+            index = _index_of(name, sources)
             entries[index]["publishes"] = publishes
         return replace(sources[index], publishes=publishes)
 
@@ -163,8 +163,8 @@ class Registry:
 
         Raises NotFound.
         """
-        with self._changed() as (entries, sources):
-            index = _place_of(name, sources)
+        with self._editing() as (entries, sources):
+            index = _index_of(name, sources)
             del entries[index]
         return sources[index]
 
@@ -181,21 +181,21 @@ class Registry:
                 f"{real} is git's own folder, or a bare repository: it holds no checked out files",
                 hint=f"`memory-sidecar index {quote(real.as_uri())}` indexes a clone of it",
             )
-        for data_dir in map(_real, self._data_dirs):
+        for data_dir in map(_resolve, self._data_dirs):
             within = any(real.is_relative_to(data_dir / name) for name in OWN_FOLDERS)
             if real == data_dir or within:
                 raise PathRefused(
                     f"{real} holds the data of memory-sidecar itself",
                     hint="name the folder of a project; memories and sessions are indexed anyway",
                 )
-        if _real(Path("~")).is_relative_to(real) and not force:
+        if _resolve(Path("~")).is_relative_to(real) and not force:
             raise PathRefused(
                 f"{real} contains your home folder",
                 hint="name the folder of a project, or allow it with --force",
             )
 
     @contextmanager
-    def _changed(self) -> Iterator[tuple[list[dict[str, Any]], list[Source]]]:
+    def _editing(self) -> Iterator[tuple[list[dict[str, Any]], list[Source]]]:
         """Yield the entries of the file, to be edited and then saved, and their sources."""
         file = self._path.with_suffix(".lock")
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
@@ -256,7 +256,7 @@ def _entry(source: Source) -> dict[str, Any]:
     return asdict(source) | {"root": os.fspath(source.root)}
 
 
-def _real(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     return Path(real_path(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
 
 
@@ -303,7 +303,7 @@ def _unique(slug: str, taken: frozenset[str]) -> str:
     return name
 
 
-def _united(globs: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct(globs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(globs))
 
 
@@ -313,7 +313,7 @@ def _path(kind: type, value: object) -> object:
     return kind(value)
 
 
-def _place_of(name: str, sources: list[Source]) -> int:
+def _index_of(name: str, sources: list[Source]) -> int:
     """Return the index of the source called `name`. Raises NotFound."""
     for index, source in enumerate(sources):
         if source.name == name:
