@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
+from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import Reporter, pluralize
+from memory_sidecar.disk.read import size_limit
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.files import GrepHit, guess_language, search_file
@@ -53,13 +55,16 @@ def grep(
             hint=f"one of {', '.join(sorted(known))}",
         )
     files: dict[str, tuple[Path, SourceFile]] = {}
+    too_large: list[str] = []
     at_hand = set(wanted) if query.languages else set()
     for path in paths:
         for root, file in _files(path, registry, query.path_globs, max_file_bytes):
-            if language := guess_language(file, wanted):
+            if _is_too_large(file, wanted, max_file_bytes):
+                too_large.append(file.path)
+            elif language := guess_language(file, wanted):
                 files[f"{root}/{file.path}"] = (root, file)
                 at_hand.add(language)
-    if not files and (asked := (*query.path_globs, *query.languages)):
+    if not files and not too_large and (asked := (*query.path_globs, *query.languages)):
         reporter.notice(f"no file here is {', '.join(asked)}")
     not_understood = finder.not_understood_in(wanted & at_hand)
     hits: list[GrepHit] = []
@@ -77,9 +82,26 @@ def grep(
         if len(hits) > query.limit:
             reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; --limit N shows more")
             return hits[: query.limit]
-    if not_understood and not hits:
-        reporter.notice(f"the pattern is not valid code in {', '.join(not_understood)}")
+    if not hits:
+        _explain(not_understood, too_large, reporter)
     return hits
+
+
+def _is_too_large(file: SourceFile, wanted: frozenset[str], max_file_bytes: int) -> bool:
+    """Whether only its size keeps `file`, by its name one of the languages `wanted`, out."""
+    most = size_limit(file.path, max_file_bytes)
+    if file.size <= most or file.skip_reason not in ("", reasons.larger_than(most)):
+        return False
+    return guess_language(replace(file, skip_reason=""), wanted) is not None
+
+
+def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter: Reporter) -> None:
+    """Report why there may be no hits."""
+    if not_understood:
+        reporter.notice(f"the pattern is not valid code in {', '.join(not_understood)}")
+    if too_large:
+        named = too_large[0] if len(too_large) == 1 else pluralize(len(too_large), "file")
+        reporter.notice(f"{named} not searched, too large: `max_file_bytes` allows more")
 
 
 def _files(

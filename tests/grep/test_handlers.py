@@ -151,6 +151,15 @@ def test_a_file_that_cannot_be_read_is_told_of(run, project):
     assert "shop/cart.py" in done.err
 
 
+def test_a_large_file_that_is_not_searched_is_named_where_nothing_is_found(run, project):
+    (project / "large.py").write_text("x = 1\n" * 200_000 + "raise Rare(1)\n")
+    for place in (".", "large.py"):
+        done = run("grep", "raise Rare($X)", place, "--language", "python", cwd=project)
+        assert (done.status, done.out) == (0, "")
+        assert "large.py not searched, too large: `max_file_bytes` allows more" in done.err
+    assert "large.py" not in run("grep", "def total_price($$$): $$$", cwd=project).err
+
+
 def test_windows_line_breaks_count_as_one(grep, tmp_path):
     (tmp_path / "a.py").write_bytes(b"x = 1\r\nf(\r\n  2)\r\n")
     (hit,) = grep("f($X)", cwd=tmp_path)
