@@ -30,18 +30,19 @@ from memory_sidecar.core.results import pluralize
 
 MAX_TOP_K = 10_000
 TOP_K = 50
+MOST_RELATED = 10  # as `search`: anything resembles a little, and most of it says nothing
 T = TypeVar("T")
 
 _AT_LINE = re.compile(r"(.+):(\d{1,9})(?:[-:]\d+)?")
 
 
-def with_filter(command: Callable[..., object]) -> Callable[..., object]:
+def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[..., object]:
     """Add --top-k and the options of where to look, which are passed as a CodeFilter, `within`."""
 
     @click.option(
         *("-n", "--top-k"),
         type=click.IntRange(1, MAX_TOP_K),
-        default=TOP_K,
+        default=top_k,
         show_default=True,
         metavar="N",
         help="At most N.",
@@ -128,7 +129,7 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
 
 @click.command()
 @click.argument("place", metavar="FILE:LINE")
-@with_filter
+@partial(with_filter, top_k=MOST_RELATED)
 def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[CodeHit]:
     """Show the code that is most like what stands at FILE:LINE, the likest first."""
     at = _parse_line(call, place)

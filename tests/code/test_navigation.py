@@ -683,6 +683,11 @@ def test_what_is_related_is_the_likest_code(ask, call):
     assert found[0]["filename"] in ("other/basket.py", "shop/checkout.py", "tests/test_cart.py")
     assert [hit["score"] for hit in found] == sorted((h["score"] for h in found), reverse=True)
     assert "shop/cart.py:10" not in [f"{hit['filename']}:{hit['start_line']}" for hit in found]
+    assert (
+        len(ask("related", "shop/cart.py:10"))
+        <= 10
+        < len(ask("related", "shop/cart.py:10", "-n", "50"))
+    )
     assert call("related", "shop/cart.py").status == 2
     assert call("related", "shop/cart.py:9999").status == 3
 
