@@ -62,7 +62,7 @@ def why_inside(
         if not known and (closed := _unsearchable_above(path)):
             return Why(absolute, "failed", *closed, name)
         if not known:
-            reason = "there is no such file or folder, and none is known"
+            reason = "there is no such file or folder, and none was indexed"
             return Why(absolute, "absent", reason, "check the name", name)
     else:
         is_folder = not path.is_symlink() and path.is_dir()
@@ -138,6 +138,8 @@ def _hint_of(reason: str, root: Path, path: str) -> str:
         return f"`{index}` includes it"
     if reason.startswith("larger"):
         return "the setting max_file_bytes allows more"
+    if reason == reasons.NOT_TEXT:
+        return "convert it to UTF-8: other encodings are read where most bytes are ASCII"
     return ""
 
 

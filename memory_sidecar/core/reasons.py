@@ -18,7 +18,7 @@ GENERATED: Final = "generated"
 MINIFIED: Final = "minified"
 LONG_LINES: Final = "lines too long"  # data in one line; nothing in it can be pointed at
 BINARY: Final = "binary"
-NOT_TEXT: Final = "not text"  # no encoding that we know
+NOT_TEXT: Final = "not text"  # neither UTF-8 nor UTF-16, nor mostly ASCII
 EMPTY: Final = "empty"
 LFS_POINTER: Final = "git LFS pointer"  # `git lfs pull` brings the file
 

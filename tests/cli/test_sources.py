@@ -35,6 +35,21 @@ def test_a_moved_source_keeps_what_is_indexed(make_codebase, project, tmp_path, 
     assert codebase.index([], reporter=notices).files_processed == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("これは日本語の文章です。".encode("shift-jis"), "convert it to UTF-8"),
+        (b"x = 1\n" * 200_000, "the setting max_file_bytes allows more"),
+    ],
+)
+def test_a_file_that_is_left_out_comes_with_what_would_include_it(served, project, text, hint):
+    (project / "odd.py").write_bytes(text)
+    assert served("index", project, "--wait", "keyword").status == 0
+    told = served("why", project / "odd.py", "--json").json
+    assert told["fate"] == "skipped"
+    assert hint in told["hint"]
+
+
 def test_a_source_may_be_moved_by_its_old_folder_and_not_onto_another(served, project, tmp_path):
     there, other = tmp_path / "there", tmp_path / "other"
     shutil.move(project, there)
