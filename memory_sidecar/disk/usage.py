@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """How often one memory was read, and when last, in epoch milliseconds."""
+    """The number of reads of one memory, and the time of the last, in epoch milliseconds."""
 
     count: int
     last_at: int
@@ -65,7 +65,7 @@ def log_reads(tree: Tree, log: Path, paths: Sequence[str], *, tool: str, at_ms: 
 
 
 def log_move(tree: Tree, log: Path, old: str, new: str, *, at_ms: int) -> None:
-    """Let the reads of `old` so far count for `new`."""
+    """Log that a memory moved from `old` to `new`, so that its earlier reads count for `new`."""
     append_lines(tree, log, [{"ts": iso_utc(at_ms), "file": new, "tool": MOVED, "from": old}])
 
 
@@ -107,12 +107,15 @@ def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
 
 
 def reads_since(tree: Tree, log: Path, since: int) -> list[tuple[str, int]]:
-    """Paths that were read from `since` on, and when, in epoch ms; of a long log, of its end."""
+    """Return the paths read at `since` or later, with the times in epoch ms.
+
+    Only the last PART_BYTES of a long log are read.
+    """
     try:
         with os.fdopen(tree.open(log), "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - PART_BYTES, 0))
             lines = [_line(raw) for raw in file.read(PART_BYTES).split(b"\n")]
-    except OSError:  # what may not be opened counts for nothing, as when reads are counted
+    except OSError:  # a log that cannot be opened counts as empty, as where reads are counted
         return []
     reads = [
         (path, parse_time(line.get("ts")))
@@ -156,7 +159,7 @@ def _sum(one: Uses | None, other: Uses) -> Uses:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """One question, as it is kept."""
+    """A logged question, a line of the file."""
 
     at: int  # epoch ms
     kind: Asked
@@ -202,12 +205,12 @@ class QuestionLog:
     def since(self, at: int) -> list[AskedQuestion]:
         """Return the questions asked at `at` (epoch ms) or later, in order; skip broken lines."""
         with suppress(RuntimeError):
-            self._writer.submit(lambda: None).result()  # what was asked before is written
+            self._writer.submit(lambda: None).result()  # wait until earlier questions are written
         lines = (line for name in (ASKED_BEFORE, ASKED) for line in self._lines(name))
         return [asked for line in lines if (asked := _read(line)) is not None and asked.at >= at]
 
     def close(self) -> None:
-        """Write what is left; what is asked from now on is not kept."""
+        """Write the waiting questions; later ones are not logged."""
         self._writer.shutdown()
 
     def _write(self, asked: AskedQuestion) -> None:

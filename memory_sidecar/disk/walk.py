@@ -43,12 +43,12 @@ def walk(
     """Scan the source at `root`, or only what is at and below the paths `under`.
 
     A path in `under` is relative and may be a file, a folder, ignored or gone: the scan holds
-    what a scan of everything would hold there. Folders above are looked at only as far as
-    their rules need. `known`, the stamps of an earlier scan, spares asking the rules again where
-    none of the source has changed since: see `recheck`.
+    what a scan of everything would hold there. Folders above are read only as far as their rules
+    need. With `known`, the stamps of an earlier scan, rules are not matched again for known paths
+    unless a rule file of the source has changed: see `recheck`.
 
-    Raises NotFound when `root` is not there and PathRefused when it is no folder, cannot be
-    listed, or a path in `under` leaves it. UsageError for an exclude that is no glob.
+    Raises NotFound if `root` does not exist, PathRefused if it is no folder, cannot be listed,
+    or a path in `under` leaves it, UsageError for an exclude that is no glob.
     """
     top = os.fspath(root.absolute())
     check_root(top)
@@ -69,7 +69,7 @@ def walk(
             (with_separator(rules.root) + path for path in included),
             _below(wanted - included, rules, collector.unreadable),
         )
-    else:  # many starts cost more than listing everything and looking at little
+    else:  # many starts cost more than one walk of everything
         paths = _within(wanted, rules, collector.unreadable)
     for path in paths:
         collector.add(path)

@@ -112,10 +112,10 @@ class VectorView:
             return self._rows.cosines(CodedQuery(query), self.version)
 
     def nearest(self, query: Floats, count: int, allowed: Ids | None = None) -> tuple[Ids, Floats]:
-        """Ids and cosines of the `count` rows nearest to `query`, or all there are, in no order.
+        """Return ids and cosines of the `count` rows nearest to `query`, or of all, in no order.
 
-        Of `allowed`, each once, where those are given. Of very many rows a few in a thousand of the
-        last ones may be missed.
+        `allowed` are the ids to choose from, each once; `None` for all. With very many rows a few
+        in a thousand of the last hits may be missed.
         """
         with self._lock:
             return self._rows.nearest(CodedQuery(query), self.version, count, allowed)
