@@ -26,7 +26,7 @@ from memory_sidecar.cli.form import (
     Progress,
     Styled,
     error_line,
-    linked,
+    hyperlink,
     wants_json,
 )
 from memory_sidecar.core.children import child_environment
@@ -271,7 +271,7 @@ class Call:
 
     def hint(self, text: str) -> str:
         """Return `text`, its commands completed with the options of this call."""
-        return self.hints.completed(text) if self.hints else text
+        return self.hints.complete(text) if self.hints else text
 
     def mask(self, found: T) -> T:
         """Return `found` with everything masked that looks like a secret; a notice counts it."""
@@ -295,7 +295,7 @@ class Call:
         if not self.uses_colour:
             return text
         styled = click.style(text, **part.style)
-        return linked(styled, part.link) if part.link and self.is_terminal else styled
+        return hyperlink(styled, part.link) if part.link and self.is_terminal else styled
 
     def print_paged(self, lines: Sequence[str], *, uses_pager: bool) -> None:
         """Print `lines`, through the caller's pager if they overflow its terminal."""

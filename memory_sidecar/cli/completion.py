@@ -30,10 +30,10 @@ _shell = click.argument("shell", type=click.Choice(SHELLS), required=False)
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Where a shell finds what completes commands."""
+    """The completion script of a shell."""
 
     shell: str
-    path: Annotated[str, about("of the script that was written")]
+    path: Annotated[str, about("of the written file")]
 
 
 @click.group(cls=Group)

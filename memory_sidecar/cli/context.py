@@ -42,7 +42,7 @@ def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
     @_root_option
     @with_call
     @wraps(command)
-    def called(
+    def wrapper(
         call: Call, /, *, project: str | None, every: bool, root: str | None, **given: object
     ) -> object:
         if project is not None and every:
@@ -50,7 +50,7 @@ def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
         opened = _open_root(call, root)
         return command(call, opened, opened.projects(project, cwd=call.cwd, every=every), **given)
 
-    return called
+    return wrapper
 
 
 @click.group(cls=Group)

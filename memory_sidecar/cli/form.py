@@ -56,7 +56,7 @@ def title(text: str, *, link: str = "") -> Styled:
     return Styled(text, {"fg": "cyan", "bold": True}, link)
 
 
-def linked(text: str, address: str) -> str:
+def hyperlink(text: str, address: str) -> str:
     """Return `text` as a terminal's hyperlink (OSC 8); others show just the text."""
     return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
 
@@ -159,11 +159,11 @@ class Hints:
         is_about_agent = context.params.get("agent") is not None
         return cls(context.find_root().command, given, is_about_agent)
 
-    def completed(self, text: str) -> str:
+    def complete(self, text: str) -> str:
         """Return `text` with every command in it as the caller would have to type it."""
-        return _COMMAND.sub(self._complete, text) if self.given else text
+        return _COMMAND.sub(self._complete_command, text) if self.given else text
 
-    def _complete(self, found: re.Match[str]) -> str:
+    def _complete_command(self, found: re.Match[str]) -> str:
         words = found[1].split()
         command = _find_command(self.tree, words)
         params = {option: param for param in command.params for option in param.opts}

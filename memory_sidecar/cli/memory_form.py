@@ -59,7 +59,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
     """Add the options that filter memories, passed as a MemoryFilter, `wanted`."""
 
     @wraps(command)
-    def called(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
+    def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in _FILTER_FIELDS}
         for name in _TIME_FIELDS:
             chosen[name] = parse_past_time(chosen[name], now_ms=system_clock())
@@ -67,7 +67,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
         chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
         return command(call, wanted=MemoryFilter(**chosen), **given)
 
-    decorated: Callable[..., object] = called
+    decorated: Callable[..., object] = wrapper
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated

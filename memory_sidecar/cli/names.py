@@ -50,10 +50,10 @@ def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[
     @with_places
     @with_call
     @wraps(command)
-    def called(call: Call, /, *, within: Within, **given: object) -> object:
+    def wrapper(call: Call, /, *, within: Within, **given: object) -> object:
         return command(call, within=within.filter(call), **given)
 
-    return called
+    return wrapper
 
 
 @click.command("def")

@@ -182,7 +182,7 @@ def with_call(command: Command) -> Command:
     @with_help
     @click.pass_context
     @wraps(command)
-    def called(context: click.Context, /, **given: object) -> None:
+    def wrapper(context: click.Context, /, **given: object) -> None:
         call = context.ensure_object(Call)
         data_dir, db = given.pop("data_dir"), given.pop("db")
         del given["json_output"]  # Call.wants_json has seen it
@@ -191,7 +191,7 @@ def with_call(command: Command) -> Command:
         call.hints = Hints.of(context)
         command(call, **given)
 
-    return called
+    return wrapper
 
 
 def with_agent(command: Command) -> Command:
@@ -207,12 +207,12 @@ def with_agent(command: Command) -> Command:
         help="Whose memories; by default MEMORY_SIDECAR_AGENT, else `default`.",
     )
     @wraps(command)
-    def called(call: Call, *, agent: str | None, **given: object) -> object:
+    def wrapper(call: Call, *, agent: str | None, **given: object) -> object:
         if agent is None:
             agent = load_settings(call.cwd, call.environ).agent
         return command(call, agent=agent, **given)
 
-    return with_call(called)
+    return with_call(wrapper)
 
 
 force_option = click.option("--force", is_flag=True, help="Allow a folder that holds your home.")
@@ -267,7 +267,7 @@ def text_argument(
         @click.argument(name, nargs=-1)
         @click.option(option, "as_option", metavar="TEXT", help=f"The {name}, given by an option.")
         @wraps(command)
-        def called(**given: Any) -> object:  # noqa: ANN401  options of any kind
+        def wrapper(**given: Any) -> object:  # noqa: ANN401  options of any kind
             words, text = given[name], given.pop("as_option")
             if words and text is not None:
                 raise UsageError(f"the {name} is given twice", hint=f"leave out {option}")
@@ -277,7 +277,7 @@ def text_argument(
                 )
             return command(**given | {name: words if text is None else (text,)})
 
-        return called
+        return wrapper
 
     return decorate
 
@@ -318,8 +318,8 @@ def with_places(command: Command) -> Command:
     @with_sources
     @click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
     @wraps(command)
-    def called(**given: Any) -> object:  # noqa: ANN401  options of any kind
+    def wrapper(**given: Any) -> object:  # noqa: ANN401  options of any kind
         said = {name: given.pop(name) for name in Within.__dataclass_fields__}
         return command(within=Within(**said), **given)
 
-    return called
+    return wrapper

@@ -38,7 +38,7 @@ _SOURCES = {("source remove", "name"), ("source publish", "name"), ("source move
 
 
 class ErrorText(TypedDict):
-    """What is wrong, and what would be right."""
+    """What is wrong, and a next step."""
 
     code: Annotated[str, about("stable, such as no_index")]
     message: str

@@ -103,7 +103,7 @@ class Daemon:
 @click.group(cls=Group)
 @with_help
 def daemon() -> None:
-    """The daemons of yours that run. Each ends with `stop`, or unused, where it keeps nothing."""
+    """Your running daemons. `stop` ends one; one that keeps nothing ends when it is unused."""
 
 
 @daemon.command(name="list")

@@ -46,7 +46,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     """Add the options that filter sessions, passed as a SessionFilter, `wanted`."""
 
     @wraps(command)
-    def called(
+    def wrapper(
         call: Call,
         *,
         project: str,
@@ -66,7 +66,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
         )
         return command(call, wanted=wanted, **given)
 
-    decorated: Callable[..., object] = called
+    decorated: Callable[..., object] = wrapper
     for option in (
         click.option("--before", metavar="TIME", help="Began before then."),
         click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago."),

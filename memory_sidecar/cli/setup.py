@@ -30,7 +30,7 @@ NAMES = [agent.name for agent in CODING_AGENTS]
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """What becomes of the settings of coding agents."""
+    """The changes to the settings of coding agents."""
 
     written: Annotated[bool, about("false for a dry run, and where there is nothing to change")]
     steps: tuple[Step, ...]

@@ -24,7 +24,7 @@ ROLES = ("memory_sidecar_reader", "memory_sidecar_indexer", "memory_sidecar_agen
 
 @dataclass(frozen=True, slots=True)
 class TeamMade:
-    """A team's database, ready, or what would make it so."""
+    """A team's database that is ready, or the SQL that makes it ready."""
 
     database: str
     roles: Annotated[tuple[str, ...], about("that roles with a login are made members of")]

@@ -30,7 +30,7 @@ from memory_sidecar.setup.plan import Plan, StepOutcome
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One thing of ours on this machine, and what becomes of it."""
+    """One thing that memory-sidecar wrote on this machine, and what becomes of it."""
 
     what: Annotated[str, about("daemon, service, data, or what a coding agent was given")]
     path: Annotated[str, about("absolute; of a daemon its data directory")]
@@ -40,7 +40,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Uninstalled:
-    """What there was of ours on this machine, beside the program."""
+    """Everything that memory-sidecar wrote on this machine, beside the program."""
 
     done: Annotated[bool, about("false for a dry run, and where there is nothing")]
     removals: tuple[Removal, ...]

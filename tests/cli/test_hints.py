@@ -82,7 +82,7 @@ def test_the_database_of_an_agent_is_not_named_for_code_nor_the_other_way_round(
         name, command, rest = cli.resolve_command(context, list(words))
         assert command is not None
         inner: click.Context = command.make_context(name, rest, parent=context)
-        return Hints.of(inner).completed(f"`memory-sidecar {hint}`")
+        return Hints.of(inner).complete(f"`memory-sidecar {hint}`")
 
     agents = ("query", "x", "--agent", "bob", "--db", "bob.sqlite")
     assert completed(*agents, hint="list") == "`memory-sidecar list --agent bob --db bob.sqlite`"
