@@ -36,6 +36,9 @@ def impact(
         raise NotFound(f"there is no file {absent[0]}", hint="for a name, use `refs` or `callers`")
     changed = [Alteration(*locate(call, name)) for name in files]
     text = call.read_input().decode("utf-8", "replace") if diff else ""
+    if diff and not text.strip():
+        call.reporter.notice("the diff is empty: nothing changed")
+        return call.show([], lambda *_: None)
     outside = []
     for file in changed_files(text):
         if (path := _path_of(call.cwd, file)) is None:

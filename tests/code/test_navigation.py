@@ -660,6 +660,13 @@ def test_an_impact_tells_what_still_uses_what_was_removed(run, shop, call):
     assert "removed" not in call("impact", "shop/money.py").out
 
 
+def test_an_empty_diff_is_said_to_be_empty(run, shop):
+    run("index", shop, "--wait", "keyword")
+    done = run("impact", "--diff", "--json", stdin=b"\n", cwd=shop)
+    assert (done.status, done.json) == (0, [])
+    assert done.err == "note: the diff is empty: nothing changed\n"
+
+
 def test_files_of_a_diff_that_lie_in_no_source_are_named_and_passed_over(run, shop):
     run("index", shop, "--wait", "keyword")
     (shop.parent / "readme.md").write_text("new\n")
