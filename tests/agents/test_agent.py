@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
+from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.core.errors import (
     ModelCorrupt,
     NotFound,
@@ -23,6 +24,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.usage import log_reads
+from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.scheduler import Scheduler
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
@@ -91,6 +93,11 @@ def test_changes_made_while_nobody_watched_are_found_by_the_next_process(make_ag
     assert found(agent, "another text by hand")[0] == "kept.md"
 
 
+def vectors_pending(agent: Agent) -> int:
+    with agent.short_connection() as connection:
+        return count_vectors(connection, AgentStore.SCHEMA.corpora).pending
+
+
 def test_a_live_agent_follows_its_files(make_agent, folder):
     write_memory(folder, "one.md", "The first.")
     agent = make_agent()
@@ -103,7 +110,8 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
         eventually(lambda: paths(agent) == ["deep/two.md", "one.md"])
         (folder / "one.md").rename(folder / "deep" / "one.md")
         eventually(lambda: paths(agent) == ["deep/one.md", "deep/two.md"])
-        eventually(lambda: found(agent, "the second", mode="vector")[:1] == ["deep/two.md"])
+        eventually(lambda: vectors_pending(agent) == 0)
+        assert found(agent, "the second", mode="vector")[:1] == ["deep/two.md"]
     finally:
         scheduler.close(until_s=time.monotonic() + 20)
 
