@@ -41,7 +41,7 @@ def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) 
 
 
 class Pages:
-    """What one conversation has been shown, by question. Thread-safe."""
+    """The hits that one conversation has been shown, by question. Thread-safe."""
 
     def __init__(self) -> None:
         self._shown: OrderedDict[str, list[int]] = OrderedDict()  # hashes, in order
@@ -75,7 +75,7 @@ class AnswerPage:
         self._found: list[int] = []
 
     def rest(self, found: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-        """What of `found`, all from the first page on, is still to be shown.
+        """Return the items of `found`, which begins with the first page, that were not shown yet.
 
         `key` tells items apart, also after they have moved.
         """

@@ -1,4 +1,4 @@
-"""What was stored, as text: quoted and called data.
+"""Quotes stored text, marked as data.
 
 The agent that wrote a memory may have been misled. The memory comes back quoted, so that no model
 takes a sentence in it for an instruction of its user.

@@ -1,4 +1,4 @@
-"""What a call says while it works: notices, kept for its result, and progress, sent at once."""
+"""Reports from a running call: notices, kept for its result, and progress, sent at once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class CallReport:
         if self._before + done <= self._done:
             return
         self._done = self._before + done
-        told = self._tell(self._done, self._before + self._stage_total, f"{stage} {done}/{total}")
-        task = asyncio.ensure_future(told)
+        sending = self._tell(
+            self._done, self._before + self._stage_total, f"{stage} {done}/{total}"
+        )
+        task = asyncio.ensure_future(sending)
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)

@@ -48,7 +48,7 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
 
 MASKED = "masked {}: do not write these lines back as they are"
 
-# An agent that is told to index again does, and again: what it cannot mend, a person has to.
+# Told to index again, an agent does, and again: what it cannot fix, a person has to.
 _HINTS = {
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
@@ -61,11 +61,11 @@ _HINTS = {
 async def _discover(context: Context, _params: types.RequestParams | None) -> types.DiscoverResult:
     """Answer what `initialize` would, for clients that speak the protocol without a handshake."""
     caller = context.lifespan_context
-    told = await asyncio.get_running_loop().run_in_executor(_threads, instructions, caller)
+    text = await asyncio.get_running_loop().run_in_executor(_threads, instructions, caller)
     return types.DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
         capabilities=SERVER.get_capabilities(protocol_version=context.protocol_version),
-        instructions=told,
+        instructions=text,
     )
 
 
@@ -98,20 +98,20 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
     except Exception as error:
         return _failed(_internal(error, tool.name), [], caller)
     text = _with_notices(within(result.text(), asked.max_tokens), result.notices)
-    told: list[types.ContentBlock] = [types.TextContent(text=text)]
+    blocks: list[types.ContentBlock] = [types.TextContent(text=text)]
     if not caller.is_structured:  # hosts that are given both show a model the other one alone
-        return types.CallToolResult(content=told)
-    return types.CallToolResult(content=told, structured_content=to_builtins(result))
+        return types.CallToolResult(content=blocks)
+    return types.CallToolResult(content=blocks, structured_content=to_builtins(result))
 
 
 async def _learn_roots(context: Context) -> None:
     """Ask the client once which folders it has open, if it can tell."""
     workspace = context.lifespan_context.workspace
-    told = context.session.client_capabilities
+    capabilities = context.session.client_capabilities
     if (
         workspace.is_known
-        or told is None
-        or told.roots is None
+        or capabilities is None
+        or capabilities.roots is None
         or not context.session.can_send_request
     ):
         return
@@ -183,8 +183,8 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
     except SidecarError as error:
         raise MCPError(types.INVALID_PARAMS, _words(error, caller)) from error
     except Exception as error:
-        told = _words(_internal(error, asked), caller)
-        raise MCPError(types.INTERNAL_ERROR, told) from error
+        text = _words(_internal(error, asked), caller)
+        raise MCPError(types.INTERNAL_ERROR, text) from error
 
 
 async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallReport) -> Answer:

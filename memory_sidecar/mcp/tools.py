@@ -114,9 +114,9 @@ _TOOL_FOR = {
 
 def for_agent(text: str, caller: Caller) -> str:
     """Rewrite the hint `text` for an agent that can call only the tools offered to `caller`."""
-    told = in_tools(text, caller)
-    is_for_user = _WORDS.search(told) and "the user" not in told
-    return f"tell the user: {told}" if is_for_user else told
+    hint = in_tools(text, caller)
+    is_for_user = _WORDS.search(hint) and "the user" not in hint
+    return f"tell the user: {hint}" if is_for_user else hint
 
 
 def in_tools(text: str, caller: Caller) -> str:

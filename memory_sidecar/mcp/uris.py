@@ -1,4 +1,4 @@
-"""How memories and files are named as resources: `memory://AGENT/PATH`, `source://NAME/PATH`."""
+"""URIs of memories and files as resources: `memory://AGENT/PATH`, `source://NAME/PATH`."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from memory_sidecar.daemon.jsonrpc import (
 LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
 
 ReadLine = Callable[[], Awaitable[bytes]]
-"""As `read_line` has it; raises LineTooLong, OSError."""
+"""Reads one line, as `read_line` does. Raises LineTooLong, OSError."""
 WriteLine = Callable[[bytes], Awaitable[None]]
 
 Inbound = SessionMessage | Exception
@@ -134,8 +134,8 @@ class Wire:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:
             asked = valid_id(value.get("id")) if isinstance(value, dict) else None
-            told = "that is no message of JSON-RPC 2.0"
-            await self._write_line(error_line(asked, INVALID_REQUEST, told))
+            text = "not a JSON-RPC 2.0 message"
+            await self._write_line(error_line(asked, INVALID_REQUEST, text))
             return
         if isinstance(message, types.JSONRPCRequest):
             self._unanswered.add(message.id)

@@ -131,7 +131,7 @@ def promote(visit: Visit) -> Done:
     """Store the memories that a session suggests, and tell which were new."""
     promoted = _promoter(visit).promote(visit.text("id"), shared=bool(visit.text("shared")))
     stored = [each.path for each in promoted.memories if each.fate is Fate.STORED]
-    text = f"Remembered: {', '.join(stored)}" if stored else "All of it was known already"
+    text = f"Stored: {', '.join(stored)}" if stored else "All of these were stored already"
     return Done(_session_address(visit), Flash(text))
 
 

@@ -117,7 +117,7 @@ def test_a_promotion_is_previewed_and_then_made(served, reader):
     promoted = reader.post("/sessions/promote", {"agent": "architect", "id": "s-1"})
     text = reader.get(promoted.headers["location"]).text
     assert promoted.headers["location"] == ONE
-    assert "Remembered: pattern/empty-the-carts-at-night.md" in text
+    assert "Stored: pattern/empty-the-carts-at-night.md" in text
     became = reader.get(f"{ONE}&json=1").json["around"]["became"]
     assert ["architect", "pattern/empty-the-carts-at-night.md"] in became
     again = reader.get(f"{ONE}&promote=1&json=1").json["promotion"]["memories"]
