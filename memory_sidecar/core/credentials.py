@@ -1,4 +1,4 @@
-"""Masks keys, tokens and passwords in texts and whole results, or refuses to store them. Pure.
+"""Masks secrets (keys, tokens, passwords) before a text is shown, or refuses to store them. Pure.
 
 `credential_candidates` decides what looks like a credential.
 """
