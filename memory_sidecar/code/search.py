@@ -104,13 +104,13 @@ def _hybrid(
     keywords = rows.keywords(question.subject)
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
-    names, said = rows.resolve_undefined(names_in(question.text))
+    names, literal_ids = rows.resolve_undefined(names_in(question.text))
     if question.may_be_message and not names.is_single_word:
         likely = words.best(MESSAGE_DEPTH).tolist()
-        said = _message_chunks(rows, question) or chunks_with_template(
+        literal_ids = _message_chunks(rows, question) or chunks_with_template(
             question.text, likely, rows.read
         )
-    named = [*rows.named_chunks(names), *said]
+    named = [*rows.named_chunks(names), *literal_ids]
     if question.asks_for_guide:
         named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)
@@ -137,7 +137,7 @@ def _hybrid(
         at_named_path=np.array(
             names.match_paths([file.path for file in candidates.files]), np.bool_
         ),
-        holds_message=np.isin(candidates.ids, said),
+        holds_message=np.isin(candidates.ids, literal_ids),
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
         history=history,
     )
