@@ -125,8 +125,12 @@ def _used_s(pid: int) -> float:
 
 
 def family(pid: int) -> list[psutil.Process]:
-    process = psutil.Process(pid)
-    return [process, *process.children(recursive=True)]
+    """The process and its children; none once it has ended."""
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _sleeps(process: psutil.Process) -> bool:

@@ -86,3 +86,18 @@ def test_what_is_not_let_run_does_not_hang(run):
     ours.poll = poll
     assert forked.answers(ours, pid)
     assert ours.recv() == "done"
+
+
+def test_what_ends_between_two_looks_answers(run):
+    ours, pid = run(be_stopped_and_answer)
+    for each in forked.family(pid):
+        each.kill()
+        each.wait()
+    hears = ours.poll
+    looks = [False]  # the pipe is asked once before the process has ended
+
+    def poll(timeout_s: float) -> Any:
+        return looks.pop() if looks else hears(timeout_s)
+
+    ours.poll = poll
+    assert forked.answers(ours, pid)
