@@ -16,6 +16,7 @@ from memory_sidecar.core.errors import SecretRefused
 D = TypeVar("D")
 
 _MASK = "«masked: "
+_MASKED = re.compile(rf"{_MASK}[^»\n]{{1,60}}»")
 
 
 def find_credentials(text: str, *, name: str = "") -> list[Credential]:
@@ -82,7 +83,7 @@ def mask_document(document: D) -> tuple[D, int]:
 
 def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
     """Count the masks in `document`, including any that its author wrote."""
-    return sum(text.count(_MASK) for _, _, text in _texts_of(document))
+    return sum(len(_MASKED.findall(text)) for _, _, text in _texts_of(document))
 
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses

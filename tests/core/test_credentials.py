@@ -12,6 +12,7 @@ import pytest
 
 from memory_sidecar.core.credential_candidates import _RUN, _runs
 from memory_sidecar.core.credentials import (
+    count_masks,
     find_credentials,
     mask_credentials,
     mask_document,
@@ -211,3 +212,9 @@ def test_what_may_hold_a_key_is_found_as_the_expression_finds_it():
     for _ in range(300):
         text = "".join(made.choice("aZ9_-/=\n é語\ud83d?") * made.randint(1, 20) for _ in range(20))
         assert list(_runs(text)) == [(run.start(), run[0]) for run in _RUN.finditer(text)]
+
+
+def test_masks_are_counted_and_code_that_makes_them_is_none():
+    shown, _ = mask_document({"one": KEYS[0], "two": [KEYS[1], "nothing"]})
+    assert count_masks(shown) == 2
+    assert count_masks({"code": '_MASK = "«masked: "\nreturn f"{_MASK}{kind}»"'}) == 0
