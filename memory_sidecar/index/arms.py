@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.model import Explanation
+from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.codes import Floats, Ids, Mask
 from memory_sidecar.index.vectors import VectorView
+from memory_sidecar.index.words import is_unspaced
 
 Scores = npt.NDArray[np.float64]
 
@@ -133,6 +134,17 @@ def explain_score(
         boosts={name: rounded(value) for name, value in boosts.items() if value},
         terms={name: rounded(value) for name, value in terms.items() if value},
     )
+
+
+def weak_below(text: str, mode: SearchMode, explanation: Explanation, usual: float) -> float:
+    """Return the score below which a hit of the query `text` is weak; 0 if only one arm made it.
+
+    To the model all text in a script without spaces is alike: a hit that shares no word with such a
+    query is weak whatever its score, any other below `usual`.
+    """
+    if mode is not SearchMode.HYBRID or explanation.cosine is None:
+        return 0.0
+    return math.inf if not explanation.keyword and is_unspaced(text) else usual
 
 
 def _opinion(value: float) -> float | None:

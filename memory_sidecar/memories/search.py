@@ -12,7 +12,6 @@ gives the same answers. `benchmarks/retrieval.py` measures the whole.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -22,7 +21,15 @@ import numpy as np
 
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import SEARCH_POOL, Arm, Judge, Scores, explain_score, mask_allowed
+from memory_sidecar.index.arms import (
+    SEARCH_POOL,
+    Arm,
+    Judge,
+    Scores,
+    explain_score,
+    mask_allowed,
+    weak_below,
+)
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
@@ -33,7 +40,6 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.index.words import is_unspaced
 from memory_sidecar.memories.hit import (
     NAMED_FROM,
     WEAK_BELOW,
@@ -150,13 +156,6 @@ class _Search:
         rows = self.scope.rows
         passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
         memories = rows.read([each.place.memory for each in ranked])
-        by_words_alone = is_unspaced(self.query.text)
-
-        def weak_below(each: _Candidate, explanation: Explanation) -> float:
-            if self.query.mode is not SearchMode.HYBRID or math.isnan(judged.cosine[each.row]):
-                return 0.0
-            return 1.0 if by_words_alone and not explanation.keyword else WEAK_BELOW
-
         return [
             RankedMemory(
                 memory=memories[each.place.memory].memory,
@@ -164,7 +163,7 @@ class _Search:
                 text=memories[each.place.memory].memory.content,
                 score=each.score,
                 explanation=explanation,
-                weak_below=weak_below(each, explanation),
+                weak_below=weak_below(self.query.text, self.query.mode, explanation, WEAK_BELOW),
             )
             for each, explanation in ((each, judged.explain(each)) for each in ranked)
         ]

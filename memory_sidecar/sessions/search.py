@@ -29,7 +29,15 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.index.arms import SEARCH_POOL, Arm, Judge, Scores, explain_score, mask_allowed
+from memory_sidecar.index.arms import (
+    SEARCH_POOL,
+    Arm,
+    Judge,
+    Scores,
+    explain_score,
+    mask_allowed,
+    weak_below,
+)
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
@@ -42,7 +50,6 @@ from memory_sidecar.index.keyword import (
     rows_with_stems,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
-from memory_sidecar.index.words import is_unspaced
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
     FoundRow,
@@ -106,7 +113,11 @@ def search_sessions(
     if judge is not None:
         rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
         read = _reorder(read, reranked_order(connection, asked.text, rows, judge))
-    weak = {(each.kind, each.row_id) for each, _, _ in read if _is_weak(each, query)}
+    weak = {
+        (each.kind, each.row_id)
+        for each, _, _ in read
+        if each.score < weak_below(query.text, query.mode, each.explanation, WEAK_BELOW)
+    }
     if query.by_session:
         read = _group_by_session(read)
     return [
@@ -278,14 +289,6 @@ class _RowSearch:
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
         }
-
-
-def _is_weak(scored: _Scored, query: SessionQuery) -> bool:
-    """Whether a row by itself is a weak match; never one without a vector."""
-    told = scored.explanation
-    if query.mode is not SearchMode.HYBRID or told.cosine is None:
-        return False
-    return scored.score < WEAK_BELOW or (not told.keyword and is_unspaced(query.text))
 
 
 _Read = tuple[_Scored, FoundRow, Head]
