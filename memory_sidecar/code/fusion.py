@@ -155,11 +155,12 @@ class Question:
     @classmethod
     def of(cls, text: str) -> Question:
         asks_for_guide = bool(_GUIDE.search(text))
+        subject, languages = _LANGUAGE.subn("", text)
         words = tuple(word for word in matchable_words(text) if word not in STOPWORDS)
         return cls(
             text=text,
-            subject=_LANGUAGE.sub("", text).strip() or text,
-            names_language=bool(_LANGUAGE.search(text)),
+            subject=subject.strip() or text,
+            names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
             may_be_message=not _QUESTION_WORD.match(text),
             asks_for_guide=asks_for_guide,

@@ -182,9 +182,8 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         return [d for d in graph.defined(name) if not sources or d.at.file.source in sources]
 
     named = defined(parts[-1])
-    for length in range(
-        len(parts), 0, -1
-    ):  # the longest path first; the rest may name modules: httpx.Client.get
+    # The longest path first; what stands before it may name modules: httpx.Client.get
+    for length in range(len(parts), 0, -1):
         if found := _with_path(named, parts[:-length], parts[-length:]):
             return found
     hint = "`memory-sidecar search` finds what it may be called"
