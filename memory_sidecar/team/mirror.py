@@ -331,8 +331,8 @@ class _MirrorPass:
         if (file_hash(there) if there is not None else "") != self._ours(path):
             return
         is_superseded = bool(team_hash) and self._ours(path) == self._base(path)
-        batch = self.mirror.archive_folder()
-        if there is not None and not is_superseded and not folder.archive(file, batch):
+        must_archive = there is not None and not is_superseded
+        if must_archive and not folder.archive(file, self.mirror.archive_folder()):
             return
         if team_hash:
             with named_errors(folder.root / file):
