@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -38,7 +37,7 @@ from memory_sidecar.core.results import to_builtins
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
 from memory_sidecar.web.views import CHANGES, FORMS, VIEWS
-from memory_sidecar.web.visit import Done, View, Visit, Words
+from memory_sidecar.web.visit import Done, View, Visit, Words, address
 
 LOOK_S = 1.0  # between two checks whether a view has changed
 MAX_FIELDS = 5_000
@@ -102,8 +101,7 @@ class WebApp:
             named = as_sidecar_error(error, hint="the daemon's log says where")
             return self._render_error(visit, named, request)
         if answered.flash is not None:
-            visitor: Visitor = request.state.visitor
-            visitor.add_flash(answered.flash)
+            request.state.visitor.flashes.append(answered.flash)
         return RedirectResponse(answered.to, 303)
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
@@ -156,7 +154,9 @@ class WebApp:
             addresses=VIEWS,
             sections=[(path, each.label) for path, each in VIEWS.items() if each.label],
             agents=_agents(visit),
-            live=_live_address(visit) if section and section.version else "",
+            live=address("/live", [("view", visit.path), *visit.words])
+            if section and section.version
+            else "",
             # htmx takes a part of the page, without the flashes.
             flashes=[] if "hx-request" in request.headers else visitor.take_flashes(),
             form_token=visitor.form_token,
@@ -218,7 +218,3 @@ def _agents(visit: Visit) -> list[str]:
 def _view_around(path: str) -> str:
     """Return the path of the view in the navigation that `path` is below, else of the first."""
     return next((each for each in VIEWS if VIEWS[each].label and path.startswith(each)), HOME)
-
-
-def _live_address(visit: Visit) -> str:
-    return "/live?" + urlencode([("view", visit.path), *visit.words])

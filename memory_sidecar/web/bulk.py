@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 from memory_sidecar.core.errors import Conflict, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import about, build_from, pluralize
+from memory_sidecar.core.results import build_from, pluralize
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Listed, Memory, Remembered
@@ -25,15 +24,6 @@ ACTIONS: dict[str, str] = {
     "share": "shared with all agents",
 }
 _NEEDS_VALUE = frozenset({"tag", "move"})
-
-
-@dataclass(frozen=True, slots=True)
-class BulkPlan:
-    """What a change of many memories would do."""
-
-    action: Annotated[str, about("one of ACTIONS")]
-    value: Annotated[str, about("the tag or the category, else empty")]
-    memories: tuple[Listed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,7 @@ def plan(visit: Visit) -> View:
     return View(
         template="bulk.html",
         title=f"{action.capitalize()} {pluralize(len(found), 'memory', 'memories')}",
-        data=BulkPlan(action, value, tuple(found)),
+        data={"action": action, "value": value, "memories": found},
         more={
             "chosen": visit.texts("chosen"),
             "back": came_from(visit),

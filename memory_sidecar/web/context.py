@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
@@ -15,7 +13,6 @@ from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import AtomKind
-from memory_sidecar.core.results import about
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.web.graph import draw
 from memory_sidecar.web.guard import Flash
@@ -30,37 +27,15 @@ _atom_cache: dict[object, tuple[object, list[AtomUse], list[ContextFinding]]] = 
 _SLOW = frozenset({"merge"})  # needs a vector of every atom: only on request
 
 
-@dataclass(frozen=True, slots=True)
-class ContextShown:
-    """A dense-context root, or one project of it."""
-
-    roots: Annotated[tuple[str, ...], about("absolute; of all that may be seen")]
-    root: Annotated[str, about("the one that is shown, or empty")]
-    projects: tuple[str, ...]
-    atoms: Annotated[tuple[AtomUse, ...], about("as `context refs` has them")]
-    findings: Annotated[tuple[ContextFinding, ...], about("as `context check` has them")]
-
-
 def show(visit: Visit) -> View:
     roots = _roots(visit)
     if not roots:
-        return View(
-            template="context.html",
-            title="Context",
-            data=ContextShown((), "", (), (), ()),
-            more={"graph": None},
-        )
+        none = {"roots": [], "root": "", "projects": [], "atoms": [], "findings": []}
+        return View(template="context.html", title="Context", data=none, more={"graph": None})
     context = _context(visit, roots)
     projects = _projects(visit, context.root)
     one = projects[0] if visit.text("project") else None
     atoms, findings = _read(visit, context, projects, one)
-    shown = ContextShown(
-        tuple(root.as_posix() for root in roots),
-        context.root.path.as_posix(),
-        tuple(each.name for each in context.root.projects()),
-        tuple(atoms),
-        tuple(findings),
-    )
     graph = draw(atoms, visit.text("atom"))
     listed = [node.atom for node in graph.nodes] if graph and visit.text("atom") else atoms
     wanted = [each for each in listed if _is_wanted(visit, each)]
@@ -68,7 +43,13 @@ def show(visit: Visit) -> View:
     return View(
         template="context.html",
         title="Context",
-        data=shown,
+        data={
+            "roots": [root.as_posix() for root in roots],
+            "root": path.as_posix(),
+            "projects": [each.name for each in context.root.projects()],
+            "atoms": atoms,
+            "findings": findings,
+        },
         more={
             "kinds": [kind.value for kind in AtomKind],
             "facets": [

@@ -58,15 +58,11 @@ class Visitor:
 
     def __init__(self) -> None:
         self.form_token = secrets.token_urlsafe(24)
-        self._flashes: list[Flash] = []
-
-    def add_flash(self, flash: Flash) -> None:
-        """Keep `flash` for the next view."""
-        self._flashes.append(flash)
+        self.flashes: list[Flash] = []
 
     def take_flashes(self) -> list[Flash]:
         """Return the kept messages and forget them."""
-        flashes, self._flashes = self._flashes, []
+        flashes, self.flashes = self.flashes, []
         return flashes
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated
+from collections.abc import Iterable
+from dataclasses import replace
 
 from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.status import Status, status_of
 from memory_sidecar.agents.team_status import team_line
-from memory_sidecar.code.breakdown import SourceVectors, break_down, vectors_by_source
+from memory_sidecar.code.breakdown import break_down, vectors_by_source
 from memory_sidecar.core.errors import NoIndex, NotFound
-from memory_sidecar.core.results import about, pluralize
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.visit import Done, View, Visit
 
@@ -22,38 +21,15 @@ Tree = dict[str, "Tree"]
 LOG_BYTES = 24_000  # from its end: some two hundred lines
 
 
-@dataclass(frozen=True, slots=True)
-class IndexShown:
-    """What `status` prints, and the vectors of each source."""
-
-    status: Status
-    vectors: Mapping[str, SourceVectors]
-
-
-@dataclass(frozen=True, slots=True)
-class ChecksShown:
-    """The checks of `doctor`."""
-
-    checks: tuple[Check, ...]
-    can_mend: Annotated[bool, about("something is wrong that needs no decision")]
-
-
-@dataclass(frozen=True, slots=True)
-class LogShown:
-    """The end of the daemon's log."""
-
-    file: str
-    lines: tuple[str, ...]
-
-
 def show(visit: Visit) -> View:
     try:
         status = _status(visit)
     except NoIndex as error:
         return View(template="problem.html", title="Index", data=error.as_json(), more={"back": ""})
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
+    data = {"status": status, "vectors": vectors}
     more = {"team": team_line(status.team) if status.team else ""}
-    return View(template="index.html", title="Index", data=IndexShown(status, vectors), more=more)
+    return View(template="index.html", title="Index", data=data, more=more)
 
 
 def version(visit: Visit) -> object:
@@ -95,7 +71,9 @@ def tree_of(paths: Iterable[str]) -> Tree:
 def checks(visit: Visit) -> View:
     found = _checks(visit)
     can_mend = any(each.remedy and not each.ok for each in found)
-    return View(template="checks.html", title="Checks", data=ChecksShown(found, can_mend))
+    return View(
+        template="checks.html", title="Checks", data={"checks": found, "can_mend": can_mend}
+    )
 
 
 def log(visit: Visit) -> View:
@@ -109,7 +87,7 @@ def log(visit: Visit) -> View:
     with open(daemon.log, "rb") as file:  # noqa: PTH123  our own file, and a long one
         file.seek(max(file.seek(0, os.SEEK_END) - LOG_BYTES, 0))
         lines = file.read().decode("utf-8", "replace").splitlines()
-    return View(template="log.html", title="Log", data=LogShown(daemon.log, tuple(lines[::-1])))
+    return View(template="log.html", title="Log", data={"file": daemon.log, "lines": lines[::-1]})
 
 
 def log_version(visit: Visit) -> object:

@@ -1,20 +1,19 @@
-"""`/memories`: the memories of all readable agents, filtered by facets, or searched."""
+"""`/memories`: the memories of all readable agents, filtered or searched, and near duplicates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.results import about, build_from
+from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
-from memory_sidecar.memories.results import Listed, MemoryHit
+from memory_sidecar.memories.results import Listed, Memory, MemoryHit
+from memory_sidecar.web.memory import memories_of
 from memory_sidecar.web.stamps import stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
@@ -22,18 +21,10 @@ DAY_MS = 86_400_000
 MINUTE_MS = 60_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
 COUNTED_AT_ONCE = 5_000  # memories; counting more takes longer than the rest of the view
+COMPARED_AT_ONCE = 200  # memories of a page of duplicates, each with all of its agent
 MAX_CACHED = 64
 _facet_cache: dict[object, tuple[object, Facets]] = {}  # a stamp and the facets, by filter
 _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
-
-
-@dataclass(frozen=True, slots=True)
-class MemoriesShown:
-    """A page of memories, and the facets that they can be filtered by."""
-
-    facets: Annotated[Facets | None, about("null where they are still to be counted")]
-    memories: tuple[Listed | MemoryHit, ...]
-    more: Annotated[bool, about("there are further ones")]
 
 
 def show(visit: Visit) -> View:
@@ -60,17 +51,51 @@ def show(visit: Visit) -> View:
             len(found) > PAGE_ROWS,
         )
     counted = _facets(visit, overview, wanted)
-    shown = MemoriesShown(counted, tuple(rows), more)
     facets = [(name, getattr(counted, name)) for name in FACETS] if counted else []
     return View(
         template="memories.html",
         title="Memories",
-        data=shown,
+        data={"facets": counted, "memories": rows, "more": more},  # facets: None: still to count
         more={
             "facets": facets,
             "unfolded": _OPEN,
             "sorts": list(Sort),
             "question": question,
+        },
+    )
+
+
+def duplicates(visit: Visit) -> View:
+    """Show pairs of near-duplicate memories, among the page of those changed last."""
+    wanted = MemoryList(limit=COMPARED_AT_ONCE + 1, offset=(visit.page - 1) * COMPARED_AT_ONCE)
+    found = overview_of(visit).list_memories(wanted)
+    by_agent: dict[str, list[Memory]] = {}
+    for each in found[:COMPARED_AT_ONCE]:
+        by_agent.setdefault(each.agent, []).append(each)
+    near = [
+        (pair, memories)
+        for agent, of_agent in by_agent.items()
+        for memories in (memories_of(visit, agent),)
+        for pair in memories.near_pairs(of_agent)
+    ]
+    near.sort(key=lambda each: (-each[0].cosine, each[0].path))
+    pairs = [
+        {
+            "cosine": pair.cosine,
+            "one": memories.peek(pair.path),
+            "other": memories.peek(pair.other),
+        }
+        for pair, memories in near[:PAGE_ROWS]
+    ]
+    if len(near) > PAGE_ROWS:
+        visit.notice(f"the {PAGE_ROWS} most alike of {len(near):,} pairs")
+    return View(
+        template="duplicates.html",
+        title="Say the same",
+        data={
+            "pairs": pairs,
+            "looked_at": min(len(found), COMPARED_AT_ONCE),
+            "more": len(found) > COMPARED_AT_ONCE,
         },
     )
 
@@ -113,11 +138,7 @@ def overview_of(visit: Visit) -> Overview:
 
 def filter_of(visit: Visit) -> MemoryFilter:
     """Parse the memory filter in the address. Raises UsageError."""
-    age, strength, outdated = (
-        visit.text("age"),
-        visit.text("strength"),
-        bool(visit.text("outdated")),
-    )
+    age, strength, outdated = visit.text("age"), visit.text("strength"), visit.text("outdated")
     after, before = _age_bounds(age) if age else (None, None)
     weaker, stronger = _strength_bounds(strength) if strength else (None, None)
     return MemoryFilter(
@@ -131,8 +152,8 @@ def filter_of(visit: Visit) -> MemoryFilter:
         updated_before=before,
         stronger_than=stronger,
         weaker_than=weaker,
-        with_expired=outdated,
-        with_superseded=outdated,
+        with_expired=bool(outdated),
+        with_superseded=bool(outdated),
     )
 
 

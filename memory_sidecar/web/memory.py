@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 
 from memory_sidecar.core.errors import Conflict, UsageError
-from memory_sidecar.core.results import build_from
-from memory_sidecar.memories.around import Around
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Memory
@@ -15,37 +12,8 @@ from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_MARKDOWN_CHARACTERS
 from memory_sidecar.web.visit import Done, View, Visit
 
-
-@dataclass(frozen=True, slots=True)
-class MemoryShown:
-    """A memory, and the memories around it."""
-
-    memory: Memory
-    around: Around
-
-
-@dataclass(frozen=True, slots=True)
-class Overtaken:
-    """An edit that lost against a later change: the memory as it is, and the text of the form."""
-
-    current: Memory
-    content: str
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unsaved:
-    """The fields of the form, and the `problem` for which an edit was refused, "" for none."""
-
-    problem: str
-    agent: str
-    path: str
-    hash: str
-    content: str
-    summary: str
-    tags: str
-    status: str
-    supersedes: str  # the path of a memory to merge into this one; "" for none
+FORM_FIELDS = ("agent", "path", "hash", "content", "summary", "tags", "status", "supersedes")
+"""The fields of the form of a memory; `supersedes`: the path of a memory to merge into this one."""
 
 
 def show(visit: Visit) -> View:
@@ -53,7 +21,7 @@ def show(visit: Visit) -> View:
     return View(
         template="memory.html",
         title=memory.called,
-        data=MemoryShown(memory, memories.around(memory)),
+        data={"memory": memory, "around": memories.around(memory)},
         more={"most": MAX_MARKDOWN_CHARACTERS},
     )
 
@@ -69,24 +37,25 @@ def edit(visit: Visit) -> View:
             f"{memory.path} is too long to be edited in a browser: {len(content):,} characters",
             hint="change its file in an editor: it is followed",
         )
-    form = build_from(
-        Unsaved, memory, problem="", content=content, tags=", ".join(memory.tag_list),
-        supersedes=other,
-    )  # fmt: skip
+    form = {name: getattr(memory, name, "") for name in FORM_FIELDS}
+    form |= {"content": content, "tags": ", ".join(memory.tag_list), "supersedes": other}
     return View(
         template="edit.html",
         title=f"Edit {memory.called}",
         data=memory,
-        more={"form": form},
+        more={"form": form, "problem": ""},
     )
 
 
 def edit_again(visit: Visit, problem: str, status: int) -> View:
     """Show the form of a refused edit again with all that was written, even if no memory exists."""
-    words = {each.name: visit.text(each.name) for each in fields(Unsaved)}
-    form = Unsaved(**words | {"problem": problem})
+    form = {name: visit.text(name) for name in FORM_FIELDS}
     return View(
-        template="edit.html", title="Not saved", data=form, more={"form": form}, status=status
+        template="edit.html",
+        title="Not saved",
+        data={"problem": problem, **form},
+        more={"form": form, "problem": problem},
+        status=status,
     )
 
 
@@ -107,11 +76,11 @@ def save(visit: Visit) -> Done | View:
     try:
         changed = memories.update(memory.path, changes, if_hash=visit.text("hash"))
     except Conflict:
-        overtaken = Overtaken(memory, visit.text("content"), visit.text("summary"))
+        written = {name: visit.text(name) for name in ("content", "summary")}
         return View(
             template="overtaken.html",
             title="Changed meanwhile",
-            data=overtaken,
+            data={"current": memory, **written},
             more={"most": MAX_MARKDOWN_CHARACTERS},
             status=409,
         )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import UNSET, UnsetType
+from typing import Any
 
 from memory_sidecar.agents.judging import JudgedSet
-from memory_sidecar.code.results import CodeHit, Why
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
-from memory_sidecar.core.results import about
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import Row, rows_of
@@ -22,48 +19,32 @@ RANKED_HITS = 500  # searched for the rank of a file that is not among the first
 SIDE_BY_SIDE = "compare"
 
 
-@dataclass(frozen=True, slots=True)
-class WhyNot:
-    """Why a file is not among the hits, and how far behind them it ranks."""
-
-    file: Why
-    best: Annotated[CodeHit | None, about("of its chunks, for the question")]
-    place: Annotated[int | None, about("of that among all hits, from 1; null: further behind")]
-    last_score: Annotated[float | None, about("of the last hit that is shown")]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchShown:
-    """The hits of a question by kind, or by mode and kind when modes are compared."""
-
-    question: str
-    found: FoundByKind
-    modes: Annotated[dict[str, FoundByKind], about("the same by each mode")] | UnsetType = UNSET
-    why_not: WhyNot | UnsetType | None = UNSET
-
-
 def show(visit: Visit) -> View:
     question = visit.text("q").strip()
     kinds, mode = _kinds(visit), visit.text("mode")
-    searched = SearchShown(question, FoundByKind())
+    found, modes = FoundByKind(), dict[str, FoundByKind]()
+    why_not: dict[str, Any] = {}
     if question and mode == SIDE_BY_SIDE:
-        searched = replace(
-            searched, modes={each.value: find(visit, question, kinds, each) for each in SearchMode}
-        )
+        modes = {each.value: find(visit, question, kinds, each) for each in SearchMode}
     elif question:
-        searched = replace(searched, found=find(visit, question, kinds, _mode(mode)))
+        found = find(visit, question, kinds, _mode(mode))
         if file := visit.text("file").strip():
-            searched = replace(searched, why_not=_why_not(visit, question, file, searched.found))
+            why_not = _why_not(visit, question, file, found)
+    best = why_not.get("best")
+    data = {"question": question, "found": found}
+    data |= {name: value for name, value in (("modes", modes), ("why_not", why_not)) if value}
     return View(
         template="search.html",
         title=question or "Search",
-        data=searched,
+        data=data,
         more={
             "kinds": kinds,
             "modes": [*(mode.value for mode in SearchMode), SIDE_BY_SIDE],
-            "rows": rows_of(visit, question, searched.found),
-            "compared": _compare_modes(visit, searched),
-            "best": _best_of_file(visit, searched),
+            "rows": rows_of(visit, question, found),
+            "compared": _compare_modes(visit, question, modes),
+            "best": rows_of(visit, question, FoundByKind(code=(best,)))[Asked.CODE][0]
+            if best
+            else None,
             "sources": [source.name for source in visit.services.codebase().registry.all()],
             "limit": limit_of(visit, kinds),
             "most": MOST,
@@ -133,14 +114,14 @@ def _mode(name: str) -> SearchMode:
 
 
 def _compare_modes(
-    visit: Visit, searched: SearchShown
+    visit: Visit, question: str, modes: Mapping[str, FoundByKind]
 ) -> list[tuple[str, list[tuple[Row, int | None]]]]:
     """Return the rows of each mode with their ranks in hybrid mode, from 1 (None: no hit there)."""
-    if searched.modes is UNSET:
+    if not modes:
         return []
     rows = {
-        mode: [row for each in rows_of(visit, searched.question, found).values() for row in each]
-        for mode, found in searched.modes.items()
+        mode: [row for each in rows_of(visit, question, found).values() for row in each]
+        for mode, found in modes.items()
     }
     places = {row.identity: at for at, row in enumerate(rows[SearchMode.HYBRID], 1)}
     return [
@@ -149,13 +130,16 @@ def _compare_modes(
     ]
 
 
-def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyNot:
-    """Explain whether the file `name` is indexed, and how far behind the hits it ranks."""
+def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> dict[str, Any]:
+    """Explain whether the file `name` is indexed, and how far behind the hits it ranks.
+
+    `place`: of its `best` chunk among all hits, from 1; None: further behind.
+    """
     codebase = visit.services.codebase()
     why = codebase.why(_file(visit, name))
     shown = found.code[-1].score if found.code else None
     if why.source is None or why.fate != "indexed":
-        return WhyNot(why, None, None, shown)
+        return {"file": why, "best": None, "place": None, "last_score": shown}
     root = codebase.registry.get(why.source).root
     inside = Path(why.path).relative_to(root).as_posix()
     wanted = CodeFilter(sources=(why.source,), path_globs=(_literal(inside),))
@@ -165,7 +149,7 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyN
     every = codebase.search(query, reporter=visit)
     files = [(hit.source, hit.filename) for hit in every]
     place = files.index((why.source, inside)) + 1 if (why.source, inside) in files else None
-    return WhyNot(why, best, place, shown)
+    return {"file": why, "best": best, "place": place, "last_score": shown}
 
 
 def _file(visit: Visit, name: str) -> Path:
@@ -182,12 +166,3 @@ def _file(visit: Visit, name: str) -> Path:
 def _literal(path: str) -> str:
     """Return a glob that matches `path` alone."""
     return "/" + "".join(f"\\{sign}" if sign in "*?[]{}!\\" else sign for sign in path)
-
-
-def _best_of_file(visit: Visit, searched: SearchShown) -> Row | None:
-    """Return the best chunk of the file in question as a row."""
-    why = searched.why_not
-    if not why or why.best is None:
-        return None
-    found = FoundByKind(code=(why.best,))
-    return rows_of(visit, searched.question, found)[Asked.CODE][0]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Any
 
-from memory_sidecar.agents.around import AroundSession, around
+from memory_sidecar.agents.around import around
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.results import about
 from memory_sidecar.sessions.documents import read_session
-from memory_sidecar.sessions.model import Snippet, spoken_date
+from memory_sidecar.sessions.model import spoken_date
 from memory_sidecar.sessions.promotion import Fate
-from memory_sidecar.sessions.results import Head, Promotion
 from memory_sidecar.web.asking import session_filter, sessions_of
-from memory_sidecar.web.colours import Line, coloured_lines
+from memory_sidecar.web.colours import coloured_lines
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_TITLE
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
@@ -27,52 +24,26 @@ SNIPPETS = 10  # of a session that are shown; the others are named
 MAX_SHOWN = 2000  # characters of a message, a snippet or a summary; a link shows all of it
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSession:
-    """A session, with the agent that it belongs to."""
-
-    agent: str
-    session: Head
-
-
-@dataclass(frozen=True, slots=True)
-class SessionsShown:
-    """A page of sessions, the latest first."""
-
-    sessions: tuple[ListedSession, ...]
-    more: Annotated[bool, about("there are further ones")]
-
-
-@dataclass(frozen=True, slots=True)
-class OneSession:
-    """A session, and what is related to it."""
-
-    agent: str
-    session: Annotated[dict[str, Any], about("as `session show` has it")]
-    around: AroundSession
-    promotion: Annotated[Promotion | None, about("what would be remembered, where that is asked")]
-
-
 def show(visit: Visit) -> View:
     stop = visit.offset + PAGE_ROWS + 1
     wanted = session_filter(visit)
     found = [
-        ListedSession(sessions.agent.name, head)
+        (head, sessions.agent.name)
         for sessions in sessions_of(visit)
         for head in sessions.list_sessions(wanted, limit=stop)
     ]
-    found.sort(key=lambda each: (each.session.created_at, each.session.session_id), reverse=True)
-    listed = found[visit.offset : stop - 1]
+    found.sort(key=lambda each: (each[0].created_at, each[0].session_id), reverse=True)
+    listed = [{"agent": agent, "session": head} for head, agent in found[visit.offset : stop - 1]]
     return View(
         template="sessions.html",
         title="Sessions",
-        data=SessionsShown(tuple(listed), len(found) >= stop),
+        data={"sessions": listed, "more": len(found) >= stop},
         more={"days": _by_day},
     )
 
 
-def _by_day(listed: Sequence[ListedSession]) -> list[tuple[date, list[ListedSession]]]:
-    days = groupby(listed, lambda each: date.fromisoformat(each.session.created_at[:10]))
+def _by_day(listed: Sequence[dict[str, Any]]) -> list[tuple[date, list[dict[str, Any]]]]:
+    days = groupby(listed, lambda each: date.fromisoformat(each["session"].created_at[:10]))
     return [(day, list(of_day)) for day, of_day in days]
 
 
@@ -91,7 +62,12 @@ def show_one(visit: Visit) -> View:
     return View(
         template="session.html",
         title=session.called or session.session_id,
-        data=OneSession(agent, document, around(visit.services, agent, session), promotion),
+        data={
+            "agent": agent,
+            "session": document,  # as `session show` has it
+            "around": around(visit.services, agent, session),
+            "promotion": promotion,  # what would be remembered, if that is asked
+        },
         more={
             "session": session,
             "clock": spoken_date,
@@ -100,7 +76,12 @@ def show_one(visit: Visit) -> View:
             "items": most // MAX_TITLE,
             "is_long": len(str(session.summary)) > most,
             "snippets": [
-                (key, len(each.code) > most, _draw_snippet(each, most))
+                (
+                    key,
+                    len(each.code) > most,
+                    " · ".join(filter(None, (each.file_path, each.description))) or each.language,
+                    list(enumerate(coloured_lines(each.code[:most], each.language or "text"), 1)),
+                )
                 for key, each in snippets[: None if whole else SNIPPETS]
                 if (key == whole if whole else visit.page == 1)
             ],
@@ -113,31 +94,13 @@ def show_one(visit: Visit) -> View:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnSnippet:
-    """A snippet as it is shown, highlighted and cut."""
-
-    title: str
-    lines: tuple[Line, ...]
-
-
-def _draw_snippet(snippet: Snippet, most: int) -> DrawnSnippet:
-    parts = [part for part in (snippet.file_path, snippet.description) if part]
-    lines = coloured_lines(snippet.code[:most], snippet.language or "text")
-    return DrawnSnippet(" · ".join(parts) or snippet.language, tuple(enumerate(lines, 1)))
-
-
 def promote(visit: Visit) -> Done:
     """Store the memories that a session suggests, and tell which were new."""
     promoted = _promoter(visit).promote(visit.text("id"), shared=bool(visit.text("shared")))
     stored = [each.path for each in promoted.memories if each.fate is Fate.STORED]
     text = f"Stored: {', '.join(stored)}" if stored else "All of these were stored already"
-    return Done(_session_address(visit), Flash(text))
-
-
-def _session_address(visit: Visit) -> str:
-    """Return the address of the session that the form names."""
-    return visit.to("/sessions/one", agent=visit.text("agent"), id=visit.text("id"))
+    address = visit.to("/sessions/one", agent=visit.text("agent"), id=visit.text("id"))
+    return Done(address, Flash(text))
 
 
 def _promoter(visit: Visit) -> Promoter:

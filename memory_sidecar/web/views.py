@@ -7,7 +7,6 @@ from collections.abc import Callable
 from memory_sidecar.web import (
     bulk,
     context,
-    duplicates,
     growth,
     index,
     memories,
@@ -31,7 +30,7 @@ VIEWS: dict[str, Section] = {
     "/index/log": Section(index.log, version=index.log_version),
     "/memories/one": Section(memory.show, version=memories.version),
     "/memories/edit": Section(memory.edit),
-    "/memories/duplicates": Section(duplicates.show),
+    "/memories/duplicates": Section(memories.duplicates),
 }
 
 # By the path of a change: shows its form again, with all that was written, if it is refused.
