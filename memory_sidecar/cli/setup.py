@@ -23,7 +23,7 @@ from memory_sidecar.core.projects import DATA_DIR_OPTION, DATA_DIR_VARIABLE, dat
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
-from memory_sidecar.setup.plan import Plan, Step, Wish
+from memory_sidecar.setup.plan import Plan, Step, StepOutcome, Wish
 
 NAMES = [agent.name for agent in CODING_AGENTS]
 
@@ -117,6 +117,8 @@ def _make_hook(command: list[str], arguments: list[str]) -> dict[str, str]:
 
 def _print_set_up(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
     _print_steps(call, steps, is_done=done.written)
+    if any(step.outcome is StepOutcome.FAILED for step in done.steps):
+        return  # an error follows, which says which
     if done.written:
         call.print("taken back" if undo else "written; `memory-sidecar setup --undo` removes it")
     elif any(step.outcome.is_change for step in done.steps):

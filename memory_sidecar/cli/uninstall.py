@@ -81,8 +81,9 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     else:
         removals_shown = removals
     done = bool(going) and not dry_run
-    if done:
+    if not dry_run:  # even where nothing is going: what cannot be read is an error
         _carry_out(undos)
+    if done:
         _carry_out(learnt)  # last: daemons use the data, and settings list what agents were given
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)

@@ -28,13 +28,6 @@ class Unreadable(ValueError):
     """The text cannot be parsed, or has a value of another type on the path to the entry."""
 
 
-class TooDeep(Unreadable):
-    """The text is nested too deeply for Python's recursion limit."""
-
-    def __init__(self) -> None:
-        super().__init__("it is nested too deeply")
-
-
 class Taken(ValueError):
     """The entry's place already has another value."""
 
@@ -88,15 +81,13 @@ def remove_entry(
     """Return `text` without the member, or the element of the array, at `path` that is `value`.
 
     Removes the inserted `piece` if it is still in the text, else the entry where it is now. None if
-    there is no such entry, or no removal keeps all other values. Raises TooDeep if the text cannot
-    be read for that.
+    there is no such entry, or no removal keeps all other values. Raises Unreadable.
     """
     read, cuts = _FORMS[form]
+    data = read(text)
     try:
-        expected = _prune_empty(_drop_entry(read(text), path, value), path)
-    except TooDeep:
-        raise
-    except (ValueError, LookupError):
+        expected = _prune_empty(_drop_entry(data, path, value), path)
+    except LookupError:
         return None
     without_piece = [text.replace(piece, "")] if text.count(piece) == 1 else []
     for rest in chain(without_piece, cuts(text, path, value)):
@@ -141,7 +132,7 @@ def _read_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise Unreadable(f"it is not TOML: {error}") from error
     except RecursionError as error:
-        raise TooDeep from error
+        raise Unreadable("it is nested too deeply") from error
 
 
 def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
@@ -270,7 +261,7 @@ def _to_python(node: Node) -> Any:  # noqa: ANN401  what JSON can say
     try:
         return _convert(node)
     except RecursionError as error:
-        raise TooDeep from error
+        raise Unreadable("it is nested too deeply") from error
 
 
 def _convert(node: Node) -> Any:  # noqa: ANN401  what JSON can say

@@ -24,7 +24,6 @@ from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent
 from memory_sidecar.setup.editing import (
     Insertion,
     Taken,
-    TooDeep,
     Unreadable,
     json_element,
     json_member,
@@ -96,7 +95,7 @@ class _PlannedFile:
     made: str = ""  # the folder that was created for the file, to be removed with it
 
     def take(self, piece: Piece) -> bool:
-        """Remove `piece` from `after`; returns whether it was there. Raises TooDeep."""
+        """Remove `piece` from `after`; returns whether it was there. Raises Unreadable."""
         rest = _without(piece, self.after) if self.after is not None else None
         if rest is None:
             return False
@@ -140,7 +139,7 @@ class Plan:
             reason = "it is gone" if file.after is None else "it was changed since"
             try:
                 is_taken = file.take(piece)
-            except TooDeep as error:
+            except Unreadable as error:
                 self._note_unreadable(piece.agent, piece.what, piece.path, str(error))
                 continue
             outcome = StepOutcome.REMOVED if is_taken else StepOutcome.KEPT
@@ -220,7 +219,7 @@ class Plan:
         for piece in [] if is_there else [*noted.values()][::-1]:
             try:
                 is_taken = file.take(piece)
-            except TooDeep as error:
+            except Unreadable as error:
                 self._note_unreadable(agent.name, piece.what, path, str(error))
                 return
             if is_taken:
@@ -241,8 +240,11 @@ class Plan:
         before = file.after or ""
         try:
             insertion = _insertion(edit, before, agent)
-        except (Taken, Unreadable) as error:
+        except Taken as error:
             self._note(agent.name, edit.what, edit.path, StepOutcome.KEPT, str(error))
+            return
+        except Unreadable as error:
+            self._note_unreadable(agent.name, edit.what, edit.path, str(error))
             return
         if insertion is None:
             self._note(agent.name, edit.what, edit.path, StepOutcome.SAME)
@@ -254,9 +256,8 @@ class Plan:
         if edit.of in (json_member, json_element):
             piece = replace(piece, at=edit.at, value=edit.value)
         file.after = insertion.apply_to(before)
-        outcome = StepOutcome.ADDED
-        if is_again:
-            outcome = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
+        again = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
+        outcome = again if is_again else StepOutcome.ADDED
         self._note(agent.name, edit.what, edit.path, outcome)
         self._keep(piece)
 

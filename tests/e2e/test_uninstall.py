@@ -90,15 +90,21 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     shutil.rmtree(other)
 
 
-def test_what_cannot_be_taken_back_holds_up_nothing_but_what_was_learnt(user):
+@pytest.mark.parametrize("odd", [b"\xff\xfe", b'{"hooks": '])
+def test_what_cannot_be_taken_back_holds_up_nothing_but_what_was_learnt(user, odd):
     assert user.call("store", "Totals are cents").returncode == 0
     assert user.call("setup", "claude", "--yes").returncode == 0
     assert user.call("completion", "install").returncode == 0
     settings = user.folder / ".claude" / "settings.json"
     ours = settings.read_text()
-    settings.write_bytes(b"\xff\xfe")
-    done = user.call("uninstall", "--data", "--yes")
-    assert (done.returncode, str(settings) in done.stderr) == (1, True)
+    settings.write_bytes(odd)
+    for _ in range(2):  # the second time nothing but the settings is left to be taken back
+        done = user.call("uninstall", "--data", "--yes")
+        assert (done.returncode, str(settings) in done.stderr) == (1, True)
+        assert "Traceback" not in done.stderr
+    assert user.call("uninstall", "--yes").returncode == 1
+    done = user.call("setup", "--undo", "--yes")
+    assert (done.returncode, "taken back" in done.stdout) == (1, False)
     assert not [each for each in files(user.folder) if "completion" in each]
     assert [each for each in files(user.data_dir) if each.endswith("totals-are-cents.md")]
     settings.write_text(ours)
