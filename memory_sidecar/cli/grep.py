@@ -9,7 +9,7 @@ from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import with_call, with_globs, with_language
 from memory_sidecar.core.language import known_language
 from memory_sidecar.grep import handlers as handler
-from memory_sidecar.grep.files import FoundCode
+from memory_sidecar.grep.handlers import FoundCode
 
 MAX_LIMIT = 1_000_000
 

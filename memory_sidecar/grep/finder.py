@@ -18,10 +18,14 @@ from memory_sidecar.chunking.syntax import grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, find
-from memory_sidecar.grep.pattern import check_pattern, why_no_code
-from memory_sidecar.grep.reading import Reading, read_pattern
+from memory_sidecar.grep.reading import PatternText, Reading, read_pattern
+
+MAX_CHARS = 10_000
+MAX_HOLES = 30
 
 _HIT = "match"
+_PART_OF_A_NAME = re.compile(r"\w\$[A-Z_$]")
+_LOWER_CASE_HOLE = re.compile(r"(?<![\w$\\])\$[a-z]\w*")
 
 
 def read_query(text: str, language: str) -> tree_sitter.Query:
@@ -68,7 +72,13 @@ class Finder:
 
     def __init__(self, pattern: str) -> None:
         """Raises UsageError if `pattern` cannot be a pattern in any language."""
-        check_pattern(pattern)
+        if not pattern.strip():
+            raise UsageError("the pattern is empty", hint="for example 'open($FILE)'")
+        if len(pattern) > MAX_CHARS or len(PatternText(pattern).holes) > MAX_HOLES:
+            raise UsageError(
+                "the pattern is too long",
+                hint=f"at most {MAX_CHARS} characters and {MAX_HOLES} metavariables",
+            )
         self._pattern = pattern.strip()
         self._queries: dict[str, tree_sitter.Query] = {}
         self._readings: dict[str, tuple[Reading, ...]] = {}
@@ -89,7 +99,7 @@ class Finder:
                 f"the pattern is not a query in {', '.join(asked)}: {self._query_error}"
             )
         raise UsageError(
-            f"the pattern is not valid code in {', '.join(asked)}", hint=why_no_code(self._pattern)
+            f"the pattern is not valid code in {', '.join(asked)}", hint=_why_no_code(self._pattern)
         )
 
     def may_find(self, text: bytes, language: str) -> bool:
@@ -127,3 +137,12 @@ class Finder:
                 return True
         self._readings[language] = () if self._is_query else read_pattern(self._pattern, language)
         return bool(self._readings[language])
+
+
+def _why_no_code(pattern: str) -> str:
+    """Return a hint what may be wrong with a pattern that is no code in any language asked for."""
+    if lower := _LOWER_CASE_HOLE.search(pattern):
+        return f"metavariables are upper case: {lower[0].upper()}"
+    if _PART_OF_A_NAME.search(pattern):
+        return "a metavariable stands for a whole name"
+    return "it must be whole: an expression, a statement or a definition, as in 'open($FILE)'"

@@ -1,23 +1,67 @@
-"""Structural search over folders: selects the files, and stops at the limit."""
+"""Structural search over folders: selects the files, searches each, and stops at the limit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
+from typing import Annotated
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
+from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.core.results import Reporter, pluralize
-from memory_sidecar.disk.read import size_limit
+from memory_sidecar.core.results import Reporter, about, pluralize
+from memory_sidecar.disk.read import ReadSkipped, read_text, size_limit
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.grep.files import GrepHit, guess_language, search_file
 from memory_sidecar.grep.finder import Finder, languages
+from memory_sidecar.grep.match import Found
+
+NO_TREE = "its code is nested too deep, on too long lines, or takes too long to read as a tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The code that a hole of the pattern matched. Columns are characters, from 1."""
+
+    text: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: Annotated[int, about("behind its last character")]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCode:
+    """A place that a pattern matched. Columns are characters, from 1."""
+
+    filename: Annotated[str, about("relative to the working directory, absolute outside of it")]
+    location: Annotated[str, about("start-end in lines: filename:location opens in an editor")]
+    language: str
+    code: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: Annotated[int, about("behind its last character")]
+    captures: Annotated[
+        dict[str, tuple[Capture, ...]], about("by name: one for $X, any number for $$$X")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class GrepHit:
+    """A match, with the line to show a person."""
+
+    found: FoundCode
+    head: tuple[int, int]  # line and column of the definition itself, after its attributes
+    line: str  # the whole line of `head`
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +105,7 @@ def grep(
         for root, file in _files(path, registry, query.path_globs, max_file_bytes):
             if _is_too_large(file, wanted, max_file_bytes):
                 too_large.append(file.path)
-            elif language := guess_language(file, wanted):
+            elif language := _guess_language(file, wanted):
                 files[f"{root}/{file.path}"] = (root, file)
                 at_hand.add(language)
     if not files and not too_large and (asked := (*query.path_globs, *query.languages)):
@@ -70,7 +114,7 @@ def grep(
     hits: list[GrepHit] = []
     for done, (root, file) in enumerate(files[key] for key in sorted(files)):
         reporter.progress("grep", done, len(files))
-        hits += search_file(
+        hits += _search_file(
             root,
             file,
             finder,
@@ -92,7 +136,7 @@ def _is_too_large(file: SourceFile, wanted: frozenset[str], max_file_bytes: int)
     most = size_limit(file.path, max_file_bytes)
     if file.size <= most or file.skip_reason not in ("", reasons.larger_than(most)):
         return False
-    return guess_language(replace(file, skip_reason=""), wanted) is not None
+    return _guess_language(replace(file, skip_reason=""), wanted) is not None
 
 
 def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter: Reporter) -> None:
@@ -111,9 +155,7 @@ def _files(
     if not path.exists():
         raise NotFound(f"{path} is not there", hint="name a folder or a file")
     if path.is_file():
-        status = path.stat()
-        times = (status.st_mtime_ns, status.st_ctime_ns)
-        found = [(path.parent, SourceFile(path.name, status.st_size, *times))]
+        found = [(path.parent, SourceFile.of(path.name, path.stat()))]
     else:
         source = registry.containing(path)
         if source is None:
@@ -131,3 +173,91 @@ def _files(
     except GitIgnorePatternError as error:
         raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error
     return [each for each in found if spec.match_file(each[1].path)]
+
+
+def _guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
+    """Return the language of `file` by its name if it may be one of `wanted`, else `None`."""
+    language = detect_language(file.path)
+    name = file.path.rpartition("/")[2]
+    may_be = (
+        language in wanted
+        or (language == TEXT and "." not in name)  # its first line may name an interpreter
+        or (language == "c" and "cpp" in wanted)
+    )
+    return language if may_be and not file.skip_reason else None
+
+
+def _search_file(
+    root: Path,
+    file: SourceFile,
+    finder: Finder,
+    *,
+    languages: frozenset[str],
+    cwd: Path,
+    max_file_bytes: int,
+    on_failure: Callable[[str], None],
+) -> list[GrepHit]:
+    """Return the hits in `file` below `root`, in order, with its path relative to `cwd`.
+
+    `on_failure` is called with the reason if a file that may hold the pattern cannot be searched.
+    """
+    try:
+        read = read_text(root, file, max_file_bytes=max_file_bytes)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        on_failure(f"{file.path}: {error.strerror or error}")
+        return []
+    if isinstance(read, ReadSkipped):
+        return []
+    language = detect_language(file.path, read.text)
+    if language not in languages:
+        return []
+    if not finder.may_find(read.text.encode(errors="replace"), language):
+        return []
+    lines = Lines(read.text)
+    found = finder.find(lines.data, language)
+    if found is None:
+        on_failure(f"{file.path}: not looked into, {NO_TREE}")
+    path = root / file.path
+    filename = (path.relative_to(cwd) if path.is_relative_to(cwd) else path).as_posix()
+    return list(_hits(filename, language, lines, found or ()))
+
+
+def _hits(filename: str, language: str, lines: Lines, found: Iterable[Found]) -> Iterator[GrepHit]:
+    places = _Places(lines)
+    for match in found:
+        whole = places.capture(match.start, match.stop)
+        hit = FoundCode(
+            filename=filename,
+            location=f"{whole.start_line}-{whole.end_line}",
+            language=language,
+            code=whole.text,
+            start_line=whole.start_line,
+            start_column=whole.start_column,
+            end_line=whole.end_line,
+            end_column=whole.end_column,
+            captures={
+                name: tuple(places.capture(*span) for span in spans)
+                for name, spans in match.captures.items()
+            },
+        )
+        head = places.place(match.head)
+        yield GrepHit(hit, head, lines.rows[head[0] - 1])
+
+
+class _Places:
+    """Converts byte offsets in a text to lines and columns."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._data = lines.data
+        lengths = (len(row) + 1 for row in lines.data.split(b"\n"))
+        self._starts = list(accumulate(lengths, initial=0))
+
+    def capture(self, start: int, stop: int) -> Capture:
+        text = self._data[start:stop].decode()
+        return Capture(text, *self.place(start), *self.place(stop))
+
+    def place(self, byte: int) -> tuple[int, int]:
+        row = bisect_right(self._starts, byte) - 1
+        return row + 1, len(self._data[self._starts[row] : byte].decode()) + 1

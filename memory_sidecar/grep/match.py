@@ -18,6 +18,7 @@ from memory_sidecar.grep.nodes import Child, children_of, has_own_text, is_name
 from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading
 
 Bound: TypeAlias = Mapping[str, tuple[tree_sitter.Node, ...]]
+_End: TypeAlias = tuple[int, Bound]  # of a run: the first child after it, and the bindings
 
 _OPTIONAL_FIELDS = frozenset(
     """
@@ -101,9 +102,10 @@ class _Matcher:
             if end is None:
                 start += 1
             else:
-                nodes = [node for node, _ in children[start : end.at]]
-                yield _found(nodes, nodes[0].start_byte, end.bound)
-                start = end.at
+                stop, bound = end
+                nodes = [node for node, _ in children[start:stop]]
+                yield _found(nodes, nodes[0].start_byte, bound)
+                start = stop
 
     def _may_hold(self, node: tree_sitter.Node) -> bool:
         return len(self._reading.parts) > 1 or self._reading.may_match(
@@ -124,7 +126,7 @@ class _Matcher:
                 return bound
         elif node.type == part.kind:
             end = _Run(self, part.parts, list(children_of(node)), to_the_end=True).match(0, bound)
-            return end.bound if end and not has_own_text(node, self._data) else None
+            return end[1] if end and not has_own_text(node, self._data) else None
         inner = _without_optional(node)
         return None if inner is None else self.part(part, (inner, field), bound)
 
@@ -153,14 +155,6 @@ class _Matcher:
         if not nodes:
             return b""
         return b" ".join(self._data[nodes[0].start_byte : nodes[-1].end_byte].split())
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The end of a run: the index of the first child after it, and the bindings."""
-
-    at: int
-    bound: Bound
 
 
 class _Run:
@@ -209,7 +203,7 @@ class _Run:
             bound = more
         if self._to_the_end and not all(map(_is_optional, self._children[at:])):
             return None
-        return _End(at, bound)
+        return at, bound
 
     def _match_many(self, hole: Hole, at: int, bound: Bound, number: int) -> _End | None:
         taken: tuple[tree_sitter.Node, ...] = ()

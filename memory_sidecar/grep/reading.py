@@ -1,4 +1,10 @@
-"""Parses a pattern into the syntax trees that it may stand for in one language.
+"""Parses a pattern, code with holes, into the syntax trees that it may stand for in one language.
+
+    $X       one node; the same name again must be the same text
+    $_       one node, whatever it is; so does every name that begins with _
+    $$$      any number of siblings, also none; $$$ARGS gives them a name
+
+Names are upper case. A literal dollar is written `\\$`.
 
 Each hole is replaced by a word in one of several spellings (a name, a statement, a typed parameter)
 until the parser reports no errors; the node that covers exactly such a word is the hole. This is
@@ -7,6 +13,7 @@ tried in each context of the language: see `dialects`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -25,9 +32,14 @@ from memory_sidecar.grep.nodes import (
     is_list,
     is_name,
 )
-from memory_sidecar.grep.pattern import PatternText
 
 MAX_DEPTH = 80  # of a pattern's tree: matching recurses, a few Python frames a level
+
+_HOLE = re.compile(
+    r"\\\$"
+    r"|(?<![\w$])\$(?:(?P<many>\$\$)(?P<all>[A-Z_][A-Z0-9_]*)?(?![\w$])(?:[ \t]*;)?"
+    r"|(?P<one>[A-Z_][A-Z0-9_]*)(?!\w))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,27 @@ def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
     return tuple(specific)
 
 
+class PatternText:
+    """A pattern split at its holes: `pieces` has one more than `holes`."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pieces: list[str] = [""]
+        self.holes: list[tuple[str, bool]] = []  # name or "", and whether it matches many
+        self.originals: list[str] = []  # the holes as they were written
+        last = 0
+        for match in _HOLE.finditer(pattern):
+            self.pieces[-1] += pattern[last : match.start()]
+            last = match.end()
+            if match[0] == r"\$":
+                self.pieces[-1] += "$"
+                continue
+            name = match["all"] or match["one"] or ""
+            self.holes.append(("" if name.startswith("_") else name, bool(match["many"])))
+            self.originals.append(match[0])
+            self.pieces.append("")
+        self.pieces[-1] += pattern[last:]
+
+
 def _best_spelling(text: PatternText, context: str, language: str) -> _Spelled | None:
     """Parse the pattern in a context, with spellings that give no error; else return `None`."""
     parser = tree_sitter.Parser(grammar(language))
@@ -116,9 +149,8 @@ def _best_spelling(text: PatternText, context: str, language: str) -> _Spelled |
         around = context.replace(FRAGMENT, FRAGMENT + ending)
         chosen = [spellings[0]] * len(text.holes)
         best = _parse_spelled(text, around, chosen, parser)
-        for number in reversed(
-            range(len(chosen))
-        ):  # from the last: bodies, which accept the least, come last
+        # From the last: bodies, which accept the least, come last.
+        for number in reversed(range(len(chosen))):
             for spelling in spellings[1:]:
                 if best.faults == 0:
                     break
