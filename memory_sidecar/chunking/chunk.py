@@ -72,58 +72,50 @@ def parse_text(text: str, language: str, *, with_references: bool = True) -> Par
 def _chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
     """Yield the chunks of a file with the outline `found`."""
     # Text that our parser gave up on, or mostly misread, could hang the splitter's, without limit.
-    cutter = _Cutter(lines, language if found.is_sound else _PLAIN)
-    spans = cutter.cut((0, len(lines.rows)), found.definitions)
+    language = language if found.is_sound else _PLAIN
+    spans = _cut(lines, language, (0, len(lines.rows)), found.definitions)
     return _describe(lines, spans, found.definitions)
 
 
-class _Cutter:
-    """Cuts the spans of one source file between the definitions in them."""
+def _cut(lines: Lines, language: str, span: Span, inner: Sequence[Definition]) -> list[Span]:
+    """Cut `span`, which holds the definitions `inner`, into spans that fit a chunk."""
+    if lines.size(*span) <= MAX_BYTES:
+        return [span]
+    if not inner:
+        return split(lines, span, language)
+    parts = _parts(lines, span, inner)
+    return pack(lines, (_cut(lines, language, part, nested) for part, nested in parts))
 
-    def __init__(self, lines: Lines, language: str) -> None:
-        self._lines = lines
-        self._language = language
 
-    def cut(self, span: Span, inner: Sequence[Definition]) -> list[Span]:
-        """Cut `span`, which holds the definitions `inner`, into spans that fit a chunk."""
-        lines = self._lines
-        if lines.size(*span) <= MAX_BYTES:
-            return [span]
-        if not inner:
-            return split(lines, span, self._language)
-        parts = self._parts(span, inner)
-        return pack(lines, (self.cut(part, nested) for part, nested in parts))
+def _parts(lines: Lines, span: Span, inner: Sequence[Definition]) -> list[_Part]:
+    """Return the outermost of `inner`, each with those inside it, and the spans between them.
 
-    def _parts(self, span: Span, inner: Sequence[Definition]) -> list[_Part]:
-        """Return the outermost of `inner`, each with those inside it, and the spans between them.
+    Blank rows and closing brackets go with the part that they follow.
+    """
+    parts: list[_Part] = []
+    row, end = span
+    for outer, nested in _outermost(inner):
+        start, stop = max(outer.start, row), min(outer.stop, end)
+        if start < stop:  # else its only row is in the part before
+            _add_gap(lines, parts, row, start)
+            parts.append(((start, stop), nested if stop - start > 1 else ()))
+            row = stop
+    _add_gap(lines, parts, row, end)
+    return parts
 
-        Blank rows and closing brackets go with the part that they follow.
-        """
-        parts: list[_Part] = []
-        row, end = span
-        for outer, nested in _outermost(inner):
-            start, stop = max(outer.start, row), min(outer.stop, end)
-            if start < stop:  # else its only row is in the part before
-                self._add_gap(parts, row, start)
-                parts.append(((start, stop), nested if stop - start > 1 else ()))
-                row = stop
-        self._add_gap(parts, row, end)
-        return parts
 
-    def _add_gap(self, parts: list[_Part], start: int, stop: int) -> None:
-        if parts and self._is_closing(start, stop):
-            (begin, _), nested = parts[-1]
-            parts[-1] = (begin, stop), nested
-        elif start < stop:
-            parts.append(((start, stop), ()))
+def _add_gap(lines: Lines, parts: list[_Part], start: int, stop: int) -> None:
+    if parts and _is_closing(lines.rows[start:stop]):
+        (begin, _), nested = parts[-1]
+        parts[-1] = (begin, stop), nested
+    elif start < stop:
+        parts.append(((start, stop), ()))
 
-    def _is_closing(self, start: int, stop: int) -> bool:
-        """Whether the rows hold only closing brackets, `end` and blanks."""
-        rows = self._lines.rows
-        return all(
-            not (text := rows[row].strip()) or text == "end" or _CLOSING.issuperset(text)
-            for row in range(start, stop)
-        )
+
+def _is_closing(rows: Sequence[str]) -> bool:
+    """Whether `rows` hold only closing brackets, `end` and blanks."""
+    texts = map(str.strip, rows)
+    return all(not text or text == "end" or _CLOSING.issuperset(text) for text in texts)
 
 
 def _outermost(inner: Sequence[Definition]) -> Iterator[tuple[Definition, Sequence[Definition]]]:

@@ -14,7 +14,6 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-import memory_sidecar.core.cocoindex_env  # noqa: F401
 from memory_sidecar.core.model import Chunk
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ The query is `queries/<language>.scm`, for some together with that of their fami
     @owner       the type that a method names as its owner
     @body        its body
     @kind        the node whose type says its kind, if that of the definition does not
-    @word        the keyword that makes a call or a block a definition (`chunking.words`)
+    @word        the keyword that makes a call or a block a definition (`chunking.captures`)
     @value       the value that it is bound to: not a definition if that is an import
     @lead        a comment, attribute or decorator of the definition that follows
 """
@@ -23,10 +23,9 @@ from functools import cache
 
 import tree_sitter
 
-from memory_sidecar.chunking.leads import Leads
+from memory_sidecar.chunking.captures import DEFINING, LEADS, OWNERS, Leads, word_of
 from memory_sidecar.chunking.references import Reference, find_references, has_references
 from memory_sidecar.chunking.syntax import bare_byte, has_grammar, load_query, parse
-from memory_sidecar.chunking.words import DEFINING, LEADS, OWNERS, word_of
 
 _QUERIES = {
     **{
@@ -133,7 +132,8 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
         return Outline(is_sound=False)
     leads, kinds = Leads(data), DEFINING.get(language, {})
     found: dict[int, _Match] = {}
-    for _, captures in tree_sitter.QueryCursor(_query(language)).matches(tree.root_node):
+    query = load_query(language, *_QUERIES[language])
+    for _, captures in tree_sitter.QueryCursor(query).matches(tree.root_node):
         word = word_of(data, captures)
         if lead := captures.get("lead"):
             if word is None or word in LEADS:
@@ -200,7 +200,7 @@ class _Match:
     def __init__(
         self, captures: dict[str, list[tree_sitter.Node]], size: int, *, word: str, kind: str
     ) -> None:
-        """`word` and its `kind` are from `chunking.words`; "" for languages without such words."""
+        """`word` and its `kind`: see `captures`; "" for languages without such words."""
         self.symbol = "definition" in captures and kind != "impl"
         self.node = (captures.get("definition") or captures["scope"])[0]
         self.name = captures["name"][0]
@@ -337,8 +337,3 @@ def _is_mostly_errors(root: tree_sitter.Node) -> bool:
         return False
     errors = (node.end_byte - node.start_byte for node in root.children if node.is_error)
     return root.is_error or sum(errors) > (root.end_byte - root.start_byte) / 2
-
-
-@cache
-def _query(language: str) -> tree_sitter.Query:
-    return load_query(language, *_QUERIES[language])

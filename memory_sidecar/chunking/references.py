@@ -6,8 +6,13 @@ Captures of `queries/references/<language>.scm` say how a name is used: `@call`,
 `@never`, such as the name of a definition, and a `@skip` that no other capture holds.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
-also defines or imports that name is it a variable just in the definitions that bind it. An alias of
-an import (`chunking.aliases`) counts as the name that it stands for.
+also defines or imports that name is it a variable just in the definitions that bind it.
+
+An alias of an import counts as the name that it stands for: after `from shop.cart import Cart as
+Basket`, a use of `Basket` is one of `Cart`. `queries/aliases/<language>.scm` captures the `@alias`
+and its `@name` (a string is the path of a module); if given, the `@module` of the name, or a
+`@class`, which is a package if its first letter is small; and `@by`, the function that is called to
+import.
 """
 
 from __future__ import annotations
@@ -15,15 +20,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import tree_sitter
 
-from memory_sidecar.chunking.aliases import Alias, find_aliases, is_capital
+from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.syntax import bare_byte, load_query
-from memory_sidecar.chunking.words import KEYWORDS
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -89,6 +92,18 @@ _IMPORTER = re.compile(
 _MODULE = re.compile(r"([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
 
+_ALIAS_QUERIES = {
+    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin", "elixir")},
+    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
+}
+_MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
+    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
+)
+_PATHS_OF_MODULES = frozenset(
+    {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
+)
+
+
 class Reference(NamedTuple):  # made in a third of the time that a frozen dataclass takes
     """A use of a name. Rows are 0-based."""
 
@@ -115,12 +130,15 @@ def find_references(
     `defined` holds the span of each definition by the first byte of its name. Such a name is
     neither a reference nor a variable.
     """
-    captures = _captures(root, language)
-    aliases = find_aliases(root, data, language)
-    imported = [each.name for each in aliases.values()]
+    query = load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
+    nodes = tree_sitter.QueryCursor(query).captures(root)
+    captures = {name: sorted(each, key=_span) for name, each in nodes.items()}  # in a stable order
+    aliases = _find_aliases(root, data, language)
+    imported = [*(each.name for each in aliases.values()), *_file_paths(captures, data)]
     captures["import"] = captures.get("import", []) + imported
-    captures["import"] = captures.get("import", []) + _file_paths(captures, data)
-    captures["call"] = captures.get("call", []) + _components(captures, data)
+    # Elements of JSX that are components; those of HTML begin with a small letter.
+    components = [node for node in captures.get("tag", ()) if _is_capital(node, data)]
+    captures["call"] = captures.get("call", []) + components
     found: dict[int, tuple[int, How | None]] = {}  # first byte → byte after, how
     bound: dict[bytes, list[int]] = {}
     for capture, how in _RANKS:
@@ -152,10 +170,52 @@ def find_references(
     return _make_references(found, data, language, variables, meanings)
 
 
-def _captures(root: tree_sitter.Node, language: str) -> dict[str, list[tree_sitter.Node]]:
-    """Return the nodes under `root` by capture, sorted: the cursor's order is not stable."""
-    found = tree_sitter.QueryCursor(_query(language)).captures(root)
-    return {name: sorted(nodes, key=_span) for name, nodes in found.items()}
+class _Alias(NamedTuple):
+    """A name that an import binds, and the name that it stands for, as nodes."""
+
+    alias: tree_sitter.Node
+    name: tree_sitter.Node
+    module: tree_sitter.Node | None
+
+    @property
+    def is_of_module(self) -> bool:
+        """Whether it stands for a module, whose path is `name`."""
+        return self.name.type in _PATHS_OF_MODULES
+
+
+def _find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, _Alias]:
+    """Return the aliases under `root`, by the first byte of the alias."""
+    found: dict[int, _Alias] = {}
+    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
+        return found
+    query = load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")
+    for _, captures in tree_sitter.QueryCursor(query).matches(root):
+        (alias, *_), (name, *_) = captures["alias"], captures["name"]
+        classes = captures.get("class", ())
+        if not all(_is_capital(each, data) for each in classes):
+            continue
+        module = next(iter(captures.get("module", classes)), None)
+        each = _Alias(alias, name, module)
+        if "by" in captures and not _is_required(each, captures["by"][0], data):
+            continue
+        if module or alias.start_byte not in found:
+            found[alias.start_byte] = each
+    return found
+
+
+def _is_required(alias: _Alias, by: tree_sitter.Node, data: bytes) -> bool:
+    """Whether `by` is a function that imports, and binds `alias` to a module or a name of it.
+
+    Checked here because predicates of the query cannot read text. A capitalised name bound to a
+    module is the class in it, no alias: `const Cart = require('./cart')`.
+    """
+    is_class = alias.is_of_module and _is_capital(alias.alias, data)
+    return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class
+
+
+def _is_capital(name: tree_sitter.Node, data: bytes) -> bool:
+    """Whether the `name` begins with a capital letter."""
+    return data[name.start_byte : name.start_byte + 1].isupper()
 
 
 class _Meaning(NamedTuple):
@@ -166,7 +226,7 @@ class _Meaning(NamedTuple):
     owner: str  # the receiver that the alias stands for before a dot
 
 
-def _meaning(data: bytes, alias: Alias, language: str) -> _Meaning:
+def _meaning(data: bytes, alias: _Alias, language: str) -> _Meaning:
     name = _last_part(_text(data, alias.name), language)
     if alias.is_of_module:
         return _Meaning("", "", name)
@@ -209,11 +269,6 @@ def _file_paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> lis
         for node in arguments
         if _IMPORTER.search(data[max(0, node.start_byte - 24) : node.start_byte])
     ]
-
-
-def _components(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
-    """Return the JSX elements that are components: those of HTML begin with a small letter."""
-    return [node for node in captures.get("tag", ()) if is_capital(node, data)]
 
 
 def _make_references(
@@ -292,8 +347,3 @@ def _last_part(path: str, language: str) -> str:
         path = path.replace(".", "/")
     part = _MODULE.search(path)
     return part[1] if part else path
-
-
-@cache
-def _query(language: str) -> tree_sitter.Query:
-    return load_query(language, *(f"references/{part}" for part in _QUERIES[language]))

@@ -71,6 +71,7 @@ def has_grammar(language: str) -> bool:
     return find_spec(grammar_package(language)) is not None
 
 
+@cache
 def load_query(language: str, *parts: str) -> tree_sitter.Query:
     """Return the query of `language` that is made of the files `queries/<part>.scm`."""
     folder = files(__package__) / "queries"

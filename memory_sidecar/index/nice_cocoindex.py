@@ -9,7 +9,7 @@ import importlib
 import threading
 from contextlib import suppress
 
-import memory_sidecar.core.cocoindex_env  # noqa: F401  before cocoindex: it logs and reports on import
+import memory_sidecar.chunking  # noqa: F401  before cocoindex: it turns off its reports
 from memory_sidecar.core.process import INDEXING, lower_thread_priority
 
 

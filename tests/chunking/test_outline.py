@@ -95,10 +95,10 @@ def test_no_query_runs_over_very_much_that_makes_no_sense(monkeypatch):
     broken = b"template<template<\n"
     assert outline(b"int one() { return 1; }\n" + broken, "cpp").definitions
 
-    def query(language):
-        raise AssertionError(language)
+    def query(language, *parts):
+        raise AssertionError(language, parts)
 
-    monkeypatch.setattr("memory_sidecar.chunking.outline._query", query)
+    monkeypatch.setattr("memory_sidecar.chunking.outline.load_query", query)
     assert not outline(broken * 8_000, "cpp").is_sound
 
 
