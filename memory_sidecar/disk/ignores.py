@@ -7,13 +7,16 @@ file that a rule ignores stays ignored, a global exclude with a slash in it is r
 working directory, and a rule file ends at a line that is not UTF-8. The crate opens anything that
 has the name of a rule file, even a device, so `rule_files` checks them first.
 
-A file that no rule ignores may still be skipped by its name: `skip_by_name`, `skip_as_secret`.
+The crate takes every file `.git` for that of a worktree, which shares a git directory. It finds no
+exclude file for a submodule, whose git directory is its own, so each path that the crate lets
+through is matched with those excludes here. A worktree of the source's own repository, as coding
+agents add them below it, is left out: it holds the same files again, and an agent that works in it
+indexes it as a source of its own.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,17 +25,23 @@ import ignore
 from ignore.overrides import Override, OverrideBuilder
 from pathspec import GitIgnoreSpec
 
-from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import Tree, is_utf8, with_separator
-from memory_sidecar.disk.nested import Nested
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
     RULE_FILES,
     check_rules,
     check_rules_above,
+    excludes_of_submodule,
+    find_rule_line,
+    folders_up_to,
+    last_match,
     repository_top,
+    rule_place,
+    rule_text,
+    shared_git_dir,
+    worktrees_git_dir,
 )
 
 NEVER = (".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs")
@@ -92,7 +101,7 @@ class IgnoreRules:
             return
         check_rules(start, self.root)
         folders = {start}  # whose rule files were checked
-        nested = Nested(self.root, start)
+        nested = _Nested(self.root, start)
         walker = self._builder(start).max_depth(max_depth).build()
         last = start
         while True:
@@ -134,6 +143,75 @@ class IgnoreRules:
             .require_git(self._in_repository)  # so that those of nested ones and worktrees count
             .overrides(self._overrides)
         )
+
+
+_Excludes = tuple[str, list[str]]
+"""The top of a submodule, and the lines of its exclude file."""
+
+_EVERYTHING: _Excludes = ("", [])
+
+
+def _excludes_of(top: str) -> _Excludes | None:
+    """Return the excludes that the crate misses at `top`; `None` for none."""
+    file = excludes_of_submodule(top)
+    lines = rule_text(*os.path.split(file)).splitlines() if file else []
+    return (top, lines) if lines else None
+
+
+class _Nested:
+    """Leaves out of one walk what submodules exclude, and worktrees of the source's repository.
+
+    A walk visits a folder before what it holds.
+    """
+
+    def __init__(self, root: str, start: str) -> None:
+        """`start` is where the walk begins, in the source at `root`."""
+        self._root = root
+        self._worktrees_git_dir = worktrees_git_dir(root)
+        top = repository_top(Path(start))
+        self._excludes_by_folder = {start: None if top is None else _excludes_of(os.fspath(top))}
+
+    def leave_out(self, path: str, *, is_folder: bool) -> bool:
+        """Whether to leave the absolute `path` out of the walk; remembers it for what is inside."""
+        excludes = self._excludes_by_folder.get(path.rpartition(os.sep)[0])
+        leaves_out = excludes is not None and self._is_ignored(excludes, path, is_folder)
+        is_top = is_folder and not leaves_out and os.path.lexists(f"{path}{os.sep}.git")
+        if is_top and self._worktrees_git_dir and shared_git_dir(path) == self._worktrees_git_dir:
+            leaves_out = True
+        if is_folder and leaves_out:
+            self._excludes_by_folder[path] = _EVERYTHING
+        elif is_folder:
+            self._excludes_by_folder[path] = _excludes_of(path) if is_top else excludes
+        return leaves_out
+
+    def _is_ignored(self, excludes: _Excludes, path: str, is_folder: bool) -> bool:
+        if excludes is _EVERYTHING:
+            return True
+        top, whole = Path(excludes[0]), Path(path)
+        inside = whole.relative_to(top).as_posix()
+        match = last_match(excludes[1], inside, is_folder=is_folder)
+        if match is None or not match[1]:
+            return False
+        # No stronger rule ignores it, or the walk would not visit it; but one may allow it.
+        stronger = [
+            rule_place(each, OWN_FILE, whole) for each in folders_up_to(Path(self._root), whole)
+        ]
+        stronger += [rule_place(each, ".gitignore", whole) for each in folders_up_to(top, whole)]
+        return find_rule_line(stronger, is_folder=is_folder) is None
+
+
+def worktree_around(root: Path, path: Path) -> Path | None:
+    """Return the left-out worktree at or around `path` within the source at `root`, if any."""
+    if path == root or not (own := worktrees_git_dir(os.fspath(root))):
+        return None
+    return next(
+        (
+            folder
+            for folder in (path, *path.parents)[: len(path.relative_to(root).parts)]
+            if shared_git_dir(os.fspath(folder)) == own
+        ),
+        None,
+    )
 
 
 def _with_sound_rules(folder: str, root: str) -> Iterator[str]:
@@ -203,74 +281,3 @@ def _reenabled_names(root: Path) -> frozenset[str]:
         return frozenset()
     lines = text.splitlines()
     return frozenset(line[1:].strip().strip("/") for line in lines if line.startswith("!"))
-
-
-LOCK_FILES = frozenset(
-    """
-    bun.lockb go.sum go.work.sum gradle.lockfile npm-shrinkwrap.json package-lock.json
-    package.resolved packages.lock.json pnpm-lock.yaml .terraform.lock.hcl
-    """.split()
-)
-
-MINIFIED_ENDINGS = (".min.js", ".min.mjs", ".min.css", ".map")
-
-GENERATED_ENDINGS = (
-    *(".designer.cs", ".g.cs", ".g.i.cs", ".generated.cs"),
-    *("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", ".pb.go", ".pb.cc", ".pb.h"),
-    *(".g.dart", ".freezed.dart"),
-)
-
-BINARY_EXTENSIONS = frozenset(
-    """
-    3ds 7z a aab aac ai aiff apk avi avif bin blend bmp br bz2 cab class cur db dbf dds deb dll
-    dmg doc docx dylib ear egg eot exe exr fbx flac flv gif glb gz heic icns ico ipa iso jar
-    jpeg jpg keystore ktx lib lz4 lzma m4a m4v mdb mkv mo mov mp3 mp4 mpeg mpg msi mv2 npy npz
-    nupkg o odp ods odt ogg ogv onnx otf parquet pck pdb pdf pickle pkl png ppt pptx psd pt pth
-    pyc pyd pyo rar rpm safetensors scn shp shx snk snupkg so sqlite sqlite-shm sqlite-wal
-    sqlite3 tar tga tgz tif tiff ttc ttf vsix war wasm wav webm webp whl wma wmv woff woff2 xls
-    xlsx xz zip zst
-    """.split()
-)
-
-
-_SECRET = re.compile(
-    r"""(?:^|/)(?:
-    \.env(?:rc|\.[^/]*)? | [^/]+\.env
-    | id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?
-    | [^/]+\.(?:pem|key|ppk|p8|p12|pfx|jks|kdbx?|agekey|ovpn)
-    | [._]netrc | \.npmrc | \.yarnrc\.yml | \.pypirc | \.git-credentials | \.pgpass | \.my\.cnf
-    | \.s3cfg | \.boto | \.htpasswd | \.dockercfg | \.vault[-_](?:token|pass(?:word)?)
-    | \.terraformrc | terraform\.rc | [^/]*\.tfstate(?:\.[^/]*)?
-    | \.?credentials(?:\.(?:json|ya?ml|toml|ini|csv|tfrc\.json))?
-    | client[-_]secrets?[^/]*\.json | service[-_]?account[^/]*\.json | gha-creds-[^/]*\.json
-    | application_default_credentials\.json | secrets?\.(?:ya?ml|json|toml|ini|properties)
-    | (?:[^/]*[._-])?kubeconfig(?:\.(?:ya?ml|json|conf))? | \.kube/config | \.docker/config\.json
-    | \.(?:ssh|gnupg|aws|azure)/.+
-    )$""",
-    re.VERBOSE,
-)
-_EXAMPLE = re.compile(
-    r"(?:^|[./_-])(?:example|sample|template|tmpl|tpl|dist|defaults?|schema)(?=[./_-]|$)"
-)
-
-
-def skip_as_secret(path: str) -> str:
-    """Return a reason if a file at `path`, relative with `/`, usually holds secrets; else ""."""
-    path = path.lower()
-    if _SECRET.search(path) is None or _EXAMPLE.search(path.rpartition("/")[2]):
-        return ""
-    return reasons.SECRETS
-
-
-def skip_by_name(name: str) -> str:
-    """Return the reason to skip a file called `name`, its last path component; "" for none."""
-    name = name.lower()
-    if name in LOCK_FILES or name.endswith(".lock"):
-        return reasons.LOCK_FILE
-    if name.rpartition(".")[2] in BINARY_EXTENSIONS and "." in name:
-        return reasons.BINARY
-    if name.endswith(MINIFIED_ENDINGS):
-        return reasons.MINIFIED
-    if name.endswith(GENERATED_ENDINGS):
-        return reasons.GENERATED
-    return ""

@@ -34,8 +34,7 @@ from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
 from memory_sidecar.core.results import convert
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.ignores import check_excludes
-from memory_sidecar.disk.nested import worktree_around
+from memory_sidecar.disk.ignores import check_excludes, worktree_around
 
 VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20

@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.ignores import IgnoreRules
-from memory_sidecar.disk.nested import worktree_around
+from memory_sidecar.disk.ignores import IgnoreRules, worktree_around
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     RulePlace,

@@ -23,8 +23,8 @@ from memory_sidecar.core.opening import (
     real_path,
     with_separator,
 )
-from memory_sidecar.disk.ignores import IgnoreRules, skip_as_secret, skip_by_name
-from memory_sidecar.disk.read import size_limit
+from memory_sidecar.disk.ignores import IgnoreRules
+from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, is_still_included
 from memory_sidecar.disk.rule_files import check_rules, folders_above
 
