@@ -19,11 +19,16 @@ from memory_sidecar.core.results import Reporter, Time, about, build_from
 from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import count_by_week
-from memory_sidecar.memories.lists import MemoryRows
+from memory_sidecar.memories.facets import count_use
+from memory_sidecar.memories.lists import MemoryRows, list_memories
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Memory, MemoryHead
-from memory_sidecar.memories.use import Use, measure_use
 
 SHOWN = 10  # memories or questions in one list of the result, at most
+_HOT = MemoryList(filter=MemoryFilter(hot=True), sort=Sort.REFS, limit=SHOWN)
+_COLD = MemoryList(
+    filter=MemoryFilter(cold=True), sort=Sort.CREATED, is_descending=False, limit=SHOWN
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,9 @@ def growth_of(
     made: Counter[int] = Counter()
     began: Counter[int] = Counter()
     reads: Counter[int] = Counter()
-    used: list[Use] = []
+    used: Counter[str] = Counter()
+    hot: list[Memory] = []
+    cold: list[Memory] = []
     names = [agent] if agent else services.agent_names()
     for each in map(services.agent, names):
         try:
@@ -106,7 +113,10 @@ def growth_of(
                 with each.short_connection() as connection:
                     made.update(count_by_week(connection, "memories", since=begins[0]))
                     began.update(count_by_week(connection, "sessions", since=begins[0]))
-                    used.append(measure_use(MemoryRows(each.name, connection, now), shown=SHOWN))
+                    rows = [MemoryRows(each.name, connection, now)]
+                    used.update(count_use(rows[0]))
+                    hot += (stored.memory for stored in list_memories(rows, _HOT))
+                    cold += (stored.memory for stored in list_memories(rows, _COLD))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_start(at) for _, at in log)
         except SidecarError as error:
@@ -120,18 +130,12 @@ def growth_of(
             Week(iso_utc(at), made[at], began[at], reads[at], questions[at], unanswered[at])
             for at in begins
         ),
-        memories=sum(each.memories for each in used),
-        hot=sum(each.hot for each in used),
-        cold=sum(each.cold for each in used),
-        never_read=sum(each.never_read for each in used),
-        most_read=_top(
-            (memory for each in used for memory in each.most_read),
-            key=lambda memory: -(memory.uses + memory.refs),
-        ),
-        longest_unread=_top(
-            (memory for each in used for memory in each.longest_unread),
-            key=lambda memory: memory.created_at,
-        ),
+        memories=used["memories"],
+        hot=used["hot"],
+        cold=used["cold"],
+        never_read=used["never_read"],
+        most_read=_top(hot, key=lambda memory: -(memory.uses + memory.refs)),
+        longest_unread=_top(cold, key=lambda memory: memory.created_at),
         unanswered=_unanswered(asked),
         latency=tuple(_latencies(asked)),
         keeps_questions=services.settings.keep_questions,

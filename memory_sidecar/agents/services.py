@@ -273,12 +273,13 @@ def _is_agent_name(name: str) -> bool:
     return True
 
 
-def _make_link(settings: Settings) -> TeamLink | None:
+def _make_link(settings: Settings) -> TeamLink:
     try:
-        from memory_sidecar.team.link import link_of  # an extra
+        from memory_sidecar.team.address import Address  # an extra
+        from memory_sidecar.team.link import TeamLink
     except ImportError as error:
         raise UsageError(
             "database is set, and the extra `postgres` is not installed",
             hint=install_command("'memory-sidecar[postgres]'"),
         ) from error
-    return link_of(settings)
+    return TeamLink(Address.of(settings))

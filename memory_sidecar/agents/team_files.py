@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
-from memory_sidecar.core.errors import NoIndex, SidecarError, UsageError
+from memory_sidecar.core.errors import SidecarError, TeamEmpty, UsageError
 from memory_sidecar.core.model import ExchangeRequest, Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
@@ -66,7 +66,7 @@ class TeamFiles:
             tuple(map(_shown, done.given)),
             tuple(map(_shown, done.taken)),
             _differing(done.conflicts),
-            tuple(KeptBack(_shown(each.path), each.reason) for each in done.left_out),
+            tuple(KeptBack(_shown(path), reason) for path, reason in done.left_out.items()),
         )
 
     def differing(self) -> tuple[Differing, ...]:
@@ -84,7 +84,7 @@ class TeamFiles:
             elif self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False))
         except SidecarError as error:
-            if type(error) is not NoIndex:  # a team that has nothing has no news
+            if not isinstance(error, TeamEmpty):  # which has no news
                 reporter.notice(f"without news of the team: {error.message}")
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
     from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.mcp.conversation import McpConversation
+    from memory_sidecar.web.site import Site
 
     OpenServices = Callable[["Call"], AbstractContextManager[Services]]
 
@@ -69,10 +70,6 @@ def open_here(call: Call) -> AbstractContextManager[Services]:
     return closing(Services.find(data_dir=call.data_dir, cwd=call.cwd, environ=call.environ))
 
 
-def _hold_on_stdio(conversation: McpConversation) -> None:
-    conversation.hold_on_stdio()
-
-
 def _page_here(text: str) -> None:
     from memory_sidecar.cli.pager import page
 
@@ -80,21 +77,12 @@ def _page_here(text: str) -> None:
     page(text)
 
 
-class Companion(Protocol):
-    """A background service that runs in the daemon beside the commands."""
-
-    def close(self) -> None:
-        """Stop."""
-
-
 @dataclass(frozen=True, slots=True)
 class Host:
     """The daemon that a call runs in."""
 
     log: str
-    kept: dict[
-        str, Companion
-    ]  # by name: services that outlive the call that began them, and remove themselves
+    kept: dict[str, Site]  # the page, which outlives the call that began it and removes itself
 
 
 @dataclass
@@ -113,7 +101,7 @@ class Call:
     rows: int = 0  # height of the terminal of standard output; 0 if unknown or none
     cancelled: threading.Event = field(default_factory=threading.Event)  # by the caller
     open_services: OpenServices = open_here
-    hold: Callable[[McpConversation], None] = _hold_on_stdio
+    hold: Callable[[McpConversation], None] = lambda conversation: conversation.hold_on_stdio()
     page: Callable[[str], None] = _page_here  # show a text through the caller's pager
     host: Host | None = None  # the daemon, if the call runs in it
     data_dir: Path | None = None

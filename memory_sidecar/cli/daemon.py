@@ -37,7 +37,8 @@ from memory_sidecar.daemon.start import EXIT_NO_PLACE
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
-    from memory_sidecar.cli.call import Call, Companion
+    from memory_sidecar.cli.call import Call
+    from memory_sidecar.web.site import Site
 
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 EMBEDDING = frozenset({"embed", "store"})  # quick only if their text is short
@@ -93,7 +94,7 @@ class Commands:
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[DaemonCompanion] = ()
-        self._kept: dict[str, Companion] = {}  # what outlives the call that began it
+        self._kept: dict[str, Site] = {}  # what outlives the call that began it
         self._has_imported = threading.Event()
         self._has_answered = threading.Event()  # to any client
 

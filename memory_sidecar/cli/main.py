@@ -16,7 +16,7 @@ from memory_sidecar import __version__
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, wants_json
 from memory_sidecar.cli.help import add_examples
-from memory_sidecar.cli.options import Group, UnknownCommand, with_help
+from memory_sidecar.cli.options import Group, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_arenas
@@ -291,8 +291,6 @@ def _discard_output() -> None:
 
 
 def _as_usage_error(error: click.ClickException) -> UsageError:
-    if isinstance(error, UnknownCommand):
-        return UsageError(error.format_message(), hint=error.hint)
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and isinstance(context.command, Group):
         option, path = error.option_name, context.command_path

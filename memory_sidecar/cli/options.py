@@ -136,14 +136,6 @@ SYNONYMS = {
 _MIN_SIMILARITY = 0.7
 
 
-class UnknownCommand(click.UsageError):
-    """The error for an unknown command; its `hint` names the one probably meant."""
-
-    def __init__(self, message: str, context: click.Context, *, hint: str) -> None:
-        super().__init__(message, context)
-        self.hint = hint
-
-
 class Group(click.Group):
     """A group that shows whole descriptions, and suggests a command for an unknown one."""
 
@@ -154,7 +146,7 @@ class Group(click.Group):
             raise self._unknown(ctx, args[0])
         return super().resolve_command(ctx, args)
 
-    def _unknown(self, ctx: click.Context, word: str) -> UnknownCommand:
+    def _unknown(self, ctx: click.Context, word: str) -> UsageError:
         names = self.list_commands(ctx)
         meant = [name for name in names if word.lower() in SYNONYMS.get(name, "").split()]
         meant = meant or difflib.get_close_matches(word.lower(), names, n=2, cutoff=_MIN_SIMILARITY)
@@ -163,7 +155,7 @@ class Group(click.Group):
         if meant:
             commands = " or ".join(f"`{ctx.command_path} {name}`" for name in meant[:2])
             hint = f"did you mean {commands}? {every}"
-        return UnknownCommand(f"there is no command {word!r}", ctx, hint=hint)
+        return UsageError(f"there is no command {word!r}", hint=hint)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]

@@ -14,7 +14,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import ExchangeRequest
-from memory_sidecar.core.results import about, pluralize
+from memory_sidecar.core.results import about, build_from, pluralize
 
 if TYPE_CHECKING:
     from memory_sidecar.team.backup import ExportedSource
@@ -48,11 +48,6 @@ class TeamCopy:
     database: str
     file: Annotated[str, about("absolute")]
     sources: tuple[TeamSource, ...]
-
-    @classmethod
-    def of(cls, database: str, file: Path, kept: Sequence[ExportedSource]) -> TeamCopy:
-        sources = (TeamSource(k.repository, k.branch, k.folder, k.chunks) for k in kept)
-        return cls(database, str(file), tuple(sources))
 
 
 over_option = click.option(
@@ -103,7 +98,7 @@ def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
 
     file = call.cwd / file
     kept = export_code(link, file, repository)
-    return call.show(TeamCopy.of(link.shown, file, kept), _print_copy)
+    return _show_copy(call, link.shown, file, kept)
 
 
 @team.command("import")
@@ -117,7 +112,12 @@ def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
 
     file = call.cwd / file
     kept = import_code(link, file, replaces=replace, reporter=call.reporter)
-    return call.show(TeamCopy.of(link.shown, file, kept), _print_copy)
+    return _show_copy(call, link.shown, file, kept)
+
+
+def _show_copy(call: Call, database: str, file: Path, kept: Sequence[ExportedSource]) -> TeamCopy:
+    sources = tuple(build_from(TeamSource, each) for each in kept)
+    return call.show(TeamCopy(database, str(file), sources), _print_copy)
 
 
 def _print_copy(call: Call, found: TeamCopy) -> None:

@@ -83,7 +83,7 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
 
 
 def _find_running(call: Call, port: int) -> Site | None:
-    site: Site | None = call.host.kept.get(WEB) if call.host else None  # type: ignore[assignment]
+    site = call.host.kept.get(WEB) if call.host else None
     if site is not None and port not in (0, site.port):
         raise UsageError(
             f"the page is served on port {site.port} already",

@@ -22,6 +22,7 @@ from memory_sidecar.core.errors import (
     NoIndex,
     SidecarError,
     StoreNewer,
+    TeamEmpty,
     UsageError,
 )
 from memory_sidecar.core.model import CodeFilter, Source
@@ -71,7 +72,7 @@ def _notice_local_only(error: SidecarError, local: LocalRows, reporter: Reporter
         none = f"{error.message}; of {there:,} files none is on this machine"
         raise type(error)(none, hint=error.hint) from error
     lacking = f", {here:,} of {here + there:,} files" if there else ""
-    if lacking or type(error) is not NoIndex:  # a team that has nothing lacks nothing
+    if lacking or not isinstance(error, TeamEmpty):
         reporter.notice(f"{error.message}: searching this machine's part{lacking}")
 
 

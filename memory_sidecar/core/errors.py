@@ -7,7 +7,7 @@
     │   └── SessionInvalid         2  a session's JSON breaks a rule; names the field
     ├── NotFound                   3  a memory, a source … that the caller named does not exist
     │   └── NoIndex                3  nothing has been indexed yet
-    │       └── TeamOlder          3  what a team has is of an older version
+    │       └── TeamEmpty          3  a team that has nothing yet
     ├── Conflict                   4  the file changed since it was read
     ├── SummarizerFailed           1  the configured command made no summary
     ├── MemvidFailed               1  the memvid command failed
@@ -92,7 +92,7 @@ class NoIndex(NotFound):
     code = "no_index"
 
 
-class TeamOlder(NoIndex):
+class TeamEmpty(NoIndex):
     pass
 
 

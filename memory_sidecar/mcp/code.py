@@ -206,10 +206,6 @@ def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     )
 
 
-class ListSources(Arguments):
-    pass
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSource:
     name: str
@@ -236,7 +232,7 @@ class Sources(Answer):
         )
 
 
-def list_sources(caller: Caller, _asked: ListSources, _report: Reporter) -> Sources:
+def list_sources(caller: Caller, _asked: Arguments, _report: Reporter) -> Sources:
     """List what is indexed, and how fresh."""
     return Sources(sources=source_states(caller))
 

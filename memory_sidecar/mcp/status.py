@@ -15,10 +15,6 @@ from memory_sidecar.mcp.project import SHOWN_SOURCES, not_indexed_error
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 
-class GetStatus(Arguments):
-    pass
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatus(Answer):
     version: str
@@ -37,7 +33,7 @@ class IndexStatus(Answer):
         return "\n".join([*lines, *([f"team: {team_line(self.team)}"] if self.team else [])])
 
 
-def status(caller: Caller, _asked: GetStatus, report: Reporter) -> IndexStatus:
+def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
     """Tell what is indexed, how fresh, and what is missing."""
     sources: tuple[ListedSource, ...] = ()
     chunks = pending = 0

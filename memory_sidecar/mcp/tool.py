@@ -32,13 +32,9 @@ from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.quoting import DATA
 from memory_sidecar.mcp.report import CallReport
 
-
-class _NotListed:
-    """Marks an argument that `tools/list` leaves out."""
-
-
 T = TypeVar("T")
-Unlisted = Annotated[T, _NotListed()]
+_UNLISTED = object()
+Unlisted = Annotated[T, _UNLISTED]
 """The type of an argument that few calls need: accepted, but not in `tools/list`."""
 
 
@@ -182,7 +178,7 @@ def _input_schema(arguments: type[Arguments]) -> dict[str, Any]:
         "properties": {
             name: _input_property(each, parts)
             for name, each in whole.get("properties", {}).items()
-            if not any(isinstance(m, _NotListed) for m in arguments.model_fields[name].metadata)
+            if _UNLISTED not in arguments.model_fields[name].metadata
         },
     }
     return schema | ({"required": whole["required"]} if "required" in whole else {})

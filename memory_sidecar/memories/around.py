@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
@@ -45,17 +45,6 @@ class Around:
     older: Annotated[tuple[Named, ...], about("what it replaced, the latest first")]
     newer: Annotated[tuple[Named, ...], about("what replaced it, the earliest first")]
     near_duplicates: tuple[NearDuplicate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NearPair:
-    """Two memories of an agent that say nearly the same."""
-
-    agent: str
-    path: Annotated[str, about("the one that was changed later")]
-    other: str
-    cosine: float
-    updated_at: Annotated[Time, about("of the former")]
 
 
 def around(connection: Connection, store: DerivedStore, memory: Memory) -> Around:
@@ -118,12 +107,12 @@ def memories_like(
 
 def near_pairs(
     connection: Connection, store: DerivedStore, memories: Sequence[Memory]
-) -> list[NearPair]:
-    """Pair each of `memories` with the memories that say nearly the same, each pair once.
+) -> list[tuple[float, str, str]]:
+    """Return cosine and paths of each of `memories` and one that says nearly the same, once.
 
     An outdated memory is no partner: which of the two holds has been decided.
     """
-    found: dict[frozenset[str], NearPair] = {}
+    found: dict[frozenset[str], tuple[float, str, str]] = {}
     for memory in memories:
         for near in near_duplicates(connection, store, memory.path):
             other = connection.execute(
@@ -131,10 +120,8 @@ def near_pairs(
                 (near.path,),
             ).get
             if other:
-                pair = NearPair(
-                    memory.agent, memory.path, near.path, near.cosine, memory.updated_at
-                )
-                found.setdefault(frozenset((memory.path, near.path)), pair)
+                pair = frozenset((memory.path, near.path))
+                found.setdefault(pair, (near.cosine, memory.path, near.path))
     return list(found.values())
 
 

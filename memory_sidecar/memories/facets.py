@@ -1,4 +1,4 @@
-"""Counts memories by category, tag, age and so on: the values by which a list can be filtered."""
+"""Counts memories by the values that a list can be filtered by, such as tags, and by their use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql
-from memory_sidecar.memories.model import MemoryFilter
+from memory_sidecar.memories.model import COLD_AFTER_MS, HOT_USES, MemoryFilter
 from memory_sidecar.memories.names import with_parents
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
@@ -73,6 +73,18 @@ def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
     return list(counted)
 
 
+def count_use(rows: MemoryRows) -> dict[str, int]:
+    """Count the current memories, those that `list` shows, and which are hot, cold or unread."""
+    condition, values = filter_sql(MemoryFilter(), rows.now)
+    counts: Any = rows.connection.execute(
+        f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_USES}),"
+        f" count(*) FILTER (WHERE uses + refs = 0 AND created_at < :now - {COLD_AFTER_MS}),"
+        f" count(*) FILTER (WHERE uses + refs = 0) FROM memories WHERE {condition}",
+        values,
+    ).get
+    return dict(zip(("memories", "hot", "cold", "never_read"), counts, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class FacetCount:
     """A value of a facet, and how many memories have it."""
@@ -109,11 +121,11 @@ class Facets:
                     sums[facet][each] += count
                 if facet == "memories" and count:
                     sums["agent"][agent] += count
-        told: dict[str, Any] = {
+        counts: dict[str, Any] = {
             name: tuple(
                 FacetCount(value, count)
                 for value, count in sorted(sums[name].items(), key=lambda one: (-one[1], one[0]))
             )[:MOST_VALUES]
             for name in cls.__dataclass_fields__
         }
-        return cls(**told | {"memories": sums["memories"].total()})
+        return cls(**counts | {"memories": sums["memories"].total()})

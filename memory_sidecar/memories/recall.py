@@ -23,7 +23,7 @@ from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import make_judge
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
-from memory_sidecar.memories.around import Around, NearPair, around, near_pairs
+from memory_sidecar.memories.around import Around, around, near_pairs
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (
@@ -144,8 +144,8 @@ class Recall:
         """Find the neighbours of a memory of this agent: links, predecessors, near duplicates."""
         return self._ask_own(lambda store, connection: around(connection, store, memory))
 
-    def near_pairs(self, memories: Sequence[Memory]) -> Sequence[NearPair]:
-        """Pair each of `memories`, which are this agent's, with those that say nearly the same."""
+    def near_pairs(self, memories: Sequence[Memory]) -> Sequence[tuple[float, str, str]]:
+        """Return cosine and paths of each of this agent's `memories` and a near duplicate."""
         return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
 
     def _ask_own(self, question: Ask[T]) -> T:

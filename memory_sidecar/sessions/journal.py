@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.sessions.handlers import Sessions
@@ -40,7 +39,7 @@ class Journal(Sessions):
         if known := self.find(document["session_id"]):
             document["created_at"] = known.document["created_at"]
         saved = self.save(document, allow_secrets=allow_secrets)
-        has_no_other_writer = not file.exists() or self._imported.is_unchanged(file)
+        has_no_other_writer = not file.exists() or self._is_imported(file)
         memvid = Memvid.find(environ)
         if memvid is None:
             self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
@@ -63,7 +62,7 @@ class Journal(Sessions):
 
         A notice tells the outcome.
         """
-        if not file.is_file() or self._imported.is_unchanged(file):
+        if not file.is_file() or self._is_imported(file):
             return
         try:
             saved = self.import_files([file], environ).sessions
@@ -90,47 +89,34 @@ class Journal(Sessions):
             )
         return sorted(chosen, key=lambda each: str(each["created_at"]))
 
-    # How
+    # How: the sizes and times of the `.mv2` files when they were imported are noted in a file
 
     @property
-    def _imported(self) -> ImportedFiles:
-        paths = self.agent.paths
-        return ImportedFiles(paths.tree, paths.state / "imported.json")
+    def _noted_file(self) -> Path:
+        return self.agent.paths.state / "imported.json"
+
+    def _is_imported(self, file: Path) -> bool:
+        """Whether `file` has the size and the time that were noted for it."""
+        return self._noted().get(str(file)) == _file_state(file)
 
     def _note(self, file: Path) -> None:
         try:
-            self._imported.note(file)
+            noted = self._noted() | {str(file): _file_state(file)}
+            replace_file(self.agent.paths.tree, self._noted_file, json.dumps(noted).encode())
         except OSError as error:
             self._reporter.notice(f"{file.name} will be imported again: {error.strerror}")
+
+    def _noted(self) -> dict[str, Any]:
+        try:
+            noted = read_json(self.agent.paths.tree.read(self._noted_file, MAX_NOTED_BYTES))
+        except (OSError, BrokenJson):
+            return {}
+        return noted if isinstance(noted, dict) else {}
 
 
 def _put_result(saved: Saved, memvid: str) -> Put:
     uri = EVIDENCE_PREFIX + saved.session_id
     return build_from(Put, saved, uri=uri, timestamp=saved.created_at, memvid=memvid)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedFiles:
-    """The sizes and times of the `.mv2` files when they were imported, kept in the file `path`."""
-
-    tree: Tree
-    path: Path
-
-    def is_unchanged(self, file: Path) -> bool:
-        """Whether `file` has the size and the time that were noted for it."""
-        return self._load().get(str(file)) == _file_state(file)
-
-    def note(self, file: Path) -> None:
-        """Note the present size and time of `file`. Raises OSError."""
-        noted = self._load() | {str(file): _file_state(file)}
-        replace_file(self.tree, self.path, json.dumps(noted).encode())
-
-    def _load(self) -> dict[str, Any]:
-        try:
-            noted = read_json(self.tree.read(self.path, MAX_NOTED_BYTES))
-        except (OSError, BrokenJson):
-            return {}
-        return noted if isinstance(noted, dict) else {}
 
 
 def _file_state(file: Path) -> list[int]:

@@ -55,8 +55,8 @@ def read_sessions(data: bytes, *, name: str) -> Transcript:
     else:
         items = whole if isinstance(whole, list) else _unpack_chat(whole)
     problems = [
-        *(_clean_summary(broken, "{} {} not JSON")),
-        *(_clean_summary(_lines_not_utf8(data), "bytes of {} are not UTF-8")),
+        *_name_lines(broken, "{} {} not JSON"),
+        *_name_lines(_lines_not_utf8(data), "bytes of {} are not UTF-8"),
     ]
     documents = [item for item in items if _is_session(item)]
     lines = [item for item in items if isinstance(item, dict) and not _is_session(item)]
@@ -105,7 +105,7 @@ def _lines_not_utf8(data: bytes) -> list[int]:
     return []
 
 
-def _clean_summary(lines: Sequence[int], problem: str) -> list[str]:
+def _name_lines(lines: Sequence[int], problem: str) -> list[str]:
     if not lines:
         return []
     if len(lines) == 1:

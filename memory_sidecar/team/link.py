@@ -28,7 +28,6 @@ from memory_sidecar.core.errors import (
     DiskFull,
     SidecarError,
 )
-from memory_sidecar.core.settings import Settings
 from memory_sidecar.team.address import CONNECT_S, Address
 from memory_sidecar.team.connection import (
     READ_S,
@@ -289,11 +288,6 @@ def _is_refusal(error: psycopg.Error) -> bool:
     return bool(_TLS.search(said)) or (
         "FATAL:" in said and not (error.sqlstate or _BUSY.search(said))
     )
-
-
-def link_of(settings: Settings) -> TeamLink | None:
-    """Return the link to the team's database, if one is set; connects later. Raises UsageError."""
-    return TeamLink(Address.of(settings)) if settings.database else None
 
 
 class ReadTransaction:

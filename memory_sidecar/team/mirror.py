@@ -29,7 +29,6 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import Clock, compact_utc
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
-    Accepted,
     News,
     Offer,
     TeamFile,
@@ -41,7 +40,6 @@ from memory_sidecar.team.mirror_state import (
     STATE,
     UNKNOWN,
     Known,
-    LeftOut,
     MirroredFolder,
     MirrorReport,
     MirrorState,
@@ -276,22 +274,21 @@ class _MirrorPass:
         data = read_or_none(*place) if place else None
         reason = reason_not_to_give(data, with_secrets=self.wanted.with_secrets)
         if reason:
-            self.done.left_out.append(LeftOut(path, reason))
+            self.done.left_out[path] = reason
         return None if reason or data is None else data.decode()
 
     def _give(self, offers: Sequence[Offer]) -> None:
         link, agent, state = self.mirror.link, self.mirror.agent, self.state
 
-        def write() -> Accepted:
+        def write() -> tuple[int, int, list[TeamFile]]:
             with link.writing() as connection:
                 return write_offers(connection, agent, offers, state.seen, state.seen_at_us)
 
-        written = link.retry(write)
-        self.state.seen, self.state.seen_at_us = written.seen, written.seen_at_us
-        refused = {head.path: head for head in written.refused}
+        state.seen, state.seen_at_us, heads = link.retry(write)
+        refused = {head.path: head for head in heads}
         for offer in offers:
             if (head := refused.get(offer.path)) is not None:
-                self.state.open[offer.path] = head  # the next exchange decides about it
+                state.open[offer.path] = head  # the next exchange decides about it
             else:
                 self._note_in_step(offer.path, offer.hash)
                 self.done.given.append(offer.path)
@@ -314,9 +311,7 @@ class _MirrorPass:
                     for path, file in files:
                         self._take_one(path, folder, file, contents.get(path))
         for path in (path for path, place in places.items() if place is None):
-            self.done.left_out.append(
-                LeftOut(path, "its name cannot be a file name on this machine")
-            )
+            self.done.left_out[path] = "its name cannot be a file name on this machine"
             self.state.open.pop(path, None)
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, text: str | None) -> None:

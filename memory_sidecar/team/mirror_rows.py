@@ -96,19 +96,13 @@ def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> 
     return dict(rows.fetchall())
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The result of writing offers."""
-
-    seen: int  # the number to continue from
-    seen_at_us: int
-    refused: tuple[TeamFile, ...]  # the team's versions of offers that were not `expected`
-
-
 def write_offers(
     connection: Connected, agent: str, offers: Collection[Offer], seen: int, seen_at_us: int
-) -> Accepted:
-    """Write the offers whose `expected` still holds; `seen` is what this machine has read up to."""
+) -> tuple[int, int, list[TeamFile]]:
+    """Write the offers whose `expected` still holds; `seen` is what this machine has read up to.
+
+    Returns the new `seen` and `seen_at_us`, and the team's versions of the refused offers.
+    """
     refused = []
     for each in offers:
         values = {
@@ -132,7 +126,7 @@ def write_offers(
     count, last, now_us = row
     if count and count == len(offers) - len(refused):
         seen, seen_at_us = last, now_us
-    return Accepted(seen, seen_at_us, tuple(refused))
+    return seen, seen_at_us, refused
 
 
 def _head(path: str, file_hash: str, written_by: str, written_at_ms: int) -> TeamFile:

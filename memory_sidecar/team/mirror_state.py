@@ -110,14 +110,6 @@ STATE = msgspec.json.Decoder(MirrorState)
 """Made at import: two threads must not build the first decoder (`core/results.py`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A file that is not given to the team."""
-
-    path: str
-    reason: str
-
-
 @dataclass(slots=True)
 class MirrorReport:
     """What one exchange did; paths begin with the name of their folder."""
@@ -125,7 +117,7 @@ class MirrorReport:
     given: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)  # written or removed here
     conflicts: list[TeamFile] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)  # not given, and why
 
 
 def read_or_none(folder: MirroredFolder, path: str) -> bytes | None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from psycopg import errors
 
-from memory_sidecar.core.errors import NoIndex, StoreNewer, TeamOlder
+from memory_sidecar.core.errors import NoIndex, StoreNewer, TeamEmpty
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import SCHEMA_NAME, TeamLink
@@ -43,7 +43,7 @@ _SET_VERSION: Final = (
 
 
 def require_schema(connection: Connected, link: TeamLink) -> None:
-    """Raise NoIndex if there is no schema, TeamOlder for an older one, StoreNewer for a newer."""
+    """Raise TeamEmpty if there is no schema, NoIndex for an older one, StoreNewer for a newer."""
     try:
         found = _read_version(connection)
     except errors.UndefinedTable:
@@ -53,8 +53,8 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
     _refuse_newer(found, link)
     hint = "its owner runs `memory-sidecar team init`"
     if found:
-        raise TeamOlder(f"{link.shown} is of version {found}, older than this one", hint=hint)
-    raise NoIndex(f"{link.shown} holds nothing yet", hint=hint)
+        raise NoIndex(f"{link.shown} is of version {found}, older than this one", hint=hint)
+    raise TeamEmpty(f"{link.shown} holds nothing yet", hint=hint)
 
 
 def has_schema(connection: Connected) -> bool:

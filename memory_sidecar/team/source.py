@@ -161,7 +161,7 @@ class PostgresSource:
     def begin(self) -> bool:
         """Create the source at the team if it has nothing of the repository; True if created.
 
-        Raises DatabaseError, DatabaseRefused if this role may only read, and TeamOlder if another
+        Raises DatabaseError, DatabaseRefused if this role may only read, and NoIndex if another
         machine gave it to an older team.
         """
         with self._link.reading() as connection:

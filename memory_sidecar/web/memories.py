@@ -73,19 +73,15 @@ def duplicates(visit: Visit) -> View:
     for each in found[:COMPARED_AT_ONCE]:
         by_agent.setdefault(each.agent, []).append(each)
     near = [
-        (pair, memories)
+        (-cosine, path, other, memories)
         for agent, of_agent in by_agent.items()
         for memories in (memories_of(visit, agent),)
-        for pair in memories.near_pairs(of_agent)
+        for cosine, path, other in memories.near_pairs(of_agent)
     ]
-    near.sort(key=lambda each: (-each[0].cosine, each[0].path))
+    near.sort(key=lambda each: each[:2])
     pairs = [
-        {
-            "cosine": pair.cosine,
-            "one": memories.peek(pair.path),
-            "other": memories.peek(pair.other),
-        }
-        for pair, memories in near[:PAGE_ROWS]
+        {"cosine": -less, "one": memories.peek(path), "other": memories.peek(other)}
+        for less, path, other, memories in near[:PAGE_ROWS]
     ]
     if len(near) > PAGE_ROWS:
         visit.notice(f"the {PAGE_ROWS} most alike of {len(near):,} pairs")

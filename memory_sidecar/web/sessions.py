@@ -7,13 +7,16 @@ from datetime import date
 from itertools import groupby
 from typing import Any
 
-from memory_sidecar.agents.around import around
 from memory_sidecar.agents.promotion import Promoter
+from memory_sidecar.agents.services import Services
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.times import iso_utc
+from memory_sidecar.disk.usage import reads_since
+from memory_sidecar.memories.lookup import memories_with_evidence
 from memory_sidecar.sessions.documents import read_session
-from memory_sidecar.sessions.model import spoken_date
-from memory_sidecar.sessions.promotion import Fate
+from memory_sidecar.sessions.model import Session, spoken_date
+from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX, Fate
 from memory_sidecar.web.asking import session_filter, sessions_of
 from memory_sidecar.web.colours import coloured_lines
 from memory_sidecar.web.guard import Flash
@@ -21,6 +24,7 @@ from memory_sidecar.web.rendering import MAX_TITLE
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SNIPPETS = 10  # of a session that are shown; the others are named
+AFTER_MS = 60_000  # of the last message, in which reads and questions still count
 MAX_SHOWN = 2000  # characters of a message, a snippet or a summary; a link shows all of it
 
 
@@ -65,7 +69,7 @@ def show_one(visit: Visit) -> View:
         data={
             "agent": agent,
             "session": document,  # as `session show` has it
-            "around": around(visit.services, agent, session),
+            "around": _around(visit.services, agent, session),
             "promotion": promotion,  # what would be remembered, if that is asked
         },
         more={
@@ -92,6 +96,35 @@ def show_one(visit: Visit) -> View:
             "has_more": not whole and len(messages) > stop,
         },
     )
+
+
+def _around(services: Services, name: str, session: Session) -> dict[str, Any]:
+    """Find the memories read, the questions asked and the memories made of `session` of `name`.
+
+    No transcript tells what was recalled, so times decide: what the agent read and asked between
+    the first message and shortly after the last one. `became`: agent and path.
+    """
+    agent = services.agent(name)
+    ends = max([*(each.created_at for each in session.messages), session.created_at]) + AFTER_MS
+    recalled: dict[str, int] = {}
+    for path, at in reads_since(agent.paths.tree, agent.paths.access_log, session.created_at):
+        if at <= ends:
+            recalled.setdefault(path, at)
+    became: list[tuple[str, str]] = []
+    for each in (agent, agent.shared):
+        if each is not None and each.paths.db.exists():
+            with each.short_connection() as connection:
+                paths = memories_with_evidence(connection, EVIDENCE_PREFIX + session.session_id)
+            became += [(each.name, path) for path in paths]
+    return {
+        "recalled": [{"path": path, "first_at": iso_utc(at)} for path, at in recalled.items()],
+        "asked": [
+            {"text": q.text, "kind": q.kind, "at": iso_utc(q.at), "hits": q.hits, "weak": q.weak}
+            for q in services.questions.since(session.created_at)
+            if q.agent == name and q.at <= ends
+        ],
+        "became": became,
+    }
 
 
 def promote(visit: Visit) -> Done:

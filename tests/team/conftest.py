@@ -29,8 +29,9 @@ from memory_sidecar.core.paths import DataDir, StorePaths
 from memory_sidecar.core.results import IndexReport
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.team.address import Address
 from memory_sidecar.team.codebase import TeamCode
-from memory_sidecar.team.link import TeamLink, link_of
+from memory_sidecar.team.link import TeamLink
 from tests.conftest import HashModels, Notices, run_here, write_project
 from tests.contract.test_schemas import forbidding_more
 from tests.finished import Finished
@@ -84,7 +85,7 @@ def link_to() -> Iterator[Callable[..., TeamLink]]:
     made: list[TeamLink] = []
 
     def link_to(address: str, **settings: Any) -> TeamLink:
-        link = link_of(Settings(database=address, **settings))
+        link = TeamLink(Address.of(Settings(database=address, **settings)))
         assert link is not None
         made.append(link)
         return link

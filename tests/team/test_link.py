@@ -21,7 +21,7 @@ from memory_sidecar.core.errors import (
     DatabaseUnreachable,
     NoIndex,
     StoreNewer,
-    TeamOlder,
+    TeamEmpty,
     UsageError,
 )
 from memory_sidecar.core.settings import Settings
@@ -238,7 +238,7 @@ def test_a_reader_writes_nothing_and_sees_one_commit(link):
 
 
 def test_the_schema_is_made_once_and_a_newer_one_refused(link):
-    with link.reading() as connection, pytest.raises(NoIndex, match="holds nothing yet"):
+    with link.reading() as connection, pytest.raises(TeamEmpty, match="holds nothing yet"):
         require_schema(connection, link)
     make_schema(link)
     make_schema(link)
@@ -262,7 +262,7 @@ def test_an_older_schema_is_led_forward_with_what_it_holds(link, monkeypatch):
     monkeypatch.setattr(schema, "_SET_VERSION", "INSERT INTO identity VALUES ('version', '1')")
     make_schema(link)
     monkeypatch.undo()
-    with pytest.raises(TeamOlder, match="version 1, older than this one"):
+    with pytest.raises(NoIndex, match="version 1, older than this one"):
         _require(link)
     with link.writing() as connection:
         connection.execute("INSERT INTO identity VALUES ('kept', 'yes')")
