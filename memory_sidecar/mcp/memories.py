@@ -88,7 +88,7 @@ class SearchMemories(Filtered):
 
 
 def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> FoundMemories:
-    """Search what was learned before. Do so before you decide, and when something goes wrong."""
+    """Search what was learned. Do so before you decide, and when something fails."""
     page = caller.pages.page(asked.question, asked.cursor)
     query = MemoryQuery(
         text=asked.query,

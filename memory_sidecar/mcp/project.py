@@ -77,7 +77,7 @@ class Indexed(Answer):
 
 
 def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
-    """Index the project that the client has open, once; saves follow by themselves."""
+    """Index the open project; later saves are followed."""
     first = caller.folders[0]
     said = first / plain_path(asked.path) if asked.path else indexable_folder(caller) or first
     wanted = Path(os.path.normpath(said))

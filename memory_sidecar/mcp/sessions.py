@@ -86,7 +86,7 @@ class SessionSaved(Answer):
 
 
 def save_session(caller: Caller, asked: SaveSession, report: Reporter) -> SessionSaved:
-    """Keep this session to be found again: its summary, its messages, or both."""
+    """Save this session: its summary, its messages, or both."""
     document = _without_empty(asked.model_dump(exclude={"allow_secrets"}))
     document.setdefault("project_path", caller.folders[0].as_posix())
     saved = _promoter(caller, report).save(document, allow_secrets=asked.allow_secrets)
