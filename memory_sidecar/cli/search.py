@@ -105,7 +105,7 @@ def search(
     codebase = call.codebase
     asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **said)
     if wait_fresh_ms is not None:
-        codebase.wait_fresh(wait_fresh_ms, reporter=call.reporter)
+        codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
     hits = call.mask(
         call.services.questions.ask_and_log(
             Asked.CODE,

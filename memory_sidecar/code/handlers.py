@@ -20,7 +20,7 @@ from memory_sidecar.code.search import clear_caches, related_chunks, search_code
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.code.why import why_inside, why_outside
+from memory_sidecar.code.why import project_around, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
@@ -270,24 +270,24 @@ class Codebase:
             with self._models.gate.query():
                 yield Snapshot(store, connection, asked, scanned, live)
 
-    def wait_fresh(self, timeout_ms: int, *, reporter: Reporter) -> None:
+    def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:
         """Barrier: wait until every save before this call is indexed; a notice says if it is not.
 
-        If no daemon watches the sources, it scans them itself, however long that takes.
+        Waits for the sources `names`, all if empty. If no daemon watches them, scans all itself,
+        however long that takes.
         """
         if not self.data.is_watching:
             self.index([], reporter=reporter, embed=False)
-        elif not self.data.wait_fresh(timeout_ms=timeout_ms):
-            reporter.notice(
-                f"not everything is indexed after {timeout_ms} ms: answering from what is"
-            )
+        elif not self.data.wait_fresh(names, timeout_ms=timeout_ms):
+            reporter.notice("not everything is indexed yet: answering from what is")
 
     def require_source_around(self, folder: Path) -> Source:
         """Return the source that contains `folder`. Raises NoIndex, with a hint how to add one."""
         if source := self.registry.containing(folder):
             return source
-        hint = "`memory-sidecar index .` indexes it"
-        if Path("~").expanduser().is_relative_to(folder):
+        top = project_around(folder)
+        hint = f"`memory-sidecar index {'.' if top == folder else quote(str(top))}` indexes it"
+        if Path("~").expanduser().is_relative_to(top):
             hint = "`memory-sidecar index PATH` indexes a project's folder"
         if self.registry.all():
             hint += ", and --all searches every source"
@@ -329,7 +329,8 @@ class Codebase:
     def why(self, path: Path) -> Why:
         """Explain whether `path`, absolute, is indexed, and why."""
         real = real_place(path)
-        source = self.registry.containing(real) or self.registry.containing(real.parent)
+        place = real.parent if real.is_symlink() else real
+        source = self.registry.containing(place, with_worktrees=True)
         if source is None:
             return why_outside(real)
         return why_inside(real, source, store=self.data.open(), builder=self.builder(source))

@@ -18,6 +18,7 @@ from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import escape_bytes, is_utf8
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
+from memory_sidecar.disk.rule_files import repository_top
 from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, WORKTREE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
@@ -30,9 +31,15 @@ def why_outside(path: Path) -> Why:
         if closed := _unsearchable_above(path):
             return Why(absolute, "failed", *closed)
         return Why(absolute, "absent", "there is no such file or folder", "check the name")
-    folder = path if path.is_dir() else path.parent
+    folder = project_around(path if path.is_dir() else path.parent)
     hint = f"`memory-sidecar index {quote(str(folder))}` indexes it"
     return Why(absolute, "outside", "no source contains it", hint)
+
+
+def project_around(folder: Path) -> Path:
+    """Return the top of the repository around `folder`; else, or where that is home, `folder`."""
+    top = repository_top(folder)
+    return folder if top is None or Path("~").expanduser().is_relative_to(top) else top
 
 
 def _unsearchable_above(path: Path) -> tuple[str, str] | None:

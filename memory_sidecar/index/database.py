@@ -247,13 +247,16 @@ class Database(ReadableDatabase[S]):
         seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}
         return {each.name for each in (self.sources() if sources is None else sources)} - seen
 
-    def wait_fresh(self, *, timeout_ms: int) -> bool:
+    def wait_fresh(self, names: Collection[str] = (), *, timeout_ms: int) -> bool:
         """A barrier: wait until every save before this call is indexed; False after `timeout_ms`.
 
-        Scans the disk rather than trust the watch, whose events may still be on their way.
+        Waits for the sources `names`, all if empty. Scans the disk rather than trust the watch,
+        whose events may still be on their way.
         """
         asked = []
         for source in self.sources():
+            if names and source.name not in names:
+                continue
             self.owner.watch(source)
             recheck = partial(self.owner.refresh, source, Silent(), ScanScope())
             key = f"recheck {source.name}"

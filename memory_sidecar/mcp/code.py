@@ -108,7 +108,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         ),
     )
     if asked.wait_fresh_ms:
-        codebase.wait_fresh(asked.wait_fresh_ms, reporter=report)
+        codebase.wait_fresh(query.filter.sources, asked.wait_fresh_ms, reporter=report)
     found = page.rest(
         caller.services.questions.ask_and_log(
             Asked.CODE, caller.agent, asked.query, lambda: codebase.search(query, reporter=report)

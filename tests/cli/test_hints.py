@@ -100,6 +100,16 @@ def test_what_the_caller_did_not_say_is_not_added(run):
     assert run("search", "cart").err.endswith("`memory-sidecar index .` indexes it\n")
 
 
+def test_a_hint_in_a_folder_of_a_repository_indexes_all_of_it(call, here):
+    (here / "shop" / ".git").mkdir(parents=True)
+    (here / "shop" / "src").mkdir()
+    told = call("search", "cart", cwd=here / "shop" / "src").err
+    assert f"`memory-sidecar index '{here}/shop'` indexes it" in told
+    (here / ".git").mkdir()
+    (here / "notes").mkdir()
+    assert "`memory-sidecar index .`" in call("search", "cart", cwd=here / "notes").err
+
+
 def test_what_status_and_doctor_name_is_complete(call, here):
     write_memory(here / "of mine" / "knowledge" / "bob", "one.md", created_at="2010-01-01")
     call("list", *AGENTS)

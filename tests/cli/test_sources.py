@@ -109,6 +109,27 @@ def test_why(served, project, path, fate, reason):
         assert told["rule"]["line"] == 2
 
 
+def test_why_explains_a_link_from_one_source_into_another(served, project):
+    (project.parent / "other").mkdir()
+    (project.parent / "other" / "a.py").write_text("def elsewhere(): pass\n")
+    assert served("index", project.parent / "other").status == 0
+    (project / "link.py").symlink_to(project.parent / "other" / "a.py")
+    told = served("why", project / "link.py", "--json").json
+    assert (told["fate"], told["source"]) == ("skipped", "project")
+
+
+def test_why_names_the_worktree_that_a_file_lies_in(served, project):
+    made = project / ".git" / "worktrees" / "one"
+    made.mkdir(parents=True)
+    (made / "commondir").write_text("../..\n")
+    (project / "trees" / "one" / "src").mkdir(parents=True)
+    (project / "trees" / "one" / ".git").write_text(f"gitdir: {made}\n")
+    (project / "trees" / "one" / "src" / "a.py").write_text("x = 1\n")
+    told = served("why", project / "trees" / "one" / "src" / "a.py", "--json").json
+    assert told["fate"] == "ignored"
+    assert f"index {project}/trees/one`" in told["hint"]
+
+
 @pytest.mark.parametrize("kept", [".git/config", ".sl/requires"])
 def test_nothing_is_said_to_include_what_version_control_keeps(served, project, kept):
     (project / kept).parent.mkdir(exist_ok=True)

@@ -190,8 +190,18 @@ def test_a_branch_switch_is_followed(codebase, live, root):
 def test_the_barrier_covers_every_save_before_it(codebase, live, root):
     for number in range(20):
         (root / "pkg" / f"b{number}.py").write_text(f"def barrier{number}(): pass\n")
-        codebase.wait_fresh(20_000, reporter=Silent())
+        codebase.wait_fresh((), 20_000, reporter=Silent())
         assert files_with(codebase, f"barrier{number}") == {f"pkg/b{number}.py"}
+
+
+def test_the_barrier_minds_no_source_that_is_not_asked_for(codebase, live, root, tmp_path, notices):
+    (tmp_path / "gone").mkdir()
+    codebase.index([tmp_path / "gone"], reporter=Silent(), embed=False)
+    (tmp_path / "gone").rmdir()
+    codebase.wait_fresh(["project"], 20_000, reporter=notices)
+    assert notices.said == []
+    codebase.wait_fresh((), 20_000, reporter=notices)
+    assert notices.said == ["not everything is indexed yet: answering from what is"]
 
 
 def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_path):
