@@ -19,6 +19,7 @@ from memory_sidecar.context.layout import (
     INDEX,
     MAX_PAGE_BYTES,
     Project,
+    page_bytes,
     template,
 )
 from memory_sidecar.core.atomic import create_file, replace_file
@@ -47,6 +48,10 @@ Fix = Callable[[], object]
 DECISION = "decision"
 MAX_SLUG = 60  # characters of the title in the name of a decision's file
 
+LAST_GIVEN = "- Last id given: "
+"""Begins the line of an index that remembers the number of an atom that was deleted."""
+
+_LAST_GIVEN = re.compile(rf"(?m)^{LAST_GIVEN}[A-Z]+-(\d{{1,9}})$")
 _DECISION_FILE = re.compile(r"DR-(\d+)\b.*\.md")
 _NO_WORD = re.compile(r"[\W_]+")
 _PROBLEM = re.compile(r"(?:line (\d+): )?(.*)")
@@ -202,6 +207,11 @@ def _edit(atom: Atom, edits: Mapping[str, object]) -> None:
         replace_file(tree, atom.path, edited.encode())
 
 
+def last_given(index: str) -> int:
+    """Return the highest number that the page `index` says was given to an atom; 0 for none."""
+    return max(map(int, _LAST_GIVEN.findall(index)), default=0)
+
+
 # Creating atoms and decisions
 
 
@@ -248,14 +258,17 @@ def create_atom(
     """Create an atom under the next free number, safely even beside other processes.
 
     No lock is needed: creating the file takes the number, and only one writer can create it. The
-    number follows the highest existing one. Raises UsageError for a draft that the kind forbids,
+    number follows the highest one that exists or that the index remembers: pages and commits may
+    still name an atom that was deleted. Raises UsageError for a draft that the kind forbids,
     NotFound for a link to a missing atom.
     """
     _check(project, kind, draft)
     if draft.summary.strip().startswith(ANTI_PATTERN):
         draft = replace(draft, tags=(*draft.tags, ANTI_PATTERN_TAG))
     known = (AtomId.parse(name.removesuffix(".md")) for name in _pages(project.folder(kind)))
-    number = 1 + max((each.number for each in known if each and each.kind is kind), default=0)
+    numbers = [each.number for each in known if each and each.kind is kind]
+    index = (page_bytes(project.tree, project.index(kind)) or b"").decode("utf-8", "replace")
+    number = 1 + max(last_given(index), *numbers, 0)
     while True:
         atom_id = AtomId(kind, number)
         path = project.folder(kind) / f"{atom_id}.md"

@@ -1,6 +1,7 @@
 """Renders `index.md`: all atoms of a folder on one page, the most read first.
 
-Generated from the files alone: the same files give the same page, except for its time.
+Generated from the files, except for its time and for the last id given, which the page itself
+remembers when that atom is deleted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
-from memory_sidecar.context.atoms import Atom, Shelf
+from memory_sidecar.context.atoms import LAST_GIVEN, Atom, Shelf
 from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.core.model import AtomKind
@@ -40,8 +41,10 @@ _BY_STANDING = {
 }
 
 
-def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: date) -> str:
-    """Render the page of `shelf`; `refs` by id."""
+def render_index(
+    shelf: Shelf, refs: Mapping[str, Refs], *, last: int, now_ms: int, today: date
+) -> str:
+    """Render the page of `shelf`; `refs` by id. `last`: the highest number given earlier, or 0."""
     sections: dict[str, list[Atom]] = {title: [] for title in _SECTIONS}
     for atom in sorted(shelf.atoms, key=_most_used_first(refs)):
         sections[_section_of(atom)].append(atom)
@@ -64,7 +67,10 @@ def render_index(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int, today: 
     ]
     if broken:
         lines += ["", f"## Broken ({len(broken)})", "", *(f"- {each}" for each in broken)]
-    lines += ["", "## Statistics", "", *_statistics(sections, refs, today), ""]
+    lines += ["", "## Statistics", "", *_statistics(sections, refs, today)]
+    if last := max(last, *(atom.id.number for atom in shelf.atoms), 0):
+        lines.append(f"{LAST_GIVEN}{AtomId(shelf.kind, last)}")
+    lines.append("")
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_sidecar.context.atoms import Atom, Finding, Shelf, read_shelf
+from memory_sidecar.context.atoms import Atom, Finding, Shelf, last_given, read_shelf
 from memory_sidecar.context.index import is_current, refs_in, render_index
 from memory_sidecar.context.layout import CORTEX, OVERVIEW, Project, Root, page_bytes, template
 from memory_sidecar.context.lists import (
@@ -95,7 +95,8 @@ def load_project(project: Project, *, now_ms: int) -> LoadedProject:
         for atom in shelf.atoms:
             changes += _refs_change(atom, refs.get(atom.name, Refs()))
         if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
-            page = render_index(shelf, refs, now_ms=now_ms, today=local_day(now_ms))
+            last = last_given(indexes[shelf.kind])
+            page = render_index(shelf, refs, last=last, now_ms=now_ms, today=local_day(now_ms))
             if not is_current(indexes[shelf.kind], page):
                 changes += _change(project.tree, project.index(shelf.kind), page)
     empty = template(f"project/{CORTEX}", {"project": project.name})

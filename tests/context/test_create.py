@@ -49,6 +49,18 @@ def test_numbers_go_up_and_are_never_given_again(project, atom):
     assert new(project) == "EXP-1000"
 
 
+def test_the_number_of_a_deleted_atom_is_not_given_again(project, atom, regen):
+    atom("EXP-001")
+    atom("EXP-042")
+    regen()
+    (project.path / "experiments" / "EXP-042.md").unlink()
+    for summary in ("Another", "And another"):  # the index remembers it, however often it is made
+        atom("EXP-001", summary=summary)
+        assert regen()
+        assert not regen()
+    assert new(project) == "EXP-043"
+
+
 def test_each_kind_counts_for_itself(project):
     new(project)
     new(project)
