@@ -50,6 +50,11 @@ class SessionFiles:
         self.root = root
         self._tree = data or Tree(root, is_own=True)
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a session file. Raises PathRefused."""
+        return any(True for month in self._months() for _ in self._files_of(month, None, []))
+
     def find(self, session_id: str) -> str | None:
         """Return the path of the session's file, relative to the root; `None` without a file."""
         if not SESSION_ID.fullmatch(session_id):

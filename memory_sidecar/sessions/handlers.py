@@ -269,9 +269,9 @@ class Sessions:
 
     @property
     def has_any(self) -> bool:
-        """Whether the agent has a folder of sessions, once the team's are downloaded."""
+        """Whether the agent has a session, once the team's are downloaded. Raises PathRefused."""
         self.agent.pull_from_team(self._reporter)
-        return self.agent.paths.sessions.is_dir()
+        return self._files.has_any
 
     # How
 
