@@ -186,6 +186,7 @@ class Owner(Generic[S]):
         for done, total in self._embed_pending(self.file.open(), self.models, parts, stop=stop):
             self.activity.vectors.add(done - before)
             before = done
+            self.activity.clear_failure(VECTORS, DATABASE)
             reporter.progress("vectors", done, total)
             self.loop.share_progress("vectors", done, total)
             self.loop.serve()
@@ -270,6 +271,8 @@ class Owner(Generic[S]):
 
                 def both(done: int, total: int) -> None:
                     report(done, total)
+                    if flow.under_way and flow.under_way.processed:
+                        self.activity.clear_failure(source.name, DATABASE)
                     progress(done, total)
 
                 refreshed = flow.refresh(scope, both, reporter.notice)

@@ -225,9 +225,10 @@ class Activity:
         """Keep a failure of `what` (a source, VECTORS or DATABASE) until `clear_failure`."""
         self._failures[what] = failure
 
-    def clear_failure(self, what: str) -> None:
-        """Drop the failure of `what`, which has succeeded or is gone."""
-        self._failures.pop(what, None)
+    def clear_failure(self, *whats: str) -> None:
+        """Drop the failures of `whats`, which have succeeded, write rows again or are gone."""
+        for what in whats:
+            self._failures.pop(what, None)
 
     @property
     def last_failure(self) -> Failure | None:

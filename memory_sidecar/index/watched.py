@@ -85,7 +85,7 @@ class WatchedSource:
                 waiting=waiting,
                 indexing=indexing,
                 refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,
-                error=self.error,
+                error="" if indexing else self.error,  # a retry is under way
                 polled=self._watch.unwatched,
                 notice=self._watch.limit_notice,
             )

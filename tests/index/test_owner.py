@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.errors import DiskFull, NotFound
 from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
@@ -20,8 +21,9 @@ from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
+from memory_sidecar.index.report import DATABASE
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import ScanScope
+from memory_sidecar.index.source import ScanScope, SourceFlow
 from memory_sidecar.index.watched import RESCAN_S
 from tests.conftest import HashModels, Notices
 
@@ -184,6 +186,30 @@ def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_w
                 assert "saved.py" in file.open().paths(source.name)
 
     assert ask(owner, lambda _: owner.embed(Saving())) > first + 2
+
+
+def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source, monkeypatch):
+    owner.run_in_background(lambda: None)
+    owner.watch(source)
+    full = DiskFull("no room left")
+    with monkeypatch.context() as patch:
+        patch.setattr(SourceFlow, "refresh", Mock(side_effect=full))
+        with pytest.raises(DiskFull):
+            ask(owner, lambda said: owner.refresh(source, said))
+    seen = []
+
+    class Watching(Silent):
+        def progress(self, stage: str, done: int, total: int) -> None:
+            seen.append((owner.activity.last_failure, owner.states()["project"].error))
+
+    for what, work in (
+        (source.name, lambda _: owner.refresh(source, Watching())),
+        (DATABASE, lambda _: owner.embed(Watching())),
+    ):
+        owner.note(full, what)
+        assert owner.activity.last_failure.message.endswith("no room left")
+        ask(owner, work)
+        assert seen.pop() == (None, "")
 
 
 def test_without_a_watch_nothing_is_followed(owner, source):
