@@ -32,6 +32,7 @@ MAX_SUBJECT, MAX_BODY = 200, 2000  # characters
 MAX_PATH = 1024
 MAX_ANSWER = 16 << 20  # characters of all commits together
 WORK_S = 5.0  # CPU time of the child: enough for 3,000 commits of most repositories
+WALL_S = 20.0  # wall time of the child, which gets little CPU time on a busy machine
 PATIENCE_S = 30.0  # wall time, after which the child is killed
 MEMORY_BYTES = 2 << 30
 
@@ -50,6 +51,7 @@ class Read:
     newest: Sequence[str]  # ids of the newest commits, without those there was no time for
     unknown: Sequence[Commit]  # those of them that were not `known`
     is_complete: bool  # whether there was time for all
+    has_timed_out: bool = False  # nothing was read, for which all of PATIENCE_S was waited
 
 
 NONE_READ: Final = Read((), (), is_complete=True)
@@ -84,7 +86,7 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
         return None
     except subprocess.TimeoutExpired as error:
         _log.info("%s: no new commits: %s", repository.objects, error)
-        return Read(sorted(known), (), is_complete=True)
+        return Read(sorted(known), (), is_complete=False, has_timed_out=True)
     except ValueError as error:
         why = str(error)
     _log.info("%s: no commits: %s", repository.objects, why)
@@ -93,6 +95,7 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
 
 def main() -> None:
     """Run as the child process: the request on stdin, the response on stdout, as JSON."""
+    until_s = time.monotonic() + WALL_S
     lower_process_priority(EMBEDDING)
     _limit_memory()
     asked = json.load(sys.stdin)
@@ -106,7 +109,7 @@ def main() -> None:
         if sha not in known:
             if written > MAX_ANSWER:
                 break
-            if time.process_time() > WORK_S:
+            if time.process_time() > WORK_S or time.monotonic() > until_s:
                 is_complete = False
                 continue
             described = _describe(repository, commit, prefix)

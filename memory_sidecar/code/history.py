@@ -9,6 +9,7 @@ saturates, too, and the boost made of it grows with the number of commits in the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ from typing import Any, Final
 from memory_sidecar.code.commits import NONE_READ, Commit, read_commits
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.repository import repository_around
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import keyword_scores, keyword_share, keywords_of
@@ -28,6 +30,9 @@ FEW_COMMITS = 500  # a source with this many commits gives half of the boost
 DEPTH = 100  # best matching commits that count
 MAX_ROWS = 2_000  # commits to score, about: see `Keywords.rarest`
 
+RETRY_FIRST_MS, RETRY_LONGEST_MS = 600_000, 86_400_000  # after the child was killed as too slow
+
+_RETRY = re.compile(r"after:(\d+):(\d+) ")  # in place of the head: not before, the pause so far
 _VERSION = "1"  # of what the tables hold of a commit; another one has all commits read again
 
 COMMITS: Final = Corpus(
@@ -52,11 +57,12 @@ class HistoryBoost:
     subjects: tuple[str, ...]  # of these commits, the one that gives most first
 
 
-def update_history(source: Source, store: DerivedStore) -> None:
+def update_history(source: Source, store: DerivedStore, clock: Clock = system_clock) -> None:
     """Bring the commits of `source` in `store` in line with the repository around its root.
 
-    Reads git only if the head or the repository is another, and then only commits not yet stored.
-    Without a repository all stored commits are deleted.
+    Reads git only if the head or the repository is another, and then only commits not yet stored;
+    where that took too long, not again before a pause, which doubles each time. Without a
+    repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
     layout = f"{_VERSION} {repository.inside}" if repository else ""
@@ -66,12 +72,20 @@ def update_history(source: Source, store: DerivedStore) -> None:
         known = _stored_shas(connection, source.name) if before else set()
     if state == before:
         return
+    pause_ms = 0
     if before.partition(" ")[2] != layout:
         known = set()
+    elif retry := _RETRY.match(before):
+        not_before_ms, pause_ms = map(int, retry.groups())
+        if not_before_ms - pause_ms <= clock() < not_before_ms:  # else the clock was set back
+            return
     found = read_commits(repository, known) if repository else NONE_READ
     if found is None:
         return
-    if not found.is_complete:
+    if found.has_timed_out:
+        pause_ms = min(max(2 * pause_ms, RETRY_FIRST_MS), RETRY_LONGEST_MS)
+        state = f"after:{clock() + pause_ms}:{pause_ms} {layout}"
+    elif not found.is_complete:
         state = f" {layout}"  # names no head, so that the next call reads on
     with store.writing() as write:
         _delete_commits(write.connection, source.name, keep=known.intersection(found.newest))

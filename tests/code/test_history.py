@@ -5,14 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from memory_sidecar.code.commits import read_commits
-from memory_sidecar.code.history import history_boosts
+from memory_sidecar.code.history import (
+    RETRY_FIRST_MS,
+    RETRY_LONGEST_MS,
+    history_boosts,
+    update_history,
+)
 from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
+from memory_sidecar.core.times import system_clock
 from tests.code.test_commits import Repository
 
 ASKED = "double charges of a card"
@@ -151,6 +158,7 @@ def test_commits_outlive_a_moment_without_processes_or_time(repository, make_cod
     def refused(*_, **__):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
+    monkeypatch.setattr("memory_sidecar.code.history.RETRY_FIRST_MS", 0)
     for number, fails in enumerate((too_slow, refused)):
         repository.commit(f"Change {number}", "shop/cart.py")
         with monkeypatch.context() as patch:
@@ -159,6 +167,39 @@ def test_commits_outlive_a_moment_without_processes_or_time(repository, make_cod
         assert len(subjects(codebase)) == 3
     codebase.index([repository.root], reporter=Silent())
     assert len(subjects(codebase)) == 5
+
+
+def test_commits_that_took_too_long_are_read_after_pauses_that_grow(
+    repository, make_codebase, monkeypatch
+):
+    codebase = make_codebase()
+    now_ms, tries = system_clock(), []
+
+    def now():
+        return now_ms
+
+    def too_slow(*_, **__):
+        tries.append(now_ms)
+        raise subprocess.TimeoutExpired("read", 30)
+
+    monkeypatch.setattr("memory_sidecar.code.commits.run_child", too_slow)
+    codebase.index([repository.root], reporter=Silent())
+    (source,) = codebase.data.sources()
+    first_ms, day_ms = now_ms, RETRY_LONGEST_MS
+    for _ in range(3 * day_ms // RETRY_FIRST_MS):
+        now_ms += RETRY_FIRST_MS
+        update_history(source, codebase.data.open(), clock=now)
+    pauses = [later - earlier for earlier, later in pairwise(tries)]
+    assert pauses[1:4] == [2 * RETRY_FIRST_MS, 4 * RETRY_FIRST_MS, 8 * RETRY_FIRST_MS]
+    assert max(pauses) == day_ms
+    now_ms = first_ms - day_ms  # the clock was set back
+    before = len(tries)
+    update_history(source, codebase.data.open(), clock=now)
+    assert len(tries) == before + 1
+    monkeypatch.undo()
+    now_ms += day_ms
+    update_history(source, codebase.data.open(), clock=now)
+    assert len(subjects(codebase)) == 3
 
 
 def test_nothing_that_the_configuration_names_is_run(repository, make_codebase, tmp_path):
