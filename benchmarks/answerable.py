@@ -10,7 +10,6 @@ question with an answer scores higher than one without.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,7 +21,7 @@ from typing import Any
 from conversations import read_conversations, save_conversation
 from judged_sets import read_lines
 from machine import describe_machine
-from repositories import checkout, set_options
+from repositories import checkout, indexed, set_options
 from retrieval import write_report
 from turns_as_memories import write_turn
 
@@ -31,9 +30,9 @@ from memory_sidecar.code import ranking
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.model import CodeQuery
-from memory_sidecar.core.paths import DataDir, StorePaths
+from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.settings import Settings, load_settings
+from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 from memory_sidecar.memories import hit
@@ -55,18 +54,21 @@ Scores = tuple[list[float], list[float]]
 
 
 def main() -> None:
-    options = _options()
+    parser = set_options(__doc__)
+    parser.add_argument("code", type=Path, metavar="CODE_SET")
+    parser.add_argument("turns", type=Path, metavar="CONVERSATIONS")
+    options = parser.parse_args()
     models = Models(
         load_settings(Path.cwd(), os.environ), cache=options.cache / "embeddings.sqlite"
     )
     turns = turn_scores(options.turns, models)
     report = {
-        "code": told(
+        "code": summary(
             code_scores(options.code, options.checkouts, options.cache, models),
             ranking.WEAK_BELOW,
         ),
-        "sessions": told(turns["sessions"], sessions_ranking.WEAK_BELOW),
-        "memories": told(turns["memories"], hit.WEAK_BELOW),
+        "sessions": summary(turns["sessions"], sessions_ranking.WEAK_BELOW),
+        "memories": summary(turns["memories"], hit.WEAK_BELOW),
     }
     models.close()
     print(json.dumps(report, indent=1))
@@ -74,7 +76,7 @@ def main() -> None:
         write_report({"set": "answerable"} | report | {"machine": describe_machine()})
 
 
-def told(scores: Scores, weak_below: float) -> dict[str, Any]:
+def summary(scores: Scores, weak_below: float) -> dict[str, Any]:
     """The AUC of `scores`, and the shares of both kinds that fall below `weak_below`."""
     with_answer, without = scores
     return {
@@ -107,17 +109,13 @@ def code_scores(folder: Path, checkouts: Path, cache: Path, models: Models) -> S
         foreign = [each["text"] for each in questions if is_foreign(each, name)]
         random.Random(name).shuffle(foreign)
         tree = checkout(repository, checkouts or cache / "checkouts")
-        with tempfile.TemporaryDirectory(prefix="memory-sidecar-answerable-") as scratch:
-            paths = StorePaths(Path(scratch, "codebase.sqlite"))
-            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
-            codebase.index([tree / repository["root"]], reporter=Silent())
+        with indexed(tree / repository["root"], models) as codebase:
 
             def first(text: str, codebase: Codebase = codebase) -> float:
                 return first_of(codebase.search(CodeQuery(text, top_k=1), reporter=Silent()))
 
             own_scores += map(first, own)
             foreign_scores += map(first, [*foreign[: len(own)], *GIBBERISH])
-            codebase.close()
     return own_scores, foreign_scores
 
 
@@ -162,13 +160,6 @@ def turn_scores(folder: Path, models: Models) -> dict[str, Scores]:
                     scores[kind][question.conversation != name].append(first(question.text))
             agent.close()
     return scores
-
-
-def _options() -> argparse.Namespace:
-    parser = set_options(__doc__)
-    parser.add_argument("code", type=Path, metavar="CODE_SET")
-    parser.add_argument("turns", type=Path, metavar="CONVERSATIONS")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +20,14 @@ from statistics import fmean
 from typing import Any
 
 from machine import describe_machine
-from repositories import read_options
+from repositories import indexed, read_options
 from retrieval import write_report
 from steps import left_out
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import CodeQuery, SearchMode
-from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 
 SET = Path(__file__).parent / "sets" / "commits.json"
@@ -76,15 +73,11 @@ def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
     for repository in json.loads(file.read_text(encoding="utf-8")):
         name, tree = repository["name"], checkout(repository, checkouts)
         questions = list(questions_of(tree, repository))[:MAX_QUESTIONS]
-        with tempfile.TemporaryDirectory(prefix="memory-sidecar-commits-") as scratch:
-            paths = StorePaths(Path(scratch, "codebase.sqlite"))
-            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
-            codebase.index([tree], reporter=Silent())
+        with indexed(tree, models) as codebase:
             rows["with history"][name] = hits(codebase, questions, SearchMode.HYBRID)
             with left_out("history"):
                 rows["without history"][name] = hits(codebase, questions, SearchMode.HYBRID)
             rows["keyword"][name] = hits(codebase, questions, SearchMode.KEYWORD)
-            codebase.close()
         counted[name] = {"commits": len(_git(tree, "rev-list", "HEAD")), "asked": len(questions)}
         print(name, counted[name], {way: row[name] for way, row in rows.items()}, flush=True)
     models.close()

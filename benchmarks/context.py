@@ -7,7 +7,6 @@ looking them up and comparing them costs the same as with real ones. About two m
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,9 +21,10 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
-import numpy as np
 from command import run_command
+from figures import Results, figure_options
 from machine import describe_machine
+from vectors import random_vectors
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.context.atoms import read_shelf
@@ -34,7 +34,6 @@ from memory_sidecar.core.model import AtomKind
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache, vector_key
 
-DIMENSION = 384
 RUNS = 5
 PROGRAM = (str(Path(sys.executable).with_name("memory-sidecar")),)
 SHARES = {AtomKind.EXPERIMENT: 0.6, AtomKind.KNOWLEDGE: 0.3, AtomKind.PATTERN: 0.1}
@@ -47,36 +46,35 @@ VERBS = "reduces raises breaks explains halves doubles hides exposes removes del
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", metavar="FILE", help="where to write the figures")
+    parser = figure_options(__doc__)
     parser.add_argument("--quick", action="store_true", help="one run of each, 40 new atoms")
     options = parser.parse_args()
     runs = 1 if options.quick else RUNS
-    figures: dict[str, float] = {}
+    machine, results = describe_machine(), Results()
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-context-") as scratch:
         work = Path(scratch)
         small, large = work / "small", work / "large"
         make_root(small, projects=1, atoms=300)
         make_root(large, projects=10, atoms=10_000)
-        figures["regen, 300 atoms, first, s"] = regen_seconds(small, work)
-        figures["regen, 300 atoms, s"] = median(regen_seconds, small, work, runs)
-        figures["regen, 10,000 atoms, first, s"] = regen_seconds(large, work)
-        figures["regen, 10,000 atoms, one changed, s"] = median(changed_seconds, large, work, runs)
-        figures["regen, 10,000 atoms, s"] = median(regen_seconds, large, work, runs)
+
+        def add(name: str, seconds: Callable[[Path, Path], float], root: Path) -> None:
+            taken = statistics.median(seconds(root, work) for _ in range(runs))
+            results.add(name, taken, "s", note=f"median of {runs}")
+
+        results.add("regen, 300 atoms, first", regen_seconds(small, work), "s")
+        add("regen, 300 atoms", regen_seconds, small)
+        results.add("regen, 10,000 atoms, first", regen_seconds(large, work), "s")
+        add("regen, 10,000 atoms, one changed", changed_seconds, large)
+        add("regen, 10,000 atoms", regen_seconds, large)
         with daemon(work):
-            asked = median(asked_seconds, small, work, runs)
-            figures["regen, 300 atoms, by a daemon, s"] = asked
-            asked = median(asked_seconds, large, work, runs)
-            figures["regen, 10,000 atoms, by a daemon, s"] = asked
+            add("regen, 300 atoms, by a daemon", asked_seconds, small)
+            add("regen, 10,000 atoms, by a daemon", asked_seconds, large)
         remember_random_vectors(large, work)
-        figures["check, 10,000 atoms, s"] = median(check_seconds, large, work, runs)
-        count = 20 if options.quick else 200
-        figures["context new by two processes, atoms/s"] = new_at_once(small, work, each=count)
-    for name, value in figures.items():
-        print(f"{name:44} {value:8.2f}")
-    if options.json:
-        report = {"machine": describe_machine(), "figures": figures}
-        Path(options.json).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        add("check, 10,000 atoms", check_seconds, large)
+        each = 20 if options.quick else 200
+        new_a_second = new_at_once(small, work, each=each)
+        results.add("context new by two processes", new_a_second, "atoms/s")
+    results.write("context", machine, also=options.json)
 
 
 def make_root(path: Path, *, projects: int, atoms: int) -> None:
@@ -143,10 +141,6 @@ def check_seconds(root: Path, work: Path) -> float:
     return run.seconds
 
 
-def median(measure: Callable[[Path, Path], float], root: Path, work: Path, runs: int) -> float:
-    return statistics.median(measure(root, work) for _ in range(runs))
-
-
 def remember_random_vectors(root: Path, work: Path) -> None:
     """Put random vectors into the cache, under the model that the command will use."""
     services = Services.find(data_dir=work / "data", cwd=work, environ=os.environ)
@@ -158,11 +152,9 @@ def remember_random_vectors(root: Path, work: Path) -> None:
         for kind in AtomKind
         for atom in read_shelf(project, kind).atoms
     }
-    vectors = np.random.default_rng(1).standard_normal((len(summaries), DIMENSION), np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cache = VectorCache(work / "data" / "embeddings.sqlite")
     keys = (vector_key(sha256, summary) for summary in sorted(summaries))
-    cache.put_many(dict(zip(keys, vectors, strict=True)))
+    cache.put_many(dict(zip(keys, random_vectors(len(summaries)), strict=True)))
     cache.close()
 
 

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from command import run_command
 from figures import Results, figure_options
-from latency import QUESTIONS, give_random_vectors
+from latency import QUESTIONS
 from machine import describe_machine
 from served import Served, served
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
+from vectors import give_codebase_random_vectors
 
 FILES = 10_020  # 10,000 and some that git would ignore
 CALLS = 60
@@ -260,7 +261,7 @@ def _is_answered(daemon: Served, question: str) -> bool:
 def _index(root: Path, data_dir: Path) -> int:
     """Index `root` without a daemon, give its chunks random vectors and return their number."""
     run = run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
-    give_random_vectors(data_dir)
+    give_codebase_random_vectors(data_dir)
     return int(run.output["chunks_total"])
 
 

@@ -24,12 +24,6 @@ class Results:
         self.figures.append(figure | {"wanted": wanted, "note": note})
         print(f"{name:44} {value:>11,.2f} {unit:9} {wanted:9} {note}", flush=True)
 
-    def add_times(self, name: str, taken: Sequence[float], *, wanted: str = "") -> None:
-        """Add the median and the 95th percentile of `taken`, in milliseconds."""
-        worst = statistics.quantiles(taken, n=20)[-1]
-        note = f"median of {len(taken)}; 95 % within {worst:.1f} ms"
-        self.add(name, statistics.median(taken), "ms", wanted=wanted, note=note)
-
     def add_spread(
         self,
         name: str,

@@ -7,7 +7,6 @@ when they are first imported.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ import time
 import venv
 from pathlib import Path
 
-from figures import Results
+from figures import Results, figure_options
 from machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
@@ -24,9 +23,7 @@ LARGEST = 6
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_formatter)
-    parser.add_argument("--json", metavar="FILE", help="write the figures there, too")
-    options = parser.parse_args()
+    options = figure_options(__doc__).parse_args()
     machine = describe_machine()
     results = Results()
     with tempfile.TemporaryDirectory() as folder:
@@ -62,8 +59,6 @@ def bytes_of(folder: Path, files: str = "*") -> int:
     """The disk usage of all matching files below `folder`."""
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob(files))
 
-
-_formatter = argparse.RawDescriptionHelpFormatter
 
 if __name__ == "__main__":
     main()

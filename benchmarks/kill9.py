@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import numpy as np
 from command import command_line, run_command
 from machine import RESULTS, describe_machine, machine_slug
 from rows import Rows, differences, rows_of
 from trees import add_tree_options, chosen_tree
+from vectors import random_vectors
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.store import CodeStore
@@ -39,7 +39,6 @@ from memory_sidecar.index.embed import next_pending
 
 DB = "codebase.sqlite"
 KNOWN = "embeddings.sqlite"
-_DIMENSION = 384
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +88,10 @@ def know_vectors(tree: Path, work: Path, *, unknown: int, seed: int) -> Path:
     services = Services.find(data_dir=folder, cwd=folder, environ=os.environ)
     store = CodeStore(folder / DB, clock=system_clock)
     texts = sorted({item.text for item in next_pending(store, 1_000_000)})
-    left_out = set(random.Random(seed).sample(texts, min(unknown, len(texts))))
-    numbers = np.random.default_rng(seed)
-    known = {}
-    for text in texts:
-        if text not in left_out:
-            vector = numbers.standard_normal(_DIMENSION).astype(np.float32)
-            known[vector_key(services.models.files.sha256, text)] = vector / np.linalg.norm(vector)
-    services.models.cache.put_many(known)
+    known = random.Random(seed).sample(texts, max(len(texts) - unknown, 0))
+    keys = [vector_key(services.models.files.sha256, text) for text in known]
+    vectors = random_vectors(len(keys), seed=seed)
+    services.models.cache.put_many(dict(zip(keys, vectors, strict=True)))
     store.close()
     services.close()
     return folder / KNOWN

@@ -10,28 +10,25 @@ what people ask of any project, whose answers are found by the headings of the p
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from judged_sets import read_lines
 from machine import describe_machine
-from repositories import checkout, set_options
+from repositories import checkout, indexed, set_options
 from retrieval import write_report
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import CodeQuery
-from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 
 SETS = Path(__file__).parent / "sets"
@@ -71,10 +68,12 @@ Item = dict[str, Any]
 
 
 def main() -> None:
-    options = _options()
+    parser = set_options(__doc__)
+    parser.add_argument("--build", action="store_true", help="draw the sets anew")
+    options = parser.parse_args()
     checkouts = options.checkouts or options.cache / "checkouts"
     if options.build:
-        build(checkouts)
+        build(checkouts, options.cache)
         return
     report = measure(checkouts, options.cache)
     print(json.dumps(report, indent=1))
@@ -86,14 +85,12 @@ def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
     """hit@k over files, and the number of questions, by kind of question."""
     items = [*read_lines(SETS / "known-items.jsonl"), *read_lines(SETS / "how-to.jsonl")]
     found: dict[str, list[tuple[Item, list[str]]]] = defaultdict(list)
-    models = Models(Settings(), cache=cache / "embeddings.sqlite")
-    for name, codebase in indexed(checkouts, models):
+    for name, codebase in each_indexed(checkouts, cache):
         for item in items:
             if item["repository"] == name:
                 hits = codebase.search(CodeQuery(item["text"], top_k=20), reporter=Silent())
                 files = list(dict.fromkeys(hit.filename for hit in hits))
                 found[item["kind"]].append((item, files))
-    models.close()
     for item, files in found["how-to"]:
         if not set(item["files"]).intersection(files[:1]):
             print(f"{item['repository']}: {item['text']}: {files[:2]}")
@@ -109,26 +106,20 @@ def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
     }
 
 
-def indexed(checkouts: Path, models: Models | None) -> Iterator[tuple[str, Codebase]]:
-    """Yield each tree once it is indexed completely; without `models`, for keywords only."""
-    for repository in json.loads((SETS / "repositories.json").read_text(encoding="utf-8")):
-        tree = checkout(repository, checkouts)
-        with tempfile.TemporaryDirectory(prefix="memory-sidecar-known-") as scratch:
-            codebase = Codebase(
-                StorePaths(Path(scratch, "codebase.sqlite")),
-                settings=Settings(),
-                models=models or Models(Settings(), cache=Path(scratch, "vectors.sqlite")),
-                clock=system_clock,
-            )
-            codebase.index([tree], reporter=Silent(), embed=models is not None)
-            yield repository["name"], codebase
-            codebase.close()
+def each_indexed(
+    checkouts: Path, cache: Path, *, embed: bool = True
+) -> Iterator[tuple[str, Codebase]]:
+    """Yield each tree and its name, once it is indexed."""
+    with closing(Models(Settings(), cache=cache / "embeddings.sqlite")) as models:
+        for repository in json.loads((SETS / "repositories.json").read_text(encoding="utf-8")):
+            with indexed(checkout(repository, checkouts), models, embed=embed) as codebase:
+                yield repository["name"], codebase
 
 
-def build(checkouts: Path) -> None:
+def build(checkouts: Path, cache: Path) -> None:
     known: list[Item] = []
     how_to: list[Item] = []
-    for name, codebase in indexed(checkouts, None):
+    for name, codebase in each_indexed(checkouts, cache, embed=False):
         with codebase.data.open().reading() as connection:
             rows: list[Any] = connection.execute(
                 "SELECT filename, symbols, code FROM code_chunks ORDER BY filename, start_line"
@@ -260,12 +251,6 @@ def _write(name: str, items: Sequence[Item]) -> None:
     lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
     (SETS / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     print(f"{name}: {len(items)}")
-
-
-def _options() -> argparse.Namespace:
-    parser = set_options(__doc__)
-    parser.add_argument("--build", action="store_true", help="draw the sets anew")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

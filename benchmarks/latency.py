@@ -10,16 +10,12 @@ import os
 import time
 from pathlib import Path
 
-import numpy as np
+from vectors import give_codebase_random_vectors
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.model import CodeQuery, SearchMode
 from memory_sidecar.core.results import Silent
-from memory_sidecar.core.times import system_clock
-from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
 
-_DIMENSION = 384
 _ROUNDS = 3
 
 QUESTIONS = (
@@ -58,7 +54,7 @@ QUESTIONS = (
 
 def query_latency(data_dir: Path) -> dict[str, list[float]]:
     """Milliseconds of each query, by mode. Leaves random vectors in the data directory."""
-    give_random_vectors(data_dir)
+    give_codebase_random_vectors(data_dir)
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
     codebase = services.codebase()
     latencies: dict[str, list[float]] = {}
@@ -71,17 +67,3 @@ def query_latency(data_dir: Path) -> dict[str, list[float]]:
             taken.append(1000 * (time.perf_counter() - started))
     services.close()
     return latencies
-
-
-def give_random_vectors(data_dir: Path) -> None:
-    """Give a random vector to every chunk that waits for one."""
-    services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
-    store = CodeStore(services.codebase().paths.db, clock=system_clock)
-    adopt_model(store, services.models.files.sha256)
-    random = np.random.default_rng(1)
-    while waiting := next_pending(store, 1000):
-        vectors = random.standard_normal((len(waiting), _DIMENSION)).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        put_vectors(store, list(zip(waiting, vectors, strict=True)))
-    store.close()
-    services.close()

@@ -1,7 +1,7 @@
 """Measures MCP as a host sees it: python benchmarks/mcp_stdio.py [--tree DIR] [--json FILE]
 
 Starts servers as a host does and talks to them over their standard streams, with one warm daemon
-behind all of them. The vectors of the index are random (see `latency.py`). A few minutes on two
+behind all of them. The vectors of the index are random (see `vectors.py`). A few minutes on two
 cores.
 """
 
@@ -23,9 +23,10 @@ from typing import Any
 import psutil
 from command import run_command
 from figures import Results, figure_options
-from latency import QUESTIONS, give_random_vectors
+from latency import QUESTIONS
 from machine import describe_machine
 from trees import add_tree_options, chosen_tree
+from vectors import give_codebase_random_vectors
 
 _PROGRAM = Path(sys.executable).with_name("memory-sidecar")
 _HANDSHAKES = 20
@@ -111,7 +112,7 @@ def index(results: Results, tree: Path, data_dir: Path) -> None:
     """Index `tree` with random vectors, so that no embedding runs during the measurements."""
     report = run_command("index", tree, "--wait", "keyword", data_dir=data_dir, cwd=tree).output
     results.add("chunks", report["chunks_total"], "chunks")
-    give_random_vectors(data_dir)
+    give_codebase_random_vectors(data_dir)
 
 
 def measure_handshake(results: Results, data_dir: Path, cwd: Path) -> None:

@@ -124,38 +124,29 @@ def measure_calls(results: Results, agent: Agent) -> None:
         for n in range(200)
     ]
     stores = _times([partial(memories.store, draft) for draft in drafts])
-    results.add_times("store", stores, wanted="≤ 40")
+    results.add_spread("store", stores, wanted=("≤ 40", ""))
     again = _times([partial(memories.store, draft) for draft in drafts])
-    results.add_times("store of what is known", again)
+    results.add_spread("store of what is known", again)
     questions = [" ".join(chance.choices(WORDS, k=6)) for _ in range(200)]
     for mode in (SearchMode.HYBRID, SearchMode.KEYWORD):
         asked = [MemoryQuery(text=text, mode=mode, rerank=False) for text in questions]
-        results.add_times(
-            f"query, {mode.value}",
-            _times([partial(memories.query, query) for query in asked]),
-            wanted="≤ 15",
-        )
+        taken = _times([partial(memories.query, query) for query in asked])
+        results.add_spread(f"query, {mode.value}", taken, wanted=("≤ 15", ""))
     filtered = MemoryFilter(category="decision", tags=("cache", "area:"), updated_after=1)
     asked = [MemoryQuery(text=text, filter=filtered, rerank=False) for text in questions]
-    results.add_times(
-        "query, filtered",
-        _times([partial(memories.query, query) for query in asked]),
-        wanted="≤ 15",
-    )
+    taken = _times([partial(memories.query, query) for query in asked])
+    results.add_spread("query, filtered", taken, wanted=("≤ 15", ""))
+    month_ago = system_clock() - 30 * 86_400_000
     lists = {
-        "category": MemoryFilter(category="decision"),
-        "tags": MemoryFilter(tags=("cache", "retry")),
-        "updated": MemoryFilter(updated_after=system_clock() - 30 * 86_400_000),
-        "source": MemoryFilter(source="agent:tester"),
+        "category": MemoryList(filter=MemoryFilter(category="decision"), limit=20),
+        "tags": MemoryList(filter=MemoryFilter(tags=("cache", "retry")), limit=20),
+        "updated": MemoryList(filter=MemoryFilter(updated_after=month_ago), limit=20),
+        "source": MemoryList(filter=MemoryFilter(source="agent:tester"), limit=20),
+        "by strength": MemoryList(sort=Sort.STRENGTH, limit=20),
     }
     for name, wanted in lists.items():
-        _add_list(results, memories, name, MemoryList(filter=wanted, limit=20))
-    _add_list(results, memories, "by strength", MemoryList(sort=Sort.STRENGTH, limit=20))
-
-
-def _add_list(results: Results, memories: Memories, name: str, wanted: MemoryList) -> None:
-    times = _times([lambda: memories.list(wanted)] * 100)
-    results.add_times(f"list of 20, {name}", times, wanted="≤ 5")
+        taken = _times([partial(memories.list, wanted)] * 100)
+        results.add_spread(f"list of 20, {name}", taken, wanted=("≤ 5", ""))
 
 
 def _times(calls: Sequence[Callable[[], object]]) -> list[float]:

@@ -18,7 +18,6 @@ what pip takes to bring torch the first time.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -33,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from figures import Results
+from figures import Results, figure_options
 from installed import bytes_of
 from latency import QUESTIONS
 from machine import describe_machine
@@ -234,7 +233,11 @@ TOOLS = (OURS, *PEERS)
 
 
 def main() -> None:
-    options = _options()
+    parser = figure_options(__doc__)
+    add_tree_options(parser)
+    parser.add_argument("--rounds", type=int, default=2, help="first indexes of each")
+    parser.add_argument("--every", type=int, default=3, help="take every n-th file")
+    options = parser.parse_args()
     machine = describe_machine()
     tree = chosen_tree(options, part="django")
     python, results = _python(), Results()
@@ -319,17 +322,6 @@ def _install(tool: Tool, folder: Path, python: str) -> Path:
 def _python_in(installed: Path, code: str, *arguments: str | Path) -> str:
     command = [installed / "bin" / "python", "-c", code, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_tree_options(parser)
-    parser.add_argument("--rounds", type=int, default=2, help="first indexes of each")
-    parser.add_argument("--every", type=int, default=3, help="take every n-th file")
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

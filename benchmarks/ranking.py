@@ -7,10 +7,8 @@ Prints one table: the arms, hybrid with each step left out, and published figure
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -22,17 +20,13 @@ import known_items
 from conversations import measure_conversations, read_conversations
 from judged_sets import read_lines
 from machine import RESULTS, describe_machine
-from repositories import checkout, ndcg, ranking, relevant
+from repositories import checkout, indexed, ndcg, ranking, relevant, set_options
 from retrieval import measure, read_set
 from steps import STEPS, left_out
-from trees import cache_folder
 
-from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.models import Models
 
 GOLDEN = Path(__file__).parent / "golden.json"
@@ -44,7 +38,11 @@ Figures = dict[str, float]
 
 
 def main() -> None:
-    options = _options()
+    parser = set_options(__doc__)
+    parser.add_argument("sets", type=Path, metavar="SETS")
+    parser.add_argument("--check", action="store_true", help="compare with the golden figures")
+    parser.add_argument("--golden", action="store_true", help="write the golden figures anew")
+    options = parser.parse_args()
     checkouts = options.checkouts or options.cache / "checkouts"
     figures: Figures = {}
     for name, value in measured(options.sets, checkouts, options.cache, steps=not options.check):
@@ -52,8 +50,9 @@ def main() -> None:
         print(f"{name:78} {value:8.4f}", flush=True)
     if options.check:
         sys.exit(check(figures))
-    report = json.dumps({"figures": figures, "machine": describe_machine()}, indent=1) + "\n"
-    (RESULTS / "ranking.json").write_text(report, encoding="utf-8")
+    if not options.no_results:
+        report = json.dumps({"figures": figures, "machine": describe_machine()}, indent=1) + "\n"
+        (RESULTS / "ranking.json").write_text(report, encoding="utf-8")
     if options.golden:
         kept = {name: value for name, value in figures.items() if ", " not in name}
         GOLDEN.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -117,10 +116,7 @@ def of_repositories(
     for repository in json.loads((folder / "repositories.json").read_text(encoding="utf-8")):
         asked = [each for each in questions if each["repository"] == repository["name"]]
         tree = checkout(repository, checkouts) / repository["root"]
-        with tempfile.TemporaryDirectory(prefix="memory-sidecar-ranking-") as scratch:
-            paths = StorePaths(Path(scratch, "codebase.sqlite"))
-            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
-            codebase.index([tree], reporter=Silent())
+        with indexed(tree, models) as codebase:
             ways: list[tuple[str, SearchMode, str]] = [(str(mode), mode, "") for mode in SearchMode]
             if steps:
                 ways += [(f"without: {step}", SearchMode.HYBRID, step) for step in STEPS]
@@ -131,7 +127,6 @@ def of_repositories(
                         for each in asked
                     ]
                 means[way].append(fmean(scores))
-            codebase.close()
         for system, value in repository["published_ndcg10"].items():
             means[f"published: {system}"].append(value)
     models.close()
@@ -141,16 +136,6 @@ def of_repositories(
 
 def _name(of: str, metric: str, way: str) -> str:
     return f"{of} {metric}" + (f", {way}" if way not in ("", "hybrid") else "")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("sets", type=Path, metavar="SETS")
-    parser.add_argument("--checkouts", type=Path, help="a folder with a tree for each repository")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="kept between runs")
-    parser.add_argument("--check", action="store_true", help="compare with the golden figures")
-    parser.add_argument("--golden", action="store_true", help="write the golden figures anew")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

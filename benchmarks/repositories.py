@@ -15,14 +15,15 @@ import math
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from judged_sets import read_lines
 from machine import describe_machine
-from retrieval import write_report
+from retrieval import rounded, write_report
 from trees import cache_folder
 
 from memory_sidecar.code.handlers import Codebase
@@ -52,10 +53,7 @@ def main() -> None:
         name = repository["name"]
         asked = [query for query in queries if query["repository"] == name]
         tree = checkout(repository, options.checkouts or options.cache / "checkouts")
-        with tempfile.TemporaryDirectory(prefix="memory-sidecar-repositories-") as scratch:
-            paths = StorePaths(Path(scratch, "codebase.sqlite"))
-            codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
-            codebase.index([tree / repository["root"]], reporter=Silent())
+        with indexed(tree / repository["root"], models) as codebase:
             for mode in SearchMode:
                 rankings = [ranking(codebase, query["text"], mode) for query in asked]
                 found = [
@@ -67,21 +65,31 @@ def main() -> None:
                 if mode is SearchMode.HYBRID:
                     for query, score in zip(asked, by_chunk, strict=True):
                         categories[query["category"]].append(score)
-            codebase.close()
         best = max(repository["published_ndcg10"].values(), default=math.nan)
         print(f"{name:16}", *(f"{chunks[mode][name]:8.3f}" for mode in SearchMode), f"{best:8.3f}")
     models.close()
     report = {
         "set": options.set.name,
         "queries": len(queries),
-        "ndcg@10": {mode: _rounded(row) for mode, row in chunks.items()},
-        "ndcg@10_over_files": {mode: _rounded(row) for mode, row in files.items()},
+        "ndcg@10": {mode: with_mean(row) for mode, row in chunks.items()},
+        "ndcg@10_over_files": {mode: with_mean(row) for mode, row in files.items()},
         "hybrid_by_category": {name: round(fmean(all_), 4) for name, all_ in categories.items()},
         "machine": describe_machine(),
     }
     print(json.dumps({key: report[key] for key in ("ndcg@10", "hybrid_by_category")}, indent=1))
     if not options.no_results:
         write_report(report)
+
+
+@contextmanager
+def indexed(tree: Path, models: Models, *, embed: bool = True) -> Iterator[Codebase]:
+    """A complete index of `tree` alone; without `embed`, for keywords only."""
+    with tempfile.TemporaryDirectory(prefix="memory-sidecar-benchmark-") as scratch:
+        paths = StorePaths(Path(scratch, "codebase.sqlite"))
+        codebase = Codebase(paths, settings=Settings(), models=models, clock=system_clock)
+        with closing(codebase):
+            codebase.index([tree], reporter=Silent(), embed=embed)
+            yield codebase
 
 
 def ranking(codebase: Codebase, text: str, mode: SearchMode) -> list[str]:
@@ -132,8 +140,8 @@ def _discount(rank: int) -> float:
     return 1 / math.log2(rank + 1)
 
 
-def _rounded(row: Row) -> Row:
-    return {name: round(value, 4) for name, value in (("mean", fmean(row.values())), *row.items())}
+def with_mean(row: Row) -> Row:
+    return rounded({"mean": fmean(row.values())} | row)
 
 
 def read_options(title: str) -> argparse.Namespace:

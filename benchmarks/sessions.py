@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from figures import Results, figure_options
 from machine import describe_machine
+from vectors import give_random_vectors
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.index.embed import next_pending, put_vectors
 from memory_sidecar.index.words import STOPWORDS
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionFilter, SessionQuery
@@ -78,7 +78,7 @@ def main() -> None:
         agent = services.agent(AGENT)
         sessions = services.sessions(AGENT, reporter=Silent())
         measure_index(results, agent)
-        give_random_vectors(agent)
+        give_random_vectors(agent.data.open())
         measure_searches(results, sessions, language)
         measure_saves(results, sessions, language)
         services.close()
@@ -132,16 +132,6 @@ def measure_index(results: Results, agent: Agent) -> None:
     results.add("database without vectors", agent.paths.db.stat().st_size / 2**20, "MB")
 
 
-def give_random_vectors(agent: Agent) -> None:
-    """Give a random vector to every row that waits for one."""
-    store = agent.data.open()
-    random = np.random.default_rng(2)
-    while waiting := next_pending(store, 2000):
-        vectors = random.standard_normal((len(waiting), 384)).astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        put_vectors(store, list(zip(waiting, vectors, strict=True)))
-
-
 def measure_searches(results: Results, sessions: Sessions, language: Language) -> None:
     questions = [language.text(language.between(5, 11)) for _ in range(QUESTIONS)]
     for tier, kinds in TIERS.items():
@@ -185,7 +175,7 @@ def _add(
         started = time.perf_counter()
         sessions.search(query)
         taken.append(1000 * (time.perf_counter() - started))
-    results.add_times(name, taken, wanted=wanted)
+    results.add_spread(name, taken, wanted=(wanted, ""))
 
 
 def _options() -> argparse.Namespace:

@@ -177,10 +177,8 @@ def measure_queries(results: Results, work: Path, address: str) -> None:
                 started = time.perf_counter()
                 reader.search(question, wanted)
                 taken.append(1000 * (time.perf_counter() - started))
-            taken.sort()
             here_s, there_s = time.process_time() - here_s, _server_s(address) - there_s
-            results.add(f"{name}, p50", statistics.median(taken), "ms", wanted="≤ 15")
-            results.add(f"{name}, p95", taken[int(0.95 * len(taken))], "ms", wanted="≤ 40")
+            results.add_spread(name, taken, wanted=("≤ 15", "≤ 40"))
             results.add(f"{name}, processor time here", 1000 * here_s / len(taken), "ms")
             results.add(f"{name}, processor time there", 1000 * there_s / len(taken), "ms")
         _measure_recall(results, reader, address)

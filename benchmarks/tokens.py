@@ -20,6 +20,7 @@ from typing import Any
 from judged_sets import read_lines
 from machine import RESULTS, describe_machine
 from repositories import checkout, is_same_file, read_options, relevant
+from retrieval import rounded
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
@@ -60,8 +61,8 @@ def main() -> None:
         report = {
             "set": options.set.name,
             "queries": len(queries),
-            "mean": _rounded(mean),
-            "repositories": {name: _rounded(row) for name, row in rows.items()},
+            "mean": rounded(mean),
+            "repositories": {name: rounded(row) for name, row in rows.items()},
             "machine": describe_machine(),
         }
         target = RESULTS / f"tokens-{options.set.name}.json"
@@ -112,10 +113,6 @@ def _hits(caller: Caller, text: str) -> Iterator[Read]:
         cursor = page.next_cursor
         if not cursor:
             return
-
-
-def _rounded(row: dict[str, float]) -> dict[str, float]:
-    return {key: round(value, 4) for key, value in row.items()}
 
 
 if __name__ == "__main__":
