@@ -107,6 +107,7 @@ class Graph:
         self._defined: dict[str, list[Defined]] = {}
         self._users: dict[str, frozenset[int]] = {}
         self._importers: dict[str, frozenset[int]] = {}
+        self._modules: dict[tuple[str, str], bool] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lineages: dict[tuple[int, str], list[str]] = {}
         self._lines: dict[tuple[str, str], list[str]] = {}
@@ -185,6 +186,34 @@ class Graph:
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
         """Whether a file imports something by one of `names`."""
         return any(at.id in self._importers_of(name) for name in names)
+
+    def is_foreign(self, at: NamedFile, name: str) -> bool:
+        """Whether a Python or Go file imports `name`, a module that its source does not have.
+
+        `from x import name` may be of an object, or of a module called otherwise.
+        """
+        if at.family not in ("python", "go") or self._has_module(at.file.source, name):
+            return False
+        row: Any = self.connection.execute(
+            "SELECT places FROM code_references WHERE file = ? AND name = ?", (at.id, name)
+        ).get
+        lines = [each.line for each in read_places(row or "") if each.how == "import"]
+        return at.family == "go" or all(
+            self.code_at(at, line).startswith("import ") for line in lines
+        )
+
+    def _has_module(self, source: str, name: str) -> bool:
+        """Whether a file of `source`, or a folder above one, is called `name`."""
+        key = source, name
+        if key not in self._modules:
+            row: Any = self.connection.execute(
+                "SELECT 1 FROM code_files f JOIN sources s ON s.name = f.source WHERE f.source = ?1"
+                " AND (instr(s.root || '/' || f.filename, '/' || ?2 || '.')"
+                " OR instr(s.root || '/' || f.filename, '/' || ?2 || '/')) LIMIT 1",
+                key,
+            ).fetchone()
+            self._modules[key] = row is not None
+        return self._modules[key]
 
     def kind_around(self, defined: Defined) -> str:
         """Return the kind of the enclosing definition; empty at top level and in a namespace.

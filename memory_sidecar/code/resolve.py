@@ -228,10 +228,9 @@ class _Resolving:
                 return Meaning(tuple(self._candidates), "likely")
         if self._at.family not in _TELLS_MEMBERS:
             return Meaning(tuple(self._members or self._candidates))
-        is_script = self._at.family == "javascript"  # imports under any name, returns functions
         if is_imported:
-            is_object = is_script or self._graph.defined(receiver)
-            return Meaning((is_object and self._members) or self._tops)
+            return self._resolve_member_of_import(receiver)
+        is_script = self._at.family == "javascript"  # returns functions
         files = {d.at.id for d in (*modules, *packaged)}
         is_by_path = self._at.family == "rust"  # a module, without an import
         others = (
@@ -240,6 +239,13 @@ class _Resolving:
             if is_by_path or d.row.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
+
+    def _resolve_member_of_import(self, receiver: str) -> Meaning:
+        if self._graph.is_foreign(self._at, receiver):
+            return Meaning(tuple(d for d in self._tops if _is_at_root(d)))
+        takes_any_name = self._at.family == "javascript"
+        is_object = takes_any_name or self._graph.defined(receiver)
+        return Meaning((is_object and self._members) or self._tops)
 
     def _members_by_variable(self, variable: str) -> list[Defined]:
         """Return the members of the class that `variable` is named after.
@@ -276,6 +282,11 @@ def _is_file_local(defined: Defined) -> bool:
 def _is_outer_method(defined: Defined, around: str) -> bool:
     """Whether it is a method defined outside the body of its class, as in C++, Go and Lua."""
     return not around and defined.row.kind == "method"
+
+
+def _is_at_root(defined: Defined) -> bool:
+    """Whether it is in a Go package that the path of its source names: any import may mean it."""
+    return defined.at.family == "go" and not defined.at.folder
 
 
 def _is_self(receiver: str, at: NamedFile) -> bool:

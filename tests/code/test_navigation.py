@@ -223,9 +223,8 @@ def test_a_method_of_self_is_found_in_the_base_class(ask):
     assert places(ask("refs", "Base.total")) == ["shop/cart.py:12 Cart.add exact"]
 
 
-def test_a_method_of_something_imported_from_elsewhere_is_not_ours_for_sure(ask):
-    (hit,) = ask("refs", "dumps.dumps")
-    assert (hit["filename"], hit["confidence"]) == ("shop/checkout.py", "by name")
+def test_a_function_of_a_module_imported_from_elsewhere_is_not_ours(ask):
+    assert ask("refs", "dumps.dumps") == []
 
 
 def test_what_a_package_hands_on_is_found_by_the_package(ask):
@@ -277,10 +276,8 @@ def test_callers_are_followed_step_by_step(ask):
 
 def test_callees_are_what_the_source_defines(ask):
     found = ask("callees", "check_out")
-    assert [hit["name"] for hit in found] == [
-        *("Cart", "add", "pay", "price", "rounded", "dumps"),
-    ]
-    assert [hit["confidence"] for hit in found][-2:] == ["exact", "by name"]
+    assert [hit["name"] for hit in found] == ["Cart", "add", "pay", "price", "rounded"]
+    assert found[-1]["confidence"] == "exact"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,17 @@ FILES = {
         "def run(stop, hook):\n    stop()\n    hook()\n    os.close(1)\n    open(1)\n\n"
         "def end():\n    stop()\n    later()\n"
     ),
+    "kit/__init__.py": "from kit import data as storage\n",
+    "kit/data.py": "def dump(x): pass\n\ndef cast(x): pass\n",
+    "kit/use.py": (
+        "import json\nimport typing as t\nfrom kit import storage\n\n"
+        "def keep(x):\n    json.dump(x)\n    t.cast(x)\n    storage.dump(x)\n"
+    ),
+    "go/cart/new.go": "package cart\n\nfunc New() {}\n",
+    "go/fail/fail.go": (
+        'package fail\n\nimport (\n\t"errors"\n\t"shop/cart"\n)\n\n'
+        'func Fail() {\n\terrors.New("x")\n\tcart.New()\n}\n'
+    ),
     "kit/all.py": "from kit.base import *\n\ndef every():\n    hook()\n",
     "web/act.js": "export function save() {}\nexport function load() {}\n",
     "web/view.js": (
@@ -128,6 +139,12 @@ def test_what_is_called_of_a_foreign_module_or_object_is_no_function_of_the_file
     assert callers("stringify") == ["web/view.js:6 exact"]
     assert callers("app.map") == ["web/app.js:3 exact", "web/view.js:6 by name"]
     assert callers("unwrap") == ["rs/main.rs:1 by name"]
+
+
+def test_a_function_of_a_module_that_the_source_does_not_have_is_none_of_its_own(callers):
+    assert callers("cast") == []
+    assert callers("dump") == ["kit/use.py:8 by name"]  # an alias that the package exports
+    assert callers("New") == ["go/fail/fail.go:10 exact"]
 
 
 def test_a_variable_is_of_the_class_whose_name_its_last_words_are(callers):
