@@ -303,6 +303,15 @@ class Call:
             print_result(self, result)
         return result
 
+    def show_each(self, results: list[R], print_result: Callable[[Call, R], None]) -> R | list[R]:
+        """Show `results` one after the other; in JSON a single one by itself, not in an array."""
+
+        def print_all(call: Call, _: object) -> None:
+            for result in results:
+                print_result(call, result)
+
+        return self.show(results[0] if len(results) == 1 else results, print_all)
+
     def show_hits(self, hits: Hits, print_hits: Callable[[Call, Hits], None]) -> Hits:
         """Show `hits` like `show`, with a notice if there are none or only weak ones."""
         self.show(hits, print_hits)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
 PATH = "file"  # the table's mark for a value that is a path
-AGENT, SOURCE, MEMORY, SESSION = NAMES = "agent", "source", "memory", "session"
+COMMAND = "command"  # for the words of a command
+AGENT, SOURCE, MEMORY, SESSION, CATEGORY = NAMES = (
+    "agent", "source", "memory", "session", "category"
+)  # fmt: skip
 """The table's marks for values that are names, which are read from the data directory."""
 NO_HELP = "_"  # in zsh's answers
 
@@ -74,8 +77,11 @@ def _completions(
     elif entry["commands"]:
         yield from _with_prefix(entry["commands"], typed)
     elif entry["arguments"]:
-        last = len(entry["arguments"]) - 1
-        yield from _complete_value(entry["arguments"][min(arguments, last)], typed, words)
+        values = entry["arguments"][min(arguments, len(entry["arguments"]) - 1)]
+        if values == COMMAND:
+            explained, _, _ = _parse_words(table, words[words.index(command) + 1 :])
+            yield from _with_prefix(table[explained]["commands"], typed)
+        yield from _complete_value(values, typed, words)
 
 
 def _parse_words(table: Mapping[str, Any], words: list[str]) -> tuple[str, int, str]:
@@ -137,6 +143,9 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     elif kind == MEMORY:
         for path in iglob(f"knowledge/{agent}/**/[!_]*.md", root_dir=data, recursive=True):
             yield path.replace(os.sep, "/").split("/", 2)[2]
+    elif kind == CATEGORY:
+        for path in iglob(f"knowledge/{agent}/*/**/", root_dir=data, recursive=True):
+            yield path.replace(os.sep, "/").rstrip("/").split("/", 2)[2]
     else:
         for path in iglob(f"episodic/{agent}/*/*.json", root_dir=data):
             yield os.path.basename(path).removesuffix(".json")

@@ -229,17 +229,22 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--agent", metavar="A", help="A knowledge directory of this agent.")
 @with_call
-def remove(call: Call, name: str, agent: str | None) -> Source:
-    """Forget the source NAME and its index. Its files stay as they are, but for a clone of ours."""
-    if agent is None:
-        removed = call.codebase.remove(name, reporter=call.reporter)
-    else:
+def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | list[Source]:
+    """Forget each source NAME and its index. Files stay as they are, but for a clone of ours.
+
+    Where one of several is unknown, none is forgotten. The JSON of several is an array.
+    """
+    registry, forget = call.codebase.registry, call.codebase.remove
+    if agent is not None:
         its = call.services.agent(agent, call.db)
-        removed = its.unregister(name, reporter=call.reporter)
-    return call.show(removed, _print_forgotten)
+        registry, forget = its.registry, its.unregister
+    for name in names:
+        registry.get(name)
+    removed = [forget(name, reporter=call.reporter) for name in dict.fromkeys(names)]
+    return call.show_each(removed, _print_forgotten)
 
 
 @source.command()

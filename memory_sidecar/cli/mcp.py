@@ -19,7 +19,7 @@ TOOLSETS = (*USUAL, "context", "names")
     default=",".join(USUAL),
     metavar="LIST",
     show_default=True,
-    help="Any of these, and `context` for a dense-context root.",
+    help="Any of these, `context` for a dense-context root, and `names` for who uses what.",
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that changes anything.")
 @click.option(

@@ -14,7 +14,16 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import click
 
-from memory_sidecar.cli.completing import AGENT, MEMORY, PATH, SESSION, SOURCE, TABLE
+from memory_sidecar.cli.completing import (
+    AGENT,
+    CATEGORY,
+    COMMAND,
+    MEMORY,
+    PATH,
+    SESSION,
+    SOURCE,
+    TABLE,
+)
 from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
 
@@ -34,7 +43,14 @@ _PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.m
 _NO_PATHS = frozenset(
     "get update remove move share restore".split()  # commands whose PATH is that of a memory
 )
-_SOURCES = {("source remove", "name"), ("source publish", "name"), ("source move", "old")}
+_NAMED = {
+    ("source remove", "names"): SOURCE,
+    ("source publish", "name"): SOURCE,
+    ("source move", "old"): SOURCE,
+    ("category describe", "name"): CATEGORY,
+    ("category delete", "name"): CATEGORY,
+    ("help", "command"): COMMAND,
+}
 
 
 class ErrorText(TypedDict):
@@ -133,13 +149,15 @@ def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | 
         return [str(each) for each in parameter.type.choices]
     if "--agent" in parameter.opts:
         return AGENT
+    if "--category" in parameter.opts:
+        return CATEGORY
     if isinstance(parameter, click.Argument):
         if words in _NO_PATHS:
             return MEMORY if words != "restore" else ""
         if parameter.name == "session_id":
             return SESSION
-        if (words, parameter.name) in _SOURCES:
-            return SOURCE
+        if mark := _NAMED.get((words, str(parameter.name))):
+            return mark
     elif "--source" in parameter.opts and parameter.metavar == "NAME":
         return SOURCE
     named = {str(parameter.name).lower(), str(parameter.metavar).lower()}

@@ -194,14 +194,14 @@ def _print_growth(call: Call, found: Growth) -> None:
 
 
 @click.command()
-@click.argument("path")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @with_call
-def why(call: Call, path: str) -> Why:
+def why(call: Call, paths: tuple[str, ...]) -> Why | list[Why]:
     """Say whether PATH is indexed, and if not, why: by which rule of which file it is ignored.
 
-    PATH is a file or a folder, from where you are.
+    PATH is a file or a folder, from where you are. The JSON of several is an array.
     """
-    return call.show(call.codebase.why(call.path(path)), _print_why)
+    return call.show_each([call.codebase.why(call.path(path)) for path in paths], _print_why)
 
 
 def _print_why(call: Call, found: Why) -> None:

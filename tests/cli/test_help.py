@@ -119,6 +119,11 @@ def test_a_shell_is_answered_without_daemon_or_model(completed, data_dir):
     assert completed("memory-sidecar context new k") == ["plain,knowledge"]
     assert completed("memory-sidecar setup claude v") == ["plain,vscode"]
     assert completed("memory-sidecar store 'a tex") == []
+    assert completed("memory-sidecar help sou") == ["plain,source"]
+    assert completed("memory-sidecar help source m") == ["plain,move"]
+    assert completed("memory-sidecar help search ") == []
+    assert completed("memory-sidecar help sou", "zsh")[:2] == ["plain", "source"]
+    assert completed("memory-sidecar help sou", "fish")[0].startswith("plain,source\t")
     assert completed("memory-sidecar sea", "zsh")[:2] == ["plain", "search"]
     assert completed("memory-sidecar search --mode=v", "zsh")[:2] == ["plain", "--mode=vector"]
     assert completed("memory-sidecar search --mode=v", "fish") == ["plain,--mode=vector"]
@@ -141,6 +146,11 @@ def test_a_shell_completes_the_names_of_what_is_there(completed, run, data_dir, 
     assert completed("memory-sidecar get --agent = bob pit") == ["plain,pitfall/final.md"]
     assert completed("memory-sidecar move --agent=bob pitfall/") == ["plain,pitfall/final.md"]
     assert completed("memory-sidecar get pit") == []
+    assert completed("memory-sidecar store a --agent bob --category ") == ["plain,pitfall"]
+    assert completed("memory-sidecar list --agent=bob --category=pit", "fish") == [
+        "plain,--category=pitfall"
+    ]
+    assert completed("memory-sidecar category delete --agent bob p") == ["plain,pitfall"]
     assert completed("memory-sidecar session show --agent ann m") == ["plain,monday"]
     assert completed("memory-sidecar source remove ") == ["plain,src"]
     assert completed("memory-sidecar search a --source s") == ["plain,src"]

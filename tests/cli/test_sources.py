@@ -182,3 +182,24 @@ def test_a_name_that_is_not_utf8_keeps_nothing_else_from_being_indexed(serve, tm
         why = serve("why", root / name, "--json").json
         assert (why["fate"], why["reason"]) == ("skipped", "name is not UTF-8")
     assert serve("why", root / "gone\udcff.py", "--json").json["fate"] == "absent"
+
+
+def test_why_and_source_remove_take_several_and_do_nothing_by_half(served, project, tmp_path):
+    paths = [project / "shop" / "cart.py", project / "shop" / "payment.py"]
+    told = served("why", *paths, "--json").json
+    assert [Path(each["path"]) for each in told] == paths
+    assert len(served("why", *paths).out.splitlines()) == 2
+    refused = served("why", paths[0], "x" * 300)
+    assert (refused.status, refused.out, len(refused.err.splitlines())) == (2, "", 1)
+
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        assert served("source", "add", tmp_path / name).status == 0
+    refused = served("source", "remove", "one", "three", "two")
+    assert (refused.status, refused.out, "three" in refused.err) == (3, "", True)
+    assert [each["name"] for each in served("source", "list", "--json").json] == [
+        "project", "one", "two",
+    ]  # fmt: skip
+    removed = served("source", "remove", "one", "two", "one", "--json").json
+    assert [each["name"] for each in removed] == ["one", "two"]
+    assert served("source", "remove", "project", "--json").json["name"] == "project"
