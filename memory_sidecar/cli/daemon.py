@@ -27,13 +27,12 @@ from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.address import state_file
-from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import ProcessLock, find_holder
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED
 from memory_sidecar.daemon.server import Kind
-from memory_sidecar.daemon.start import EXIT_NO_PLACE
+from memory_sidecar.daemon.start import EXIT_NO_PLACE, end_daemon
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services

@@ -18,9 +18,9 @@ from memory_sidecar.core.results import about, build_from
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.daemon import log
-from memory_sidecar.daemon.end import END_TIMEOUT_S, end_daemon
 from memory_sidecar.daemon.link import reach
 from memory_sidecar.daemon.running import running_daemons
+from memory_sidecar.daemon.start import END_TIMEOUT_S, end_daemon
 
 MIB = 1 << 20
 

@@ -23,8 +23,8 @@ from memory_sidecar.core.projects import config_folder
 from memory_sidecar.core.results import about, pluralize
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
-from memory_sidecar.daemon.end import end_daemon
 from memory_sidecar.daemon.running import running_daemons
+from memory_sidecar.daemon.start import end_daemon
 from memory_sidecar.setup.plan import Plan, StepOutcome
 
 

@@ -1,8 +1,13 @@
-"""The daemon's log: a rotated file that is continued after restarts, or standard error."""
+"""The daemon's log, a rotated file or standard error, and what `sys.stdout` means in its threads.
+
+Libraries print there; a command-line parser prints its help, for example. The prints of a thread
+that answers a request go to the request's client, those of other threads to the log.
+"""
 
 from __future__ import annotations
 
 import faulthandler
+import io
 import logging
 import logging.handlers
 import os
@@ -10,10 +15,11 @@ import sys
 import threading
 import warnings
 from collections import deque
-from contextlib import suppress
-from io import TextIOWrapper
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from textwrap import indent
-from typing import Any
+from typing import Any, TextIO, cast
 
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.visible import visible, visible_line
@@ -78,12 +84,12 @@ class _RotatingHandler(logging.handlers.RotatingFileHandler):
         if isinstance(error := sys.exception(), OSError):
             raise error
 
-    def _open(self) -> TextIOWrapper:
+    def _open(self) -> io.TextIOWrapper:
         folder, name = os.path.split(self.baseFilename)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         descriptor = Tree(folder, is_own=True).open(name, flags)
         os.dup2(descriptor, 2)
-        return TextIOWrapper(os.fdopen(descriptor, "ab"), encoding=self.encoding)
+        return io.TextIOWrapper(os.fdopen(descriptor, "ab"), encoding=self.encoding)
 
 
 def _configure(handler: logging.Handler, level: str) -> None:
@@ -100,3 +106,46 @@ def _log_thread_error(failed: threading.ExceptHookArgs) -> None:
     name = failed.thread.name if failed.thread else "a thread"
     value = failed.exc_value or failed.exc_type()
     logging.getLogger("threads").error("%s ended: %r", name, value, exc_info=value)
+
+
+class _Logged(io.TextIOBase):
+    """A stream whose lines are log records."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError("text is written here, not bytes")
+        if line := text.strip():
+            logging.getLogger("printed").info("%s", line)
+        return len(text)
+
+
+_printed = cast("TextIO", _Logged())
+_streams: ContextVar[tuple[TextIO, TextIO]] = ContextVar("streams", default=(_printed, _printed))
+
+
+class _Routed:
+    """Standard output (0) or error (1) of the request that the running thread answers."""
+
+    def __init__(self, which: int) -> None:
+        self._which = which
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever a stream has
+        return getattr(_streams.get()[self._which], name)
+
+
+def route_standard_streams() -> None:
+    """Install the routing, for the rest of the process."""
+    sys.stdout, sys.stderr = (cast("TextIO", _Routed(which)) for which in (0, 1))
+
+
+@contextmanager
+def routed_to(stdout: TextIO, stderr: TextIO) -> Iterator[None]:
+    """Send what this thread prints in the block to `stdout` and `stderr`."""
+    token = _streams.set((stdout, stderr))
+    try:
+        yield
+    finally:
+        _streams.reset(token)

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.settings import LOG_LEVELS
-from memory_sidecar.daemon import log
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import BACKLOG, Listener
+from memory_sidecar.daemon.log import routed_to, set_level
 from memory_sidecar.daemon.own_code import OwnCode
 from memory_sidecar.daemon.protocol import (
     EXIT_FAILED,
@@ -35,7 +35,6 @@ from memory_sidecar.daemon.protocol import (
     greeting,
     read_greeting,
 )
-from memory_sidecar.daemon.streams import routed_to
 
 if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
@@ -245,7 +244,7 @@ class Server:
                 self._kept_open.add(writer)
                 self.stop()
             case "log_level" if frame.get("level") in LOG_LEVELS:
-                log.set_level(frame["level"])
+                set_level(frame["level"])
                 await _send(writer, {"type": "done"})
             case other:
                 raise ProtocolError(f"unknown request {other!r}")

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from memory_sidecar.core.errors import DaemonUnreachable
-from memory_sidecar.daemon import end
+from memory_sidecar.daemon import start
 from memory_sidecar.daemon.link import find
 from tests.e2e.home import Home
 from tests.waiting import eventually
@@ -29,8 +29,8 @@ OLDER_BUILD = "import memory_sidecar\nmemory_sidecar.__version__ = '0.0.1'\n"
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(end, "END_TIMEOUT_S", 0.5)
-    monkeypatch.setattr(end, "_KILL_S", 30.0)
+    monkeypatch.setattr(start, "END_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(start, "_KILL_S", 30.0)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -38,7 +38,7 @@ def test_suspended_daemon_is_killed(home):
     home.add_source()
     pid = home.pid
     os.kill(pid, signal.SIGSTOP)
-    assert end.end_daemon(str(home.data_dir), home.environ) == end.Ended(pid, was_killed=True)
+    assert start.end_daemon(str(home.data_dir), home.environ) == start.Ended(pid, was_killed=True)
     assert not home.is_served
     assert home.sources() == ["shop"]
 
@@ -49,11 +49,11 @@ def test_process_that_only_has_the_number_of_a_daemon_is_left_alone(home):
     bystander = subprocess.Popen(["sleep", "60"])
     lock = home.data_dir / "state" / "daemon.lock"
     lock.write_text(f" {bystander.pid} 1000000000.0\n")
-    assert end.end_daemon(str(home.data_dir), home.environ) is None
+    assert start.end_daemon(str(home.data_dir), home.environ) is None
     with home.locked():  # by a process that did not sign
         lock.write_text(f" {bystander.pid} 1000000000.0\n")
         with pytest.raises(DaemonUnreachable, match="still runs"):
-            end.end_daemon(str(home.data_dir), home.environ)
+            start.end_daemon(str(home.data_dir), home.environ)
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
@@ -112,7 +112,7 @@ def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(home, tmp_path)
     home.signal(signal.SIGKILL)  # another client was faster,
     home.sources()  # and has the daemon of this version there
     running = home.pid
-    assert end.end_daemon(str(home.data_dir), home.environ, which=met) == end.Ended(met.pid)
+    assert start.end_daemon(str(home.data_dir), home.environ, which=met) == start.Ended(met.pid)
     assert (home.is_served, home.pid) == (True, running)
 
 
