@@ -62,9 +62,9 @@ def _corpus_rows(connection: apsw.Connection, corpus: Corpus) -> Rows:
         for row_id, *key in connection.execute(f"SELECT id, {_CHUNK_KEY} FROM {corpus.rows}")
     }
     named = {"words": _words(connection, corpus)}
+    vectors = f"SELECT id, embedding FROM {corpus.vector_table.name}"
     named["vectors"] = {
-        row_id: hashlib.sha256(vector).hexdigest()
-        for row_id, vector in connection.execute(f"SELECT id, embedding FROM {corpus.vectors}")
+        row_id: hashlib.sha256(vector).hexdigest() for row_id, vector in connection.execute(vectors)
     }
     named["pending"] = {
         row_id: "" for (row_id,) in connection.execute(f"SELECT id FROM {corpus.pending}")

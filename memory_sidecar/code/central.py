@@ -154,8 +154,8 @@ class UseGraph:
         first = first / first.sum() if first.sum() else np.full(len(files), 1 / len(files))
         rank = first
         for _ in range(_STEPS):
-            hand_to_team = np.bincount(owners, shares * rank[users], len(files))
-            rank = (1 - _DAMPING) * first + _DAMPING * hand_to_team
+            passed_on = np.bincount(owners, shares * rank[users], len(files))
+            rank = (1 - _DAMPING) * first + _DAMPING * passed_on
             rank /= rank.sum()
         given = shares * rank[users]
         keys, used = np.unique(self.owners << 32 | self.numbers, return_inverse=True)

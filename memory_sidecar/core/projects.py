@@ -40,10 +40,10 @@ def locate_data_dir(
     for folder in folder_and_parents(cwd):
         data_dir = os.path.join(folder, PROJECT_DATA_DIR)
         if os.path.isdir(data_dir) or os.path.isfile(os.path.join(folder, CONFIG_NAME)):
-            record_trust = trust_of(folder, environ)
-            if record_trust:
+            is_trusted = trust_of(folder, environ)
+            if is_trusted:
                 return data_dir, passed_over
-            if record_trust is None:
+            if is_trusted is None:
                 passed_over = passed_over or folder
     return os.path.join(_user_data_folder(environ), "memory-sidecar"), passed_over
 
@@ -96,7 +96,7 @@ def folder_and_parents(folder: str) -> Iterator[str]:
 
 
 def _user_data_folder(environ: Mapping[str, str]) -> str:
-    """The platform's folder for application data of this user."""
+    """Return the platform's folder for application data of this user."""
     if sys.platform == "win32":
         return environ.get("LOCALAPPDATA") or os.path.join(home(environ), "AppData", "Local")
     if sys.platform == "darwin":
@@ -114,7 +114,7 @@ def config_folder(environ: Mapping[str, str]) -> str:
 
 
 def home(environ: Mapping[str, str]) -> str:
-    """The home folder of the caller whose environment this is."""
+    """Return the home folder of the caller with the environment `environ`."""
     return (environ.get("HOME") if sys.platform != "win32" else "") or os.path.expanduser("~")
 
 

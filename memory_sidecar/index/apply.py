@@ -9,7 +9,6 @@ The missing vectors are made afterwards (`embed`).
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
 
 FEW_FILES = 20  # a pass over so few, such as a save, does not pause for queries
-BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
 SLICE_FILES = 512  # between two slices of a pass, the requests of callers are served
 
@@ -189,7 +187,8 @@ class Applier:
             try:
                 # First: a new file may have the id of a session or a memory that is gone.
                 self._forget(found.gone, left_out)
-                for part in _slices(to_build):
+                for at in range(0, len(to_build), SLICE_FILES):
+                    part = Differences(to_build[at : at + SLICE_FILES], gone=())
                     self._opened_engine().apply(part, beat=self._beat)
                     self._state.note_usable()
                     self._between()
@@ -231,7 +230,6 @@ class Applier:
                 name=self._source.name,
                 build=self._build,
                 write=self._write,
-                threads=BUILD_THREADS,
                 is_stopped=self._is_ending,
             )
             engine.start()
@@ -312,8 +310,3 @@ class Applier:
         for document in documents:
             self._make_way()
             yield document
-
-
-def _slices(changed: Sequence[SourceFile]) -> Iterator[Differences]:
-    for at in range(0, len(changed), SLICE_FILES):
-        yield Differences(changed[at : at + SLICE_FILES], gone=())

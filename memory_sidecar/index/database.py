@@ -106,8 +106,8 @@ class Database(ReadableDatabase[S]):
         absent source stay, with a notice; it is an error only if all `sources` are absent.
         """
         return self.ask(
-            lambda said: self._update(
-                self._with_missing(sources, said), said, full=full, embed=embed
+            lambda said: index_sources(
+                self.owner, self._with_missing(sources, said), said, full=full, embed=embed
             ),
             reporter,
             patience_s=INDEX_PATIENCE_S,
@@ -203,7 +203,7 @@ class Database(ReadableDatabase[S]):
                     gone = set(source_names(connection)) - {source.name for source in sources}
                 for name in gone:
                     store.forget_source(name)
-            return self._update(self._with_missing(sources, said), said, embed=True)
+            return index_sources(self.owner, self._with_missing(sources, said), said, embed=True)
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
@@ -297,7 +297,8 @@ class Database(ReadableDatabase[S]):
             with self.open().reading() as connection:  # another request may have built them
                 _, still_missing = self._known_and_missing(connection, missing, Silent())
             if still_missing:
-                self._update(still_missing, said, embed=embeds and not self.is_watching)
+                embed = embeds and not self.is_watching
+                index_sources(self.owner, still_missing, said, embed=embed)
 
         wait_s = MISSING_PATIENCE_S if self.is_watching else math.inf
         try:
@@ -331,11 +332,6 @@ class Database(ReadableDatabase[S]):
                 f"did not finish: {error}", hint="run it again, or see `memory-sidecar source list`"
             ) from error
         return cast("T", done)  # None only for redundant work, which this cannot be
-
-    def _update(
-        self, sources: Sequence[Source], reporter: Reporter, *, full: bool = False, embed: Embed
-    ) -> IndexReport:
-        return index_sources(self.owner, sources, reporter, full=full, embed=embed)
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway."""

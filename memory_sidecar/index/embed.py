@@ -10,9 +10,9 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.embedding.embedder import EmbeddingStopped, Vectors
 from memory_sidecar.index.derived import DerivedStore
@@ -62,7 +62,6 @@ def embed_pending(
     store: DerivedStore,
     models: Models,
     parts: Collection[tuple[str, str]] | None,
-    *,
     stop: threading.Event,
 ) -> Iterator[tuple[int, int]]:
     """Embed the pending rows of `parts`, or all; yield rows done and in total after each slice.
@@ -95,6 +94,13 @@ def embed_pending(
         yield done, max(done, total)
 
 
+EmbedPending = Callable[
+    [DerivedStore, Models, Collection[tuple[str, str]] | None, threading.Event],
+    Iterator[tuple[int, int]],
+]
+"""The type of `embed_pending`, and of functions that embed elsewhere, too."""
+
+
 def embed_unless_stopped(
     models: Models, texts: Sequence[str], stop: threading.Event
 ) -> Vectors | None:
@@ -103,19 +109,6 @@ def embed_unless_stopped(
         return models.embed(texts, stop=stop)
     except EmbeddingStopped:
         return None
-
-
-class EmbedPending(Protocol):
-    """The type of `embed_pending`, and of functions that embed elsewhere, too."""
-
-    def __call__(
-        self,
-        store: DerivedStore,
-        models: Models,
-        parts: Collection[tuple[str, str]] | None,
-        *,
-        stop: threading.Event,
-    ) -> Iterator[tuple[int, int]]: ...
 
 
 def count_waiting(store: DerivedStore, corpora: Collection[Corpus] | None = None) -> int:
@@ -154,24 +147,24 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
     with store.reading() as connection:
         if read_identity(connection, "static") == static.version:
             return
-        count_waiting = {corpus: _texts_of_all(connection, corpus) for corpus in tables}
+        texts: dict[Corpus, list[Any]] = {
+            corpus: connection.execute(
+                f"SELECT id, {corpus.text} FROM {corpus.rows} ORDER BY id"
+            ).fetchall()
+            for corpus in tables
+        }
     with store.writing() as write:
         for table in tables.values():
             write.clear_vectors(table)
     for corpus, table in tables.items():
-        for at in range(0, len(count_waiting[corpus]), STATIC_ROWS):
-            part = count_waiting[corpus][at : at + STATIC_ROWS]
+        for at in range(0, len(texts[corpus]), STATIC_ROWS):
+            part = texts[corpus][at : at + STATIC_ROWS]
             vectors = static.embed([text for _, text in part])
             with store.writing() as write:
                 for (row_id, _), vector in zip(part, vectors, strict=True):
                     write.put_vector(table, row_id, vector)
     with store.writing() as write:
         write_identity(write.connection, "static", static.version)
-
-
-def _texts_of_all(connection: Connection, corpus: Corpus) -> list[tuple[int, str]]:
-    rows: Any = connection.execute(f"SELECT id, {corpus.text} FROM {corpus.rows} ORDER BY id")
-    return list(rows)
 
 
 def next_pending(store: DerivedStore, limit: int) -> list[PendingText]:

@@ -12,6 +12,7 @@ is not used, since comparing a manifest costs O(changes).
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -31,6 +32,7 @@ from memory_sidecar.index.engine_state import StateBroken, check_state, is_unmad
 from memory_sidecar.index.requests import BEAT_S
 
 FEW_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
+BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
@@ -53,9 +55,12 @@ WriteAll = Callable[[Sequence[Change]], None]
 """Writes changes in one transaction. Called by one thread at a time, and after a crash again."""
 
 
+_Subscriber = coco.LiveMapSubscriber[coco.StableKey, SourceFile]
+
+
 @dataclass(slots=True, eq=False)
 class _Root:
-    """The engine as the CocoIndex functions below see it: passed to them as a context value."""
+    """The engine as CocoIndex and the functions below see it: its feed, and a context value."""
 
     build: Build
     write: WriteAll
@@ -83,6 +88,21 @@ class _Root:
         del provider
         await self.run(self.writer, self.write, list(changes))
 
+    async def watch(self, subscriber: _Subscriber) -> None:
+        """Hand batches to CocoIndex until the queue has `None`, as a `LiveMapFeed`."""
+        await subscriber.mark_ready()
+        while (next_batch := await self.batches.get()) is not None:
+            batch, done = next_batch
+            self.has_few = len(batch) <= FEW_FILES
+            sending = asyncio.ensure_future(_send(subscriber, batch, self.is_stopped))
+            await asyncio.wait((sending, self.failed), return_when=asyncio.FIRST_COMPLETED)
+            if not sending.done():
+                # Once the disk of its state has failed, CocoIndex never completes these calls.
+                sending.cancel()
+                return
+            if not done.done():
+                done.set_result(sending.result())
+
 
 _Sink = coco.TargetActionSink[Change]
 
@@ -104,14 +124,12 @@ class Engine:
         name: str,
         build: Build,
         write: WriteAll,
-        threads: int,
         is_stopped: threading.Event,
     ) -> None:
         self._state = state
         self._name = name
         self._build = build
         self._write = write
-        self._threads = threads
         self._is_stopped = is_stopped
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run_loop, name=f"flow {name}")
@@ -176,7 +194,7 @@ class Engine:
         self._root = _Root(
             build=self._build,
             write=self._write,
-            workers=ThreadPoolExecutor(self._threads, thread_name_prefix="build"),
+            workers=ThreadPoolExecutor(BUILD_THREADS, thread_name_prefix="build"),
             writer=ThreadPoolExecutor(1, thread_name_prefix="write"),
             batches=asyncio.Queue(),
             failed=self._loop.create_future(),
@@ -203,7 +221,7 @@ class Engine:
             environment=self._environment,
             max_inflight_components=MAX_INFLIGHT_FILES,
         )
-        app = coco.App(config, _main, _Feed(self._root))
+        app = coco.App(config, _main, self._root)
         if is_fresh:
             # The first run of an app ends by deleting every child that it did not mount itself,
             # so let that one be empty.
@@ -254,32 +272,7 @@ def _named(error: RuntimeError) -> Exception:
     return StateBroken(str(error)) if str(error).startswith(_BROKEN) else error
 
 
-class _Feed:
-    """A `LiveMapFeed` that hands batches from the queue to CocoIndex until it gets `None`."""
-
-    def __init__(self, root: _Root) -> None:
-        self._root = root
-
-    async def watch(self, subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile]) -> None:
-        await subscriber.mark_ready()
-        while (next_batch := await self._root.batches.get()) is not None:
-            batch, done = next_batch
-            self._root.has_few = len(batch) <= FEW_FILES
-            sending = asyncio.ensure_future(_send(subscriber, batch, self._root.is_stopped))
-            await asyncio.wait((sending, self._root.failed), return_when=asyncio.FIRST_COMPLETED)
-            if not sending.done():
-                # Once the disk of its state has failed, CocoIndex never completes these calls.
-                sending.cancel()
-                return
-            if not done.done():
-                done.set_result(sending.result())
-
-
-async def _send(
-    subscriber: coco.LiveMapSubscriber[coco.StableKey, SourceFile],
-    batch: Differences,
-    is_stopped: threading.Event,
-) -> None:
+async def _send(subscriber: _Subscriber, batch: Differences, is_stopped: threading.Event) -> None:
     # One after the other: each awaited call keeps a thread of CocoIndex busy, and it works on all
     # that was sent at once anyway.
     sent = [await subscriber.delete(path) for path in batch.gone]
@@ -292,7 +285,7 @@ async def _send(
 
 
 @coco.fn
-async def _main(feed: _Feed) -> None:
+async def _main(feed: _Root) -> None:
     await coco.mount_each(coco.component_subpath(coco.Symbol("file")), _process_file, feed)
 
 

@@ -27,7 +27,7 @@ def index_sources(
     sources: Sequence[Source],
     reporter: Reporter,
     *,
-    full: bool,
+    full: bool = False,
     embed: Embed,
 ) -> IndexReport:
     """Index `sources` as `Database.update` says, within a request in the owner's thread."""

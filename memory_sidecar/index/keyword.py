@@ -97,15 +97,9 @@ def weigh_keywords(text: str, holding_of: CountRows) -> Keywords:
     rare = [w for w, stem in stems.items() if holding.get(stem, 0) <= COMMON_SHARE * rows]
     # A word that no row holds is no reason to do without the others.
     kept = rare if any(holding.get(stems[w]) for w in rare) else list(stems)
-    # The idf of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
-    idf = {
-        stems[word]: math.log(1 + (rows - n + 0.5) / (n + 0.5))
-        for word in kept
-        for n in [holding.get(stems[word], 0)]
-    }
     return Keywords(
         terms=(*kept, *phrases)[:MAX_QUERY_WORDS],
-        idf=idf,
+        idf={stems[word]: _idf(holding.get(stems[word], 0), rows) for word in kept},
         rows={word: holding.get(stems[word], 0) for word in kept},
     )
 
@@ -116,17 +110,17 @@ def stems_of(text: str) -> list[str]:
 
 
 def indexed_tokens(words: str) -> list[str]:
-    """The tokens that FTS5 makes of what `index_words` returned, in order."""
+    """Return the tokens that FTS5 makes of a result of `index_words`, in order."""
     return _tokens("porter", ["unicode61"], words)
 
 
 def unstemmed_tokens(text: str) -> list[str]:
-    """The words of `text` as FTS5 has them before it stems them: folded, without accents."""
+    """Return the words of `text` as FTS5 folds them, without accents, before it stems them."""
     return _tokens("unicode61", [], text)
 
 
 def match_expression(terms: Iterable[str]) -> str:
-    """An FTS5 expression that matches any of `terms`. Each is quoted, so none is syntax."""
+    """Return an FTS5 expression that matches any of `terms`. Each is quoted, so none is syntax."""
     return " OR ".join(f'"{term}"' for term in terms)
 
 
@@ -151,7 +145,7 @@ def keyword_scores(
 
 
 def keyword_share(bm25: Floats, half: float = BM25_HALF) -> Floats:
-    """BM25 (n,) ≥ 0 as a share in 0…1 that saturates; `half` gives half of it."""
+    """Return BM25 (n,) ≥ 0 as a share in 0…1 that saturates; `half` gives half of it."""
     return (bm25 / (bm25 + half)).astype(np.float32)
 
 
@@ -211,7 +205,7 @@ def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) ->
         lists[stem] = _rows_with(connection, corpus, term)
         read += len(lists[stem])
         if stem not in weights:
-            weights[stem] = _idf(connection, corpus, len(lists[stem]))
+            weights[stem] = _idf(len(lists[stem]), row_count(connection, corpus.rows))
     return Postings(lists, tuple(unread), weights)
 
 
@@ -235,7 +229,7 @@ def rows_with_stems(
 
 
 def _query_words(keywords: Keywords) -> Iterator[tuple[str, str]]:
-    """The words of a query with their stems, as they are asked for and as they are counted.
+    """Yield the words of a query with their stems, as they are asked for and as they are counted.
 
     An identifier counts by its parts; what has no spaces counts by its pairs of characters.
     """
@@ -256,7 +250,9 @@ def _rows_with(connection: Connection, corpus: Corpus, term: str) -> Ids:
     return np.fromstring(listed, np.int64, sep=",") if listed else np.empty(0, np.int64)
 
 
-def _idf(connection: Connection, corpus: Corpus, holding: int) -> float:
-    """As `keywords_of` weighs a word."""
-    rows = row_count(connection, corpus.rows)
+def _idf(holding: int, rows: int) -> float:
+    """Return the idf of a word that `holding` of `rows` rows hold.
+
+    That of BM25 with its half smoothing, Robertson and Zaragoza 2009, kept positive.
+    """
     return math.log(1 + (rows - holding + 0.5) / (holding + 0.5))

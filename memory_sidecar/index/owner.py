@@ -183,7 +183,7 @@ class Owner(Generic[S]):
         """
         done = before = 0
         stop = self.loop.is_closing
-        for done, total in self._embed_pending(self.file.open(), self.models, parts, stop=stop):
+        for done, total in self._embed_pending(self.file.open(), self.models, parts, stop):
             self.activity.vectors.add(done - before)
             before = done
             self.activity.clear_failure(VECTORS, DATABASE)

@@ -39,33 +39,20 @@ S = TypeVar("S", bound=DerivedStore)
 T = TypeVar("T")
 
 
-class OpenStores:
-    """The stores of this process with open connections, by last use. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._stores: OrderedDict[Path, DerivedStore] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def use(self, store: DerivedStore) -> None:
-        """Note that `store` is used now; of more than MAX_OPEN, the least recently used rests."""
-        with self._lock:
-            self._stores[store.path] = store
-            self._stores.move_to_end(store.path)
-            surplus = [
-                self._stores.popitem(last=False)[1]
-                for _ in range(max(len(self._stores) - MAX_OPEN, 0))
-            ]
-        for each in surplus:
-            each.rest()
-
-    def forget(self, store: DerivedStore) -> None:
-        """Drop `store`, which is closed, so that its memory can be freed."""
-        with self._lock:
-            if self._stores.get(store.path) is store:
-                del self._stores[store.path]
+_open_stores: OrderedDict[Path, DerivedStore] = OrderedDict()
+"""The stores of this process with open connections, by last use."""
+_counting = threading.Lock()  # guards `_open_stores`
 
 
-OPEN_STORES = OpenStores()
+def _note_use(store: DerivedStore) -> None:
+    """Note that `store` is used now; of more than MAX_OPEN, the least recently used rests."""
+    with _counting:
+        _open_stores[store.path] = store
+        _open_stores.move_to_end(store.path)
+        surplus = max(len(_open_stores) - MAX_OPEN, 0)
+        resting = [_open_stores.popitem(last=False)[1] for _ in range(surplus)]
+    for each in resting:
+        each.rest()
 
 
 class StoreFile(Generic[S]):
@@ -94,7 +81,7 @@ class StoreFile(Generic[S]):
                 self._store = self._opened()
             else:
                 self._store.require_in_place()
-            OPEN_STORES.use(self._store)
+            _note_use(self._store)
             return self._store
 
     def take_outdated(self) -> bool:
@@ -158,7 +145,9 @@ class StoreFile(Generic[S]):
         store, self._store = self._store, None
         if store is not None:
             store.close(keeps_log=keeps_log)
-            OPEN_STORES.forget(store)
+            with _counting:  # its memory can be freed
+                if _open_stores.get(store.path) is store:
+                    del _open_stores[store.path]
 
 
 class ReadableDatabase(ABC, Generic[S]):

@@ -160,10 +160,6 @@ class FilesUnderWay:
     files_per_second: float
     seconds_left: float | None
 
-    @classmethod
-    def of(cls, done: int, total: int, per_second: float) -> FilesUnderWay:
-        return cls(done, total, round(per_second, 1), seconds_left(total - done, per_second))
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -249,7 +245,9 @@ class Activity:
         each = self._passes.get(source)
         if each is None or not each.total:
             return None
-        return FilesUnderWay.of(each.done, each.total, each.pace.per_second)
+        per_second = each.pace.per_second
+        left = seconds_left(each.total - each.done, per_second)
+        return FilesUnderWay(each.done, each.total, round(per_second, 1), left)
 
 
 class _Pass:

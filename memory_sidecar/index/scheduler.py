@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +43,8 @@ class Scheduler:
         self._owners: dict[Database[Any], Owner[Any]] = {}
         self._unwatched: list[Database[Any]] = []  # their sources are not watched yet
         self._chores: list[_Chore] = []
-        self._polls = _Polls()
+        self._pollers = ThreadPoolExecutor(POLL_THREADS, thread_name_prefix="polling")
+        self._polls: dict[WatchedSource, Future[None]] = {}  # by source, the last poll of it
         self._lock = threading.Lock()  # guards `_owners` and `_unwatched`
         self._woken = threading.Event()
         self._is_closed = False
@@ -89,7 +90,7 @@ class Scheduler:
                 _log.warning("%s was left in the middle of something", database.paths.db)
         if self._thread.is_alive():
             self._thread.join(max(until_s - time.monotonic(), 0.0))
-        self._polls.end()
+        self._pollers.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
         if self._begin is not None:
@@ -144,9 +145,17 @@ class Scheduler:
                 self._unwatched.append(database)
 
     def _poll(self) -> None:
-        """Poll every watched source, and release what idle databases hold."""
+        """Poll the watched sources whose last poll has ended, and release what idle databases hold.
+
+        Polls run in threads of their own, so that a mount that hangs blocks no other source. If
+        POLL_THREADS mounts hang, no source is polled any more; events and scans go on.
+        """
         owners = self._all()
-        self._polls.begin([each for owner in owners.values() for each in owner.watched_sources()])
+        self._polls = {each: poll for each, poll in self._polls.items() if not poll.done()}
+        for owner in owners.values():
+            for each in owner.watched_sources():
+                if each not in self._polls:
+                    self._polls[each] = self._pollers.submit(_poll_source, each)
         for database in owners:
             unused_s = time.monotonic() - database.file.used_at_s
             if unused_s >= REST_AFTER_S:
@@ -166,33 +175,11 @@ class Scheduler:
             return dict(self._owners)
 
 
-class _Polls:
-    """Polls sources in threads of its own, so that a mount that hangs blocks no other source.
-
-    If POLL_THREADS mounts hang, no source is polled any more; events and scans go on.
-    """
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(POLL_THREADS, thread_name_prefix="polling")
-        self._under_way: dict[WatchedSource, Future[None]] = {}
-
-    def begin(self, watched: Sequence[WatchedSource]) -> None:
-        """Poll each source, unless its last poll still runs."""
-        under_way = {each: poll for each, poll in self._under_way.items() if not poll.done()}
-        for each in watched:
-            if each not in under_way:
-                under_way[each] = self._threads.submit(self._poll, each)
-        self._under_way = under_way
-
-    def end(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    @staticmethod
-    def _poll(watched: WatchedSource) -> None:
-        try:
-            watched.poll()
-        except Exception:
-            _log.exception("%s is polled again later", watched.source.root)
+def _poll_source(watched: WatchedSource) -> None:
+    try:
+        watched.poll()
+    except Exception:
+        _log.exception("%s is polled again later", watched.source.root)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ using the file. A file with an older schema is set aside and made again: all of 
 
 from __future__ import annotations
 
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
@@ -69,11 +68,6 @@ class Corpus:
     def vocabulary(self) -> str:
         """The fts5vocab table of `words`: how many rows hold a word."""
         return f"{self.name}_vocabulary"
-
-    @property
-    def vectors(self) -> str:
-        """Name of `vector_table`."""
-        return self.vector_table.name
 
     @property
     def vector_table(self) -> VectorTable:
@@ -162,11 +156,6 @@ def read_identity(connection: apsw.Connection, key: str) -> str:
 
 def write_identity(connection: apsw.Connection, key: str, value: str) -> None:
     connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (key, value))
-
-
-def new_state_id() -> str:
-    """Return a random id, which a source's rows and its CocoIndex state share."""
-    return secrets.token_hex(16)
 
 
 def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:

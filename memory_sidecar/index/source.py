@@ -9,6 +9,7 @@ its scan decides what changed.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,7 +26,6 @@ from memory_sidecar.index.apply import Applier, Progress
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import Differences
 from memory_sidecar.index.engine_state import StateBroken
-from memory_sidecar.index.schema import new_state_id
 
 SAVED_TOGETHER_NS = 60 * 10**9
 MANY_FILES = 50_000  # takes minutes on two processors; most projects have fewer of their own
@@ -168,7 +168,7 @@ class SourceFlow(Applier):
         with suppress(Exception):  # the state may have been deleted while it was open
             self.close()
         self._state.clear()
-        state_id = new_state_id()
+        state_id = secrets.token_hex(16)
         self._store.begin_source(self._source.name, root=self._source.root, state_id=state_id)
         self._state.pair(state_id)
 

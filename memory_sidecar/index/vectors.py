@@ -95,7 +95,7 @@ class VectorIndex:
 
 
 class VectorView:
-    """The vectors of one commit. Thread-safe."""
+    """The vectors of one commit, to compare with the unit vector of a query. Thread-safe."""
 
     def __init__(self, lock: threading.Lock, rows: _Rows, version: int) -> None:
         self._lock = lock
@@ -104,12 +104,18 @@ class VectorView:
         rows.views.add(self)
 
     def cosines(self, query: Floats) -> tuple[Ids, Floats]:
-        """Ids (n,) and cosines (n,) of all rows with a vector, by ascending id.
-
-        `query` is a unit vector of as many floats as the table's.
-        """
+        """Return ids (n,) and cosines (n,) of all rows with a vector, by ascending id."""
+        question = CodedQuery(query)
         with self._lock:
-            return self._rows.cosines(CodedQuery(query), self.version)
+            codes, undone = self._rows.codes, self._rows.undone(self.version)
+            ids, scores = codes.ids, codes.cosines(question)
+            if undone is not None:
+                kept = undone.without_added(ids)
+                ids = np.concatenate([ids[kept], undone.others.ids])
+                others = question.cosines(undone.others.codes, undone.others.scales)
+                scores = np.concatenate([scores[kept], others])
+            order = np.argsort(ids)
+            return ids[order], scores[order]
 
     def nearest(self, query: Floats, count: int, allowed: Ids | None = None) -> tuple[Ids, Floats]:
         """Return ids and cosines of the `count` rows nearest to `query`, or of all, in no order.
@@ -117,13 +123,44 @@ class VectorView:
         `allowed` are the ids to choose from, each once; `None` for all. With very many rows a few
         in a thousand of the last hits may be missed.
         """
+        question = CodedQuery(query)
         with self._lock:
-            return self._rows.nearest(CodedQuery(query), self.version, count, allowed)
+            codes, undone = self._rows.codes, self._rows.undone(self.version)
+            rows = None
+            if allowed is not None:
+                rows = codes.rows_of(allowed)
+                rows = rows[rows >= 0]
+            more = 0 if undone is None else len(undone.added)
+            rows, scores = codes.nearest(question, count + more, rows)
+            ids = codes.ids[rows]
+            if undone is None:
+                return ids, scores
+            kept = undone.without_added(ids)
+            others = undone.others
+            if allowed is not None:
+                others = others.select(np.isin(others.ids, allowed))
+            ids = np.concatenate([ids[kept], others.ids])
+            scores = np.concatenate([scores[kept], others.cosines(question)])
+            best = np.argsort(-scores, kind="stable")[:count]
+            return ids[best], scores[best]
 
     def cosines_of(self, query: Floats, ids: Ids) -> Floats:
-        """The cosines of the rows `ids`, (n,); NaN for those without a vector."""
+        """Return the cosines (n,) of the rows `ids`; NaN for those without a vector."""
+        question = CodedQuery(query)
+        scores = np.full(len(ids), np.nan, np.float32)
         with self._lock:
-            return self._rows.cosines_of(CodedQuery(query), self.version, ids)
+            codes, undone = self._rows.codes, self._rows.undone(self.version)
+            rows = codes.rows_of(ids)
+            known = rows >= 0
+            if undone is not None:
+                known &= undone.without_added(ids)
+            scores[known] = codes.cosines(question, rows[known])
+            if undone is not None:
+                cosines = undone.others.cosines(question)
+                others = dict(zip(undone.others.ids.tolist(), cosines, strict=True))
+                for at, row_id in enumerate(ids.tolist()):
+                    scores[at] = others.get(row_id, scores[at])
+        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +191,7 @@ class _Rows:
         self._dimension = dimension
         self.views: WeakSet[VectorView] = WeakSet()
         self._changes: deque[_Change] = deque()
-        self._codes = codes or Codes(dimension)
+        self.codes = codes or Codes(dimension)
 
     @classmethod
     def read(cls, connection: apsw.Connection, table: VectorTable, version: int) -> _Rows:
@@ -177,65 +214,15 @@ class _Rows:
 
     def change(self, version: int, removed: Ids, ids: Ids, vectors: Floats) -> None:
         """Apply the changes of one transaction."""
-        gone = self._codes.rows_of(np.unique(removed))
+        gone = self.codes.rows_of(np.unique(removed))
         gone = np.sort(gone[gone >= 0])
-        self._changes.append(_Change(version, ids, self._codes.copy_rows(gone)))
-        self._codes.remove(gone)
-        self._codes.append(ids, vectors)
+        self._changes.append(_Change(version, ids, self.codes.copy_rows(gone)))
+        self.codes.remove(gone)
+        self.codes.append(ids, vectors)
         self.version = version
         self._forget_changes()
 
-    def cosines(self, question: CodedQuery, version: int) -> tuple[Ids, Floats]:
-        """Ids, ascending, and cosines of the rows that there were at `version`."""
-        ids, scores = self._codes.ids, self._codes.cosines(question)
-        if (undone := self._undone(version)) is not None:
-            kept = undone.without_added(ids)
-            ids = np.concatenate([ids[kept], undone.others.ids])
-            others = question.cosines(undone.others.codes, undone.others.scales)
-            scores = np.concatenate([scores[kept], others])
-        order = np.argsort(ids)
-        return ids[order], scores[order]
-
-    def nearest(
-        self, question: CodedQuery, version: int, count: int, allowed: Ids | None
-    ) -> tuple[Ids, Floats]:
-        """The nearest of the rows that there were at `version`; see `VectorView.nearest`."""
-        undone = self._undone(version)
-        rows = None
-        if allowed is not None:
-            rows = self._codes.rows_of(allowed)
-            rows = rows[rows >= 0]
-        more = 0 if undone is None else len(undone.added)
-        rows, scores = self._codes.nearest(question, count + more, rows)
-        ids = self._codes.ids[rows]
-        if undone is None:
-            return ids, scores
-        kept = undone.without_added(ids)
-        others = undone.others
-        if allowed is not None:
-            others = others.select(np.isin(others.ids, allowed))
-        ids = np.concatenate([ids[kept], others.ids])
-        scores = np.concatenate([scores[kept], others.cosines(question)])
-        best = np.argsort(-scores, kind="stable")[:count]
-        return ids[best], scores[best]
-
-    def cosines_of(self, question: CodedQuery, version: int, ids: Ids) -> Floats:
-        """NaN for those that there were not at `version`."""
-        undone = self._undone(version)
-        rows = self._codes.rows_of(ids)
-        known = rows >= 0
-        if undone is not None:
-            known &= undone.without_added(ids)
-        scores = np.full(len(ids), np.nan, np.float32)
-        scores[known] = self._codes.cosines(question, rows[known])
-        if undone is not None:
-            cosines = undone.others.cosines(question)
-            others = dict(zip(undone.others.ids.tolist(), cosines, strict=True))
-            for at, row_id in enumerate(ids.tolist()):
-                scores[at] = others.get(row_id, scores[at])
-        return scores
-
-    def _undone(self, version: int) -> _Undone | None:
+    def undone(self, version: int) -> _Undone | None:
         """Return how `version` differs from the current one; `None` if it is the current one."""
         if version == self.version:
             return None

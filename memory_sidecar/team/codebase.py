@@ -108,11 +108,10 @@ class TeamCode:
         store: DerivedStore,
         models: Models,
         parts: Collection[tuple[str, str]] | None,
-        *,
         stop: threading.Event,
     ) -> Iterator[tuple[int, int]]:
         before = total = 0
-        for before, total in embed_pending(store, models, parts, stop=stop):
+        for before, total in embed_pending(store, models, parts, stop):
             yield before, total
         with self._lock:
             known = [each for each in self._sources.values() if each.source.publishes]

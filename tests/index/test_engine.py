@@ -54,7 +54,6 @@ class Database:
             name="many",
             build=self.build,
             write=self.write,
-            threads=2,
             is_stopped=threading.Event(),
         )
         engine.start()

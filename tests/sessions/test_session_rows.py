@@ -121,7 +121,7 @@ def test_removing_a_session_leaves_nothing_of_it(store, rows, with_vectors):
     assert counts(rows) == {"sessions": 1, "messages": 2, "summaries": 1, "code_snippets": 1}
     for corpus in CORPORA:
         (waiting,) = rows(f"SELECT count(*) FROM {corpus.pending}")
-        (known,) = rows(f"SELECT count(*) FROM {corpus.vectors}")
+        (known,) = rows(f"SELECT count(*) FROM {corpus.vector_table.name}")
         (all_of_them,) = rows(f"SELECT count(*) FROM {corpus.rows}")
         assert waiting[0] + known[0] == all_of_them[0]
         assert known[0] == (all_of_them[0] if with_vectors else 0)
