@@ -159,32 +159,31 @@ class Clones:
         program = find_program("git", environ)
         if program is None:
             raise CloneFailed("git is not on the PATH", hint="install git, or index a folder")
-        git = _Git(program, environ, reporter)
+        git = _Git(program, address, environ, reporter)
         lock, what = root.parent.with_suffix(".lock"), f"the clone of {address.url} is"
         with named_errors(root), hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
             if root.exists():
-                git.fetch(address, root)
+                git.fetch(root)
                 return
             new = root.with_name(".new")
             shutil.rmtree(new, ignore_errors=True)  # of a call that was killed
             self._tree.make(new)
             try:
                 git.init(new)
-                git.fetch(address, new)
+                git.fetch(new)
                 new.replace(root)
             except BaseException:
                 shutil.rmtree(root.parent, ignore_errors=True)
                 raise
 
 
-class _GitError(Exception):
-    """A failed call of git, with its message."""
-
-
 class _Git:
-    """Runs the `program` git with limits on time and size."""
+    """Runs the `program` git for the clone of `address`, with limits on time and size."""
 
-    def __init__(self, program: str, environ: Mapping[str, str], reporter: Reporter) -> None:
+    def __init__(
+        self, program: str, address: GitAddress, environ: Mapping[str, str], reporter: Reporter
+    ) -> None:
+        self._address = address
         self._command = [
             program,
             *(w for pair in _SETTINGS.items() for w in ("-c", "=".join(pair))),
@@ -199,22 +198,18 @@ class _Git:
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
 
-    def fetch(self, address: GitAddress, root: Path) -> None:
-        """Check out the newest commit of `address` in `root`."""
+    def fetch(self, root: Path) -> None:
+        """Check out the newest commit of the address in `root`."""
         for stale in root.glob(".git/**/*.lock"):  # left by a killed git: we hold our own lock
             stale.unlink()
         within = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
         options = "--quiet --depth=1 --no-tags --no-recurse-submodules --force".split()
-        try:
-            self._run(root, *within, "fetch", *options, "--", address.url, address.branch or "HEAD")
-            self._run(root, *within, "reset", "--quiet", "--hard", "FETCH_HEAD")
-        except _GitError as error:
-            raise CloneFailed(
-                f"{address.url} cannot be fetched: {error}",
-                hint=f"`git ls-remote {quote(address.url)}` has to work without asking anything",
-            ) from error
+        wanted = self._address.branch or "HEAD"
+        self._run(root, *within, "fetch", *options, "--", self._address.url, wanted)
+        self._run(root, *within, "reset", "--quiet", "--hard", "FETCH_HEAD")
 
     def _run(self, root: Path, *arguments: str) -> None:
+        """Run git. Raises CloneFailed if it fails, takes too long or exceeds the limits."""
         try:
             done = run_child(
                 [*self._command, *arguments],
@@ -223,10 +218,17 @@ class _Git:
                 meanwhile=partial(self._watch, root),
             )
         except subprocess.TimeoutExpired as error:
-            raise _GitError(f"not done in {FETCH_TIMEOUT_S} s") from error
+            raise self._failure(f"not done in {FETCH_TIMEOUT_S} s") from error
         if done.returncode:
-            raise _GitError(_reason(done.stderr))
+            raise self._failure(_reason(done.stderr))
         self._watch(root)
+
+    def _failure(self, why: str) -> CloneFailed:
+        url = self._address.url
+        return CloneFailed(
+            f"{url} cannot be fetched: {why}",
+            hint=f"`git ls-remote {quote(url)}` has to work without asking anything",
+        )
 
     def _watch(self, root: Path) -> None:
         """Report progress. Raises CloneFailed if the clone exceeds the limits."""

@@ -192,11 +192,11 @@ def _places(
     definitions: Sequence[Definition], references: Sequence[Reference]
 ) -> Iterator[tuple[str, str]]:
     """Return each used name with its places, in the format that `read_places` parses."""
-    enclosing = _Enclosing(definitions)
+    rows, numbers = _innermost(definitions)
     by_name: dict[str, dict[str, None]] = {}
     for name, row, how, receiver in references:
         place = f"{_LETTERS[how]}{row + 1}"
-        if within := enclosing.at(row):
+        if within := numbers[bisect_right(rows, row) - 1]:
             place += f":{within}"
         if receiver:
             place += f".{receiver}"
@@ -208,31 +208,24 @@ def _places(
         yield name, " ".join(places)
 
 
-class _Enclosing:
-    """Finds the innermost definition around a row; mere bindings of values do not count."""
+def _innermost(definitions: Sequence[Definition]) -> tuple[list[int], list[str]]:
+    """Return the rows where the innermost definition changes, and its number from each of them on.
 
-    def __init__(self, definitions: Sequence[Definition]) -> None:
-        self._changes: list[int] = []  # rows where the innermost definition changes
-        self._inner: list[str] = []  # its number from each of these rows on; "" for none
-        around: list[tuple[int, str]] = []  # stop, number
-        for number, each in enumerate(definitions):
-            if each.is_binding:
-                continue
-            self._leave(around, each.start)
-            around.append((each.stop, str(number)))
-            self._note(each.start, str(number))
-        self._leave(around, sys.maxsize)
+    The number is "" where there is none. Mere bindings of values do not count.
+    """
+    rows, numbers = [-1], [""]
+    around: list[tuple[int, str]] = []  # stop, number
 
-    def at(self, row: int) -> str:
-        """Return the number of the definition around `row`, or empty."""
-        index = bisect_right(self._changes, row) - 1
-        return self._inner[index] if index >= 0 else ""
-
-    def _leave(self, around: list[tuple[int, str]], row: int) -> None:
+    def leave(row: int) -> None:
         while around and around[-1][0] <= row:
-            stop, _ = around.pop()
-            self._note(stop, around[-1][1] if around else "")
+            rows.append(around.pop()[0])
+            numbers.append(around[-1][1] if around else "")
 
-    def _note(self, row: int, number: str) -> None:
-        self._changes.append(row)
-        self._inner.append(number)
+    for number, each in enumerate(definitions):
+        if not each.is_binding:
+            leave(each.start)
+            around.append((each.stop, str(number)))
+            rows.append(each.start)
+            numbers.append(str(number))
+    leave(sys.maxsize)
+    return rows, numbers

@@ -26,6 +26,7 @@ MAX_READ_BYTES = 16 << 20  # of a file whose lines are shown
 _FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
+_IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 _FAMILIES = {
     **dict.fromkeys(("c", "cpp"), "c"),
@@ -105,8 +106,7 @@ class Graph:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._defined: dict[str, list[Defined]] = {}
-        self._users: dict[str, frozenset[int]] = {}
-        self._importers: dict[str, frozenset[int]] = {}
+        self._users: dict[tuple[str, str], frozenset[int]] = {}  # by name and condition
         self._modules: dict[tuple[str, str], bool] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lineages: dict[tuple[int, str], list[str]] = {}
@@ -178,14 +178,11 @@ class Graph:
 
     def mentions(self, at: NamedFile, name: str) -> bool:
         """Whether a file uses `name` in any way."""
-        if name not in self._users:
-            using = "SELECT file FROM code_references WHERE name = ?"
-            self._users[name] = frozenset(column(self.connection, using, (name,)))
-        return at.id in self._users[name]
+        return at.id in self._users_of(name)
 
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
         """Whether a file imports something by one of `names`."""
-        return any(at.id in self._importers_of(name) for name in names)
+        return any(at.id in self._users_of(name, _IMPORTED) for name in names)
 
     def is_foreign(self, at: NamedFile, name: str) -> bool:
         """Whether a Python or Go file imports `name`, a module that its source does not have.
@@ -285,16 +282,13 @@ class Graph:
                     self._lines[file] = read.text.split("\n")
         return self._lines[file]
 
-    def _importers_of(self, name: str) -> frozenset[int]:
-        if name not in self._importers:
-            files = column(
-                self.connection,
-                "SELECT file FROM code_references WHERE name = ?"
-                " AND (places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')",
-                (name,),
-            )
-            self._importers[name] = frozenset(files)
-        return self._importers[name]
+    def _users_of(self, name: str, condition: str = "TRUE") -> frozenset[int]:
+        """Return the files that use `name` at places which satisfy the SQL `condition`."""
+        key = name, condition
+        if key not in self._users:
+            using = f"SELECT file FROM code_references WHERE name = ? AND {condition}"
+            self._users[key] = frozenset(column(self.connection, using, (name,)))
+        return self._users[key]
 
     def _definitions(self, condition: str, values: Sequence[object]) -> Iterator[Defined]:
         rows: Any = self.connection.execute(

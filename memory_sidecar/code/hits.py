@@ -8,7 +8,7 @@ the first lines of files that begin alike; `_fold_key` tells them apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from msgspec import UNSET, UnsetType
@@ -26,12 +26,8 @@ SHARED_LINES = 0.8  # of the distinct lines of two copies together (Jaccard)
 KEY_LINES = 120  # read around a chunk to see a private key whole
 
 
-@dataclass(slots=True)
-class Fold:
-    """A chunk, and the copies of it that rank behind it."""
-
-    best: StoredChunk
-    copies: list[StoredChunk] = field(default_factory=list)
+Fold = list[StoredChunk]
+"""A chunk, followed by the copies of it that rank behind it."""
 
 
 def best_folds(rows: CodeRows, ids: Sequence[int], count: int) -> list[Fold]:
@@ -102,11 +98,11 @@ def _fold(chunks: Iterable[StoredChunk]) -> list[Fold]:
     for chunk in chunks:
         others = alike.setdefault(_fold_key(chunk), [])
         for fold in others:
-            if _file_of(chunk) != _file_of(fold.best) and _are_alike(chunk, fold.best):
-                fold.copies.append(chunk)
+            if _file_of(chunk) != _file_of(fold[0]) and _are_alike(chunk, fold[0]):
+                fold.append(chunk)
                 break
         else:
-            folds.append(Fold(chunk))
+            folds.append([chunk])
             others.append(folds[-1])
     return folds
 

@@ -30,15 +30,6 @@ class Freshness:
     scanned_at: Annotated[Time | None, about("end of the last complete scan of its source")]
     vectors_pending: Annotated[int, about("chunks that only keywords find yet")]
 
-    @classmethod
-    def of(cls, live: LiveState | None, scanned_at: int | None, pending: int) -> Freshness:
-        """`scanned_at` in epoch ms."""
-        return cls(
-            is_current=live.is_current if live else None,
-            scanned_at=None if scanned_at is None else iso_utc(scanned_at),
-            vectors_pending=pending,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Copy:

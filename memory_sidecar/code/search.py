@@ -265,14 +265,14 @@ def _read_hits(
     return [
         make_hit(
             rows,
-            fold.best,
+            best,
             float(ranked.scores[at]),
             is_weak=bool(is_weak[at]),
-            copies=fold.copies,
+            copies=copies,
             why=_explain(candidates, ranked, at, history) if query.explain else UNSET,
         )
-        for fold in folds
-        for at in [place_of[fold.best.chunk_id]]
+        for best, *copies in folds
+        for at in [place_of[best.chunk_id]]
     ]
 
 

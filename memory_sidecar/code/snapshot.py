@@ -17,6 +17,7 @@ from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.watched import LiveState
 
 T = TypeVar("T")
@@ -41,7 +42,12 @@ class Snapshot:
 
     def freshness(self, source: str, pending: int) -> Freshness:
         """Return how fresh hits in `source` are; `pending`: chunks that wait for a vector."""
-        return Freshness.of(self.live.get(source), self.scanned[source], pending)
+        live, scanned_at = self.live.get(source), self.scanned[source]
+        return Freshness(
+            is_current=live.is_current if live else None,
+            scanned_at=None if scanned_at is None else iso_utc(scanned_at),
+            vectors_pending=pending,
+        )
 
     def require_scanned(self) -> None:
         """Raise NoIndex if none of the sources has been scanned yet."""
