@@ -58,8 +58,9 @@ class Check:
 
 def examine(services: Services, codebase: Codebase) -> list[Check]:
     """Run every check; none changes anything."""
+    version = ".".join(map(str, sys.version_info[:3]))
     return [
-        _runtime(),
+        Check("runtime", True, f"Python {version}, SQLite {sqlite_version()} with sqlite-vec"),
         _model(services),
         _static(services),
         *examine_team(services),
@@ -78,11 +79,6 @@ def repair(
     elif "index" in remedies:
         codebase.index((), reporter=reporter, embed=True)
     repair_agents(checks, services, reporter=reporter)
-
-
-def _runtime() -> Check:
-    version = ".".join(map(str, sys.version_info[:3]))
-    return Check("runtime", True, f"Python {version}, SQLite {sqlite_version()} with sqlite-vec")
 
 
 def _model(services: Services) -> Check:

@@ -120,7 +120,7 @@ class Commands:
             self._services.close()
 
     def kind_of(self, request: Invocation) -> Kind:
-        command = _command_of(request)
+        command = next((word for word in request.arguments if not word.startswith("-")), "")
         options = {word.partition("=")[0] for word in request.arguments}
         if command == "status" and WATCH_OPTION in options:
             return Kind.ENDLESS
@@ -223,10 +223,6 @@ class Commands:
                     except Exception:  # the commands work without it
                         _log.exception("%s does not run", type(companion).__name__)
             return self._services
-
-
-def _command_of(request: Invocation) -> str:
-    return next((word for word in request.arguments if not word.startswith("-")), "")
 
 
 # Each call uses its own value of these settings, or none.

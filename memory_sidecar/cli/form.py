@@ -174,7 +174,8 @@ class Hints:
         }
         if "--all" in words:  # all agents
             added.pop("--agent", None)
-        names_agent = "--agent" in words or "--agent" in added or _has_agent(params)
+        has_agent = isinstance(params.get("--agent"), AgentOption)
+        names_agent = "--agent" in words or "--agent" in added or has_agent
         if names_agent is not self.is_about_agent:  # an agent's database is not that of the code
             added.pop("--db", None)
         options = (f" {option} {shlex.quote(value)}" for option, value in added.items())
@@ -191,10 +192,6 @@ def _find_command(tree: click.Command, words: Sequence[str]) -> click.Command:
             break
         tree = inner
     return tree
-
-
-def _has_agent(params: Mapping[str, click.Parameter]) -> bool:
-    return isinstance(params.get("--agent"), AgentOption)
 
 
 class Progress:

@@ -115,7 +115,7 @@ def words_of(tree: click.Group) -> dict[str, Any]:
     def add(command: click.Command, words: str) -> None:
         inner = command.commands if isinstance(command, click.Group) else {}
         table[words] = {
-            "commands": {name: _short_help(each) for name, each in inner.items()},
+            "commands": {name: _first_line(each.help or "") for name, each in inner.items()},
             "options": {
                 name: {
                     "help": _first_line(option.help or ""),
@@ -162,10 +162,6 @@ def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | 
         return SOURCE
     named = {str(parameter.name).lower(), str(parameter.metavar).lower()}
     return PATH if named & _PATHS else ""
-
-
-def _short_help(command: click.Command) -> str:
-    return _first_line(command.help or "")
 
 
 def _first_line(text: str) -> str:

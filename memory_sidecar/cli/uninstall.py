@@ -67,7 +67,9 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     """
     undos = [_undo_service(call), *_undo_daemons(call), _undo_setup(call), *_undo_completion(call)]
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
-    learnt = [*_undo_data(data_dir), *_undo_settings(call)] if with_data else []
+    folder = Path(config_folder(call.environ))
+    settings = [_undo_folder("settings", folder)] if folder.is_dir() else []
+    learnt = [*_undo_data(data_dir), *settings] if with_data else []
     removals = tuple(removal for undo in (*undos, *learnt) for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
     if going and not (dry_run or yes):
@@ -137,11 +139,11 @@ def _undo_setup(call: Call) -> Undo:
 
 def _undo_completion(call: Call) -> list[Undo]:
     scripts = [script_path(call, shell) for shell in SHELLS]
-    return [_undo_file("completion", script) for script in scripts if _is_our_script(script)]
-
-
-def _is_our_script(script: Path) -> bool:
-    return script.is_file() and VARIABLE in script.read_text("utf-8", "replace")
+    return [
+        _undo_file("completion", script)
+        for script in scripts
+        if script.is_file() and VARIABLE in script.read_text("utf-8", "replace")
+    ]
 
 
 def _undo_data(data_dir: DataDir) -> list[Undo]:
@@ -152,11 +154,6 @@ def _undo_data(data_dir: DataDir) -> list[Undo]:
     return undos + [
         _undo_folder("data", root / name) for name in OWN_FOLDERS if (root / name).is_dir()
     ]
-
-
-def _undo_settings(call: Call) -> list[Undo]:
-    folder = Path(config_folder(call.environ))
-    return [_undo_folder("settings", folder)] if folder.is_dir() else []
 
 
 def _undo_file(what: str, path: Path) -> Undo:

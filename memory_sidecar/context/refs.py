@@ -36,16 +36,8 @@ class Refs:
         return bool(self.last) and at[: len(self.last)] > self.last
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRead:
-    """A line of the log about an atom."""
-
-    atom: str  # EXP-042
-    at: str  # ISO 8601, "" where the line has none
-
-    @property
-    def day(self) -> str:
-        return self.at[:10]
+LoggedRead = tuple[str, str]
+"""A line of the log: the id of the atom, and the time in ISO 8601, "" if the line has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +64,13 @@ def count_refs(
     there: dict[str, Counter[str]] = defaultdict(Counter)
     newer: dict[str, Counter[str]] = defaultdict(Counter)
     since, last = Counter[str](), {atom: counted.last for atom, counted in known.items()}
-    for read in reads:
-        there[read.atom][read.day] += 1
-        if (counted := known.get(read.atom)) and read.at > counted.last:
-            newer[read.atom][read.day] += 1
-        since[read.atom] += had.get(read.atom, Refs()).is_before(read.at)
-        last[read.atom] = max(last.get(read.atom, ""), read.at)
+    for atom, at in reads:
+        day = at[:10]
+        there[atom][day] += 1
+        if (counted := known.get(atom)) and at > counted.last:
+            newer[atom][day] += 1
+        since[atom] += had.get(atom, Refs()).is_before(at)
+        last[atom] = max(last.get(atom, ""), at)
     refs: dict[str, Refs] = {}
     counts: dict[str, Counted] = {}
     for atom in {*there, *known, *had}:
@@ -99,7 +92,7 @@ def read_log(project: Project) -> list[LoggedRead]:
     for _, _, line in _lines(project):
         name = str(line.get("file", "")).rpartition("/")[2].removesuffix(".md") if line else ""
         if line and is_id(name):
-            reads.append(LoggedRead(name, time_of(line.get("ts"))))
+            reads.append((name, time_of(line.get("ts"))))
     return reads
 
 

@@ -131,7 +131,8 @@ class Tool:
     @cached_property
     def listing_with_output(self) -> types.Tool:
         """The entry with an output schema, for clients that validate structured content."""
-        return self.listing.model_copy(update={"output_schema": _output_schema(self._result)})
+        schema = object_schema_of(self._result)
+        return self.listing.model_copy(update={"output_schema": _without_titles(schema)})
 
     def parse_arguments(self, given: Mapping[str, Any] | None) -> Arguments:
         """Parse the arguments of a call. Raises UsageError."""
@@ -214,10 +215,6 @@ def _part_text(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
 def _non_null(stated: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema of a nullable value without null; other schemas as they are."""
     return next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
-
-
-def _output_schema(result: type[Answer]) -> dict[str, Any]:
-    return _without_titles(object_schema_of(result))
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:

@@ -175,7 +175,8 @@ def prune_candidates(
         if rule.category is None
         or f"{each.memory.category}/".startswith(f"{rule.category}/" if rule.category else "")
     ]
-    strongest = sorted(in_category, key=_by_strength)
+    # Of equally strong ones the latest first.
+    strongest = sorted(in_category, key=lambda m: (-m.strength, -m.touched_at, m.memory.path))
     unpinned = [each for each in strongest if not each.memory.pinned]
     pinned = len(strongest) - len(unpinned)
     kept = unpinned if rule.keep is None else unpinned[: max(rule.keep - pinned, 0)]
@@ -198,8 +199,3 @@ def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:
     if rule.weaker_than is not None and stored.strength < rule.weaker_than:
         return f"strength {stored.strength:.3f}"
     return f"beyond the {rule.keep} strongest" if is_beyond else ""
-
-
-def _by_strength(stored: StoredMemory) -> tuple[float, int, str]:
-    """The key that sorts the strongest first, and of equal ones the latest."""
-    return (-stored.strength, -stored.touched_at, stored.memory.path)

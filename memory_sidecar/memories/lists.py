@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -167,7 +167,8 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
     """
     condition, values = filter_sql(wanted, rows.now)
     none = np.empty(0, np.int64)
-    if _has_restriction(wanted):
+    # It asks for more than to hide outdated memories.
+    if any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS):
         return ChosenChunks(_chunks_of(rows.connection, condition, values), none)
     rare = ("expires_at <= :now", "standing <> 'active' OR superseded")  # each has an index
     hidden = " UNION ALL ".join(
@@ -221,11 +222,6 @@ _NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
 _NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
 
 
-def _has_restriction(wanted: MemoryFilter) -> bool:
-    """Whether `wanted` asks for more than to hide outdated memories."""
-    return any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS)
-
-
 _UNSET = (None, "", (), False)
 
 
@@ -236,19 +232,16 @@ def filter_sql(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
     for field in fields(wanted):
         value = getattr(wanted, field.name)
         if field.name in _CONDITIONS and value not in _UNSET:
-            parts.append(f"({_CONDITIONS[field.name]}{_or_superseded(field.name, value)})")
+            condition = _CONDITIONS[field.name]
+            if field.name == "statuses" and SUPERSEDED in value:
+                condition += " OR superseded"  # it has that status, whatever its page says
+            parts.append(f"({condition})")
             values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
     if not wanted.with_expired:
         parts.append(f"({_NOT_EXPIRED})")
     if not (wanted.with_superseded or wanted.statuses):
         parts.append(f"({_NOT_SUPERSEDED})")
     return " AND ".join(parts), values
-
-
-def _or_superseded(field: str, value: object) -> str:
-    """Return the SQL by which a superseded memory has that status, whatever its page says."""
-    is_meant = field == "statuses" and SUPERSEDED in cast("tuple[str, ...]", value)
-    return " OR superseded" if is_meant else ""
 
 
 # Rows

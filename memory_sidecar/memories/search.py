@@ -95,17 +95,12 @@ def search_memories(
     searches = [_Search.of(query, scope) for scope in scopes]
     average = _average_cosine([search.meaning for search in searches])
     hits = [hit for search in searches for hit in search.hits(average)]
-    hits.sort(key=_rank)
+    hits.sort(key=lambda h: (-h.score, h.memory.is_outdated, h.memory.agent, h.memory.path))
     hits = list(_drop_copies(hits))
     if judge is not None and query.mode is SearchMode.HYBRID:
         hits = rerank(query.text, hits, judge)
     hits = [hit for hit in hits[: query.top_k] if hit.score >= query.min_score]
     return fit_budget(hits, query.max_tokens)
-
-
-def _rank(hit: RankedMemory) -> tuple[float, bool, str, str]:
-    """The key that sorts hits, the best first."""
-    return -hit.score, hit.memory.is_outdated, hit.memory.agent, hit.memory.path
 
 
 def _average_cosine(arms: Sequence[Arm]) -> float | None:

@@ -175,7 +175,8 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile) -> list[str]:
 def _meta_changes(path: str, page: MemoryPage, changes: Changes) -> Meta:
     """Return the keys that `changes` sets in the frontmatter of `page`, which lies at `path`."""
     meta: Meta = {} if changes.source is None else {"source": changes.source or None}
-    kept = [tag for tag in page.tags if not _is_removed(tag, changes.remove_tags)]
+    keys = tuple(each for each in changes.remove_tags if each.endswith(":"))  # all tags of each
+    kept = [t for t in page.tags if t not in changes.remove_tags and not t.startswith(keys)]
     tags = tuple(dict.fromkeys((*kept, *changes.tags)))
     if tags != page.tags:
         meta["tags"] = list(tags) or None
@@ -195,11 +196,6 @@ def _meta_changes(path: str, page: MemoryPage, changes: Changes) -> Meta:
     if changes.project is not None and changes.project != page.project:
         meta["project"] = changes.project or None
     return meta
-
-
-def _is_removed(tag: str, removed: Iterable[str]) -> bool:
-    """Whether `tag` is in `removed`, where `key:` stands for every tag of that key."""
-    return any(tag == each or (each.endswith(":") and tag.startswith(each)) for each in removed)
 
 
 def _rewrite(

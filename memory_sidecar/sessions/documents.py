@@ -291,8 +291,6 @@ def _invalid(told: str, at: str) -> SessionInvalid:
     elif told.startswith("Invalid enum value "):
         choices = _CHOICES[path.rpartition(".")[2]]
         told = f"{told.removeprefix('Invalid enum value ')} is none of {choices}"
-    return SessionInvalid(f"{path}: {told}", hint=_hint_for(told))
-
-
-def _hint_for(told: str) -> str:
-    return "ISO 8601, such as 2026-03-01T09:12:00Z" if told.endswith("since 1970") else _SHAPE
+    is_time = told.endswith("since 1970")
+    hint = "ISO 8601, such as 2026-03-01T09:12:00Z" if is_time else _SHAPE
+    return SessionInvalid(f"{path}: {told}", hint=hint)

@@ -14,7 +14,6 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import SESSION_ID, parse_document
 
 MAX_SESSION_BYTES = 32 << 20  # a long transcript of an agent takes 5 MiB
@@ -99,7 +99,7 @@ class SessionFiles:
         `began_at`, epoch ms: decides the month of a new file. The caller holds `changing`. Raises
         SessionInvalid for a document that is too large, DiskFull and StoreReadOnly.
         """
-        path = self.find(session_id) or f"{_month(began_at)}/{session_id}{_ENDING}"
+        path = self.find(session_id) or f"{iso_utc(began_at)[:7]}/{session_id}{_ENDING}"
         data = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
         if len(data) > MAX_SESSION_BYTES:
             raise SessionInvalid(
@@ -214,10 +214,6 @@ def unknown_session(session_id: str) -> NotFound:
     return NotFound(
         f"there is no session {session_id[:128]!r}", hint="`memory-sidecar session list` shows all"
     )
-
-
-def _month(epoch_ms: int) -> str:
-    return datetime.fromtimestamp(epoch_ms / 1000, tz=UTC).strftime("%Y-%m")
 
 
 def _names_under(under: Collection[str] | None) -> frozenset[str] | None:

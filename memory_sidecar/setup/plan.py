@@ -191,7 +191,9 @@ class Plan:
 
     def _edits(self, agent: CodingAgent, wish: Wish) -> list[_Edit]:
         def edit(what: str, path: str, of: Any, at: list[str], value: object) -> _Edit:  # noqa: ANN401
-            return _Edit(what, _real(agent.path(path, self._environ)), of, at, value)
+            # Settings are often links into a repository of dotfiles.
+            file = os.path.realpath(agent.path(path, self._environ))
+            return _Edit(what, file, of, at, value)
 
         entry = ({"type": agent.server_type} if agent.server_type else {}) | dict(wish.entry)
         member = toml_table if agent.form == "toml" else json_member
@@ -259,7 +261,10 @@ class Plan:
         again = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
         outcome = again if is_again else StepOutcome.ADDED
         self._note(agent.name, edit.what, edit.path, outcome)
-        self._keep(piece)
+        # A piece that was noted for it but never written is replaced.
+        named = (piece.agent, piece.what, piece.path)
+        others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
+        self._pieces = [*others, piece]
 
     def _open(self, agent: str, what: str, path: str) -> _PlannedFile | None:
         """Return the file at `path`; None, with a failed step, if it cannot be read."""
@@ -280,12 +285,6 @@ class Plan:
         self, agent: str, what: str, path: str, outcome: StepOutcome, reason: str = ""
     ) -> None:
         self.steps.append(Step(agent, what, path, outcome, reason))
-
-    def _keep(self, piece: Piece) -> None:
-        """Note `piece`, replacing one that was noted for it but never written."""
-        named = (piece.agent, piece.what, piece.path)
-        others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
-        self._pieces = [*others, piece]
 
 
 def _is_there(edit: _Edit, text: str | None, agent: CodingAgent) -> bool:
@@ -343,8 +342,3 @@ def _missing_above(path: str) -> str:
     """Return the topmost missing folder above `path`; "" if all exist."""
     missing = [folder for folder in Path(path).parents if not folder.exists()]
     return str(missing[-1]) if missing else ""
-
-
-def _real(path: Path) -> str:
-    """Resolve `path`, since settings are often links into a repository of dotfiles."""
-    return os.path.realpath(path)

@@ -136,8 +136,10 @@ def import_code(
                         connection.execute(
                             f"CREATE TEMP TABLE imported_{table} (LIKE {table}) ON COMMIT DROP"
                         )
-                        with kept.open(table) as stream:
-                            _copy_from(connection, f"imported_{table}", stream)
+                        into = f"COPY imported_{table} FROM STDIN (FORMAT binary)"
+                        with kept.open(table) as stream, connection.cursor().copy(into) as copy:
+                            while block := stream.read(BLOCK_BYTES):
+                                copy.write(block)
                     _insert_sources(connection, sources, replaces=replaces)
                 except psycopg.DataError as error:  # the server rejects malformed rows
                     raise ValueError(str(error)) from error
@@ -157,12 +159,6 @@ def _copy_to(connection: Connected, table: str, sources: Sequence[int], stream: 
     ) as copy:
         for block in copy:
             stream.write(block)
-
-
-def _copy_from(connection: Connected, table: str, stream: IO[bytes]) -> None:
-    with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
-        while block := stream.read(BLOCK_BYTES):
-            copy.write(block)
 
 
 def _insert_sources(

@@ -7,7 +7,7 @@ The writer holds the lease of the source: one machine at a time, until it has no
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -117,12 +117,14 @@ def write_documents(
     ids = {path: list(islice(numbers, len(each.chunks))) for path, each in new.items()}
     files = _put_files(connection, source, generation, new, ids)
     for path, each in new.items():
-        rows += _chunk_rows(each, files[path], ids[path])
+        for row, (chunk, found) in zip(ids[path], each.chunks, strict=True):
+            body, symbols, its_path = map(indexed_tokens, found.words)
+            rows.append((chunk, found.text, WordRow(row, files[path], (body, symbols, its_path))))
     with connection.cursor() as cursor:
         _copy_all(cursor, source, rows, at_hand)
     connection.execute(
         "UPDATE sources SET chunks = chunks + %s, tokens = tokens + %s WHERE id = %s",
-        (total - chunks_before, sum(row.words.tokens for row in rows) - tokens_before, source),
+        (total - chunks_before, sum(words.tokens for _, _, words in rows) - tokens_before, source),
     )
 
 
@@ -162,11 +164,8 @@ def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, in
         copy_words(cursor, source, {term: entries for term, entries in joined.items() if entries})
 
 
-@dataclass(frozen=True, slots=True)
-class _ChunkRow:
-    chunk: Chunk
-    head: str
-    words: WordRow
+_ChunkRow = tuple[Chunk, str, WordRow]
+"""A chunk with its head, and its words."""
 
 
 def _delete_chunks(connection: Connected, files: Sequence[int]) -> tuple[int, int]:
@@ -219,12 +218,6 @@ def _put_files(
     return dict(found.fetchall())
 
 
-def _chunk_rows(written: TeamDocument, file: int, ids: Sequence[int]) -> Iterator[_ChunkRow]:
-    for row, (chunk, found) in zip(ids, written.chunks, strict=True):
-        body, symbols, path = map(indexed_tokens, found.words)
-        yield _ChunkRow(chunk, found.text, WordRow(row, file, (body, symbols, path)))
-
-
 def _copy_all(
     cursor: Cursor[tuple[object, ...]],
     source: int,
@@ -235,28 +228,27 @@ def _copy_all(
         return
     columns = "id, file, start_line, end_line, code, symbols, scope, signature, head, tokens"
     with cursor.copy(f"COPY chunks ({columns}) FROM STDIN") as copy:
-        for each in rows:
-            chunk = each.chunk
-            texts = (chunk.code, " ".join(chunk.symbols), chunk.scope, chunk.signature, each.head)
+        for chunk, head, words in rows:
+            texts = (chunk.code, " ".join(chunk.symbols), chunk.scope, chunk.signature, head)
             copy.write_row(
                 (
-                    *(each.words.row, each.words.file, chunk.start_line, chunk.end_line),
+                    *(words.row, words.file, chunk.start_line, chunk.end_line),
                     *(text.replace("\0", "") for text in texts),  # PostgreSQL stores none
-                    each.words.tokens,
+                    words.tokens,
                 )
             )
-    copy_words(cursor, source, pack_words(each.words for each in rows))
+    copy_words(cursor, source, pack_words(words for _, _, words in rows))
     for table, vectors in (("chunk_static", at_hand.static), ("chunk_vectors", at_hand.known)):
         known = [
-            (each.words.row, source, each.words.file, vectors[each.head])
-            for each in rows
-            if each.head in vectors
+            (words.row, source, words.file, vectors[head])
+            for _, head, words in rows
+            if head in vectors
         ]
         copy_vectors(cursor, table, known)
-    waiting = [each for each in rows if each.head not in at_hand.known]
     with cursor.copy("COPY chunk_pending FROM STDIN") as copy:
-        for each in waiting:
-            copy.write_row((each.words.row, source, each.words.file))
+        for _, head, words in rows:
+            if head not in at_hand.known:
+                copy.write_row((words.row, source, words.file))
 
 
 def copy_words(cursor: Cursor[tuple[object, ...]], source: int, lists: Mapping[str, bytes]) -> None:

@@ -85,7 +85,9 @@ class TeamCode:
                 self.link.require_reachable()
                 connection = stack.enter_context(self.link.reading())
                 require_schema(connection, self.link)
-                found = read_sources(connection, [each.query for each in shared])
+                found = read_sources(
+                    connection, [(each.origin, each.source.publishes) for each in shared]
+                )
                 for each, row in zip(shared, found, strict=True):
                     each.note_row(row)
                     if row is not None:

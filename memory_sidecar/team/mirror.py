@@ -94,7 +94,7 @@ class Mirror:
             state.open.update(team)
             work.run()
             if wanted.gives:
-                state.clear_owed()
+                state.owes, state.removed = False, set()
             return work.done
 
     def note_owed(self, changed: Collection[str]) -> None:

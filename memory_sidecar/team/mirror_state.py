@@ -101,10 +101,6 @@ class MirrorState(msgspec.Struct):
         """Note that `changed` was not given; those of them not `there` were removed."""
         self.owes, self.removed = True, (self.removed | set(changed)) - set(there)
 
-    def clear_owed(self) -> None:
-        """Note that everything was given."""
-        self.owes, self.removed = False, set()
-
 
 STATE = msgspec.json.Decoder(MirrorState)
 """Made at import: two threads must not build the first decoder (`core/results.py`)."""

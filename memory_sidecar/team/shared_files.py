@@ -41,16 +41,13 @@ class SourceRow:
     statistics: Statistics
 
 
-@dataclass(frozen=True, slots=True)
-class SourceQuery:
-    """Which source to read: that of the branch, or unless `is_exact` that of the main branch."""
+def read_sources(
+    connection: Connected, origins: Sequence[tuple[Origin, bool]]
+) -> list[SourceRow | None]:
+    """Read the row of the source of each origin, in the same order; None if the team has none.
 
-    origin: Origin
-    is_exact: bool
-
-
-def read_sources(connection: Connected, queries: Sequence[SourceQuery]) -> list[SourceRow | None]:
-    """Read the row of each source asked for, in the same order; None if the team has none."""
+    It is that of the branch, or if False stands beside the origin, else that of the main branch.
+    """
     rows = connection.execute(
         "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[], %s::bool[]) WITH ORDINALITY"
         " AS s (repository, folder, branch, exact, place) LEFT JOIN LATERAL"
@@ -60,10 +57,10 @@ def read_sources(connection: Connected, queries: Sequence[SourceQuery]) -> list[
         " ORDER BY branch = s.branch DESC, branch IN ('main', 'master') DESC, id LIMIT 1"
         ") AS f ON true ORDER BY place",
         (
-            [each.origin.address for each in queries],
-            [each.origin.inside for each in queries],
-            [each.origin.branch for each in queries],
-            [each.is_exact for each in queries],
+            [origin.address for origin, _ in origins],
+            [origin.inside for origin, _ in origins],
+            [origin.branch for origin, _ in origins],
+            [is_exact for _, is_exact in origins],
         ),
     )
     return [

@@ -39,7 +39,6 @@ from memory_sidecar.team.schema import has_schema, make_schema, require_schema
 from memory_sidecar.team.shared_files import (
     SharedFile,
     SharedFiles,
-    SourceQuery,
     SourceRow,
     read_sources,
 )
@@ -88,13 +87,9 @@ class PostgresSource:
     def has_moved_on(self) -> bool:
         return self._seen > self.generation
 
-    @property
-    def query(self) -> SourceQuery:
-        return SourceQuery(self.origin, is_exact=self.source.publishes)
-
     def row(self, connection: Connected) -> SourceRow | None:
         """Read the row of the source at the team."""
-        (row,) = read_sources(connection, [self.query])
+        (row,) = read_sources(connection, [(self.origin, self.source.publishes)])
         self.note_row(row)
         return row
 
@@ -166,7 +161,7 @@ class PostgresSource:
         """
         with self._link.reading() as connection:
             is_new = not has_schema(connection) or read_sources(
-                connection, [SourceQuery(self.origin, is_exact=False)]
+                connection, [(self.origin, False)]
             ) == [None]
             if not is_new:
                 require_schema(connection, self._link)

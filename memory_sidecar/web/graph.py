@@ -55,7 +55,9 @@ def draw(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
         if name in kept:
             column = COLUMNS.index(atom.kind)
             place = column * (WIDTH + GAP_X), rows[column] * (HEIGHT + GAP_Y)
-            nodes[name] = AtomBox(atom, _label(atom), *place)
+            text = atom.summary
+            label = text if len(text) <= TEXT else f"{text[: TEXT - 1].rstrip()}…"
+            nodes[name] = AtomBox(atom, label, *place)
             rows[column] += 1
     lines = tuple(_line(nodes[one], nodes[other]) for one, other in sorted(links) if one in nodes)
     width = len(COLUMNS) * (WIDTH + GAP_X) - GAP_X
@@ -74,11 +76,6 @@ def _around(chosen: str, links: set[tuple[str, str]]) -> set[str]:
             waiting += new
         kept |= seen
     return kept if len(kept) > 1 else set()
-
-
-def _label(atom: AtomUse) -> str:
-    text = atom.summary
-    return text if len(text) <= TEXT else f"{text[: TEXT - 1].rstrip()}…"
 
 
 def _line(one: AtomBox, other: AtomBox) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -42,13 +41,12 @@ def show(visit: Visit) -> View:
         template="sessions.html",
         title="Sessions",
         data={"sessions": listed, "more": len(found) >= stop},
-        more={"days": _by_day},
+        more={
+            "days": lambda rows: groupby(
+                rows, lambda each: date.fromisoformat(each["session"].created_at[:10])
+            )
+        },
     )
-
-
-def _by_day(listed: Sequence[dict[str, Any]]) -> list[tuple[date, list[dict[str, Any]]]]:
-    days = groupby(listed, lambda each: date.fromisoformat(each["session"].created_at[:10]))
-    return [(day, list(of_day)) for day, of_day in days]
 
 
 def show_one(visit: Visit) -> View:
