@@ -19,7 +19,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.codes import Floats, Ids, Mask
 from memory_sidecar.index.vectors import VectorView
-from memory_sidecar.index.words import is_unspaced
+from memory_sidecar.index.words import lacks_latin
 
 Scores = npt.NDArray[np.float64]
 
@@ -139,12 +139,12 @@ def explain_score(
 def weak_below(text: str, mode: SearchMode, explanation: Explanation, usual: float) -> float:
     """Return the score below which a hit of the query `text` is weak; 0 if only one arm made it.
 
-    To the model all text in a script without spaces is alike: a hit that shares no word with such a
+    To the model all text without Latin letters is alike: a hit that shares no word with such a
     query is weak whatever its score, any other below `usual`.
     """
     if mode is not SearchMode.HYBRID or explanation.cosine is None:
         return 0.0
-    return math.inf if not explanation.keyword and is_unspaced(text) else usual
+    return math.inf if not explanation.keyword and lacks_latin(text) else usual
 
 
 def _opinion(value: float) -> float | None:

@@ -42,9 +42,9 @@ def index_words(text: str) -> str:
     return f"{text}\n{' '.join(sorted(whole))}" if whole else text
 
 
-def is_unspaced(text: str) -> bool:
-    """Tell whether `text` is all in a script without spaces, which the model hardly knows."""
-    return bool(_UNSPACED.search(text)) and not _LATIN.search(text)
+def lacks_latin(text: str) -> bool:
+    """Tell whether `text` has no Latin letter: the model, made for English, hardly knows it."""
+    return not _LATIN.search(text)
 
 
 def plain_words(text: str) -> list[str]:

@@ -84,13 +84,23 @@ def test_memories_and_sessions_take_it_too(run):
         assert run(*asked, "--json", "--min-score", "0.9").json == []
 
 
-def test_a_script_without_spaces_is_answered_by_shared_words_alone(run, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "answered", "unanswered"),
+    [
+        ("网站图标由后台任务刷新。", "图标刷新", "数据库迁移失败"),
+        ("Платежи идут ночью", "платежи ночью", "погода завтра"),
+        ("网站图标由后台任务刷新。", "刷新", "🚀"),
+    ],
+)
+def test_a_question_without_latin_letters_is_answered_by_shared_words_alone(
+    run, monkeypatch, text, answered, unanswered
+):
     alike = np.full(384, 384**-0.5, np.float32)  # as the model, made for English, has all of it
     monkeypatch.setattr(HashEmbedder, "embed_query", lambda *_: alike)
-    assert run("store", "网站图标由后台任务刷新。", "--agent", "a").status == 0
-    session = json.dumps({"messages": [{"role": "user", "content": "网站图标由后台任务刷新。"}]})
+    assert run("store", text, "--agent", "a").status == 0
+    session = json.dumps({"messages": [{"role": "user", "content": text}]})
     assert run("session", "save", "-", "--agent", "a", stdin=session.encode()).status == 0
     for command in (("query",), ("session", "search")):
-        found = run(*command, "图标刷新", "--agent", "a", "--json")
+        found = run(*command, answered, "--agent", "a", "--json")
         assert not json.loads(found.out)[0]["is_weak"]
-        assert WEAK_ALONE in run(*command, "数据库迁移失败", "--agent", "a").err
+        assert WEAK_ALONE in run(*command, unanswered, "--agent", "a").err
