@@ -2,6 +2,7 @@
 
     one object, or a list of them        session documents as in our own files
     a list of messages                   one session
+    an export of claude-mem              its sessions, see `claude_mem`
     JSON lines                           one message or session each: a transcript of Claude Code,
                                          Codex, Gemini CLI or Cursor, or plain objects with `role`
                                          and `content`
@@ -20,6 +21,7 @@ from typing import Any
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.sessions.claude_mem import exported_sessions, is_export
 from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.model import Role
 from memory_sidecar.sessions.transcript_lines import SYNTHETIC, as_text, parse_message, unwrap_event
@@ -53,7 +55,10 @@ def read_sessions(data: bytes, *, name: str) -> Transcript:
     except BrokenJson:
         items, broken = _lines(text)
     else:
-        items = whole if isinstance(whole, list) else _unpack_chat(whole)
+        if is_export(whole):
+            items = exported_sessions(whole, name=name)
+        else:
+            items = whole if isinstance(whole, list) else _unpack_chat(whole)
     problems = [
         *_name_lines(broken, "{} {} not JSON"),
         *_name_lines(_lines_not_utf8(data), "bytes of {} are not UTF-8"),
