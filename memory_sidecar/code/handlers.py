@@ -208,7 +208,7 @@ class Codebase:
             local = LocalRows(here.connection, here.store, query.filter)
             hits = self.sharing.ask(ask, local, reporter)
             if not hits:
-                here.notice_no_files(query.filter, reporter)
+                here.explain_nothing(query.filter, reporter)
             if not query.explain:
                 return hits
             pending = count_pending(here.connection, [CHUNKS])

@@ -9,13 +9,15 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
+from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import NoIndex, NotFound
+from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import CodeFilter
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.watched import LiveState
@@ -63,14 +65,19 @@ class Snapshot:
             found = ask(self)
         except NotFound:
             self.require_scanned()
+            self._notice_too_large(wanted, reporter)
             raise
         if not found:
-            self.notice_no_files(wanted, reporter)
+            self.explain_nothing(wanted, reporter)
         return found
 
-    def notice_no_files(self, wanted: CodeFilter, reporter: Reporter) -> None:
-        """Notice if no indexed file satisfies `wanted`. Raises as `require_scanned`."""
+    def explain_nothing(self, wanted: CodeFilter, reporter: Reporter) -> None:
+        """Notice why nothing that satisfies `wanted` may have been found. Raises NoIndex.
+
+        No indexed file satisfies it, or code that does is in files too large to be indexed.
+        """
         self.require_scanned()
+        self._notice_too_large(wanted, reporter)
         if not (wanted.path_globs or wanted.languages):
             return
         rows: Any = self.connection.execute(
@@ -82,6 +89,25 @@ class Snapshot:
         what = ", ".join((*wanted.path_globs, *wanted.languages))
         like = _nearest_path(wanted.path_globs, [file.path for file in files])
         reporter.notice(f"no indexed file is {what}" + (f": the nearest is {like}" if like else ""))
+
+    def _notice_too_large(self, wanted: CodeFilter, reporter: Reporter) -> None:
+        rows = self.connection.execute(
+            "SELECT source, path FROM files INDEXED BY files_not_indexed"
+            " WHERE status = 'skipped' AND status <> 'indexed' AND reason LIKE 'larger than %'"
+        )
+        is_wanted = file_filter(wanted)
+        named = (ChunkFile(source, path, detect_language(path)) for source, path in rows)
+        too_large = [
+            each.path
+            for each in named
+            if each.source in self.asked
+            and each.language != TEXT
+            and not is_data(each.path)
+            and is_wanted(each)
+        ]
+        if too_large:
+            what = too_large[0] if len(too_large) == 1 else pluralize(len(too_large), "file")
+            reporter.notice(f"{what} not indexed, too large: `max_file_bytes` allows more")
 
 
 def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:

@@ -555,6 +555,23 @@ def test_a_glob_that_no_file_has_is_told(call, command, glob, told):
     assert "no indexed file" not in call(*command, "--path", "other/**", "--json").err
 
 
+def test_a_file_that_is_too_large_is_named_where_nothing_was_found(run, shop):
+    (shop / "big.py").write_text("def enormous(): pass\n" * 100_000)
+    (shop / "data.json").write_text("[1]\n" * 1_000_000)
+    run("index", shop)
+    told = "big.py not indexed, too large"
+    for command in (
+        ("def", "enormous"),
+        ("refs", "enormous"),
+        ("search", "zzz", "--mode", "keyword"),
+    ):
+        done = run(*command, cwd=shop)
+        assert (done.out, told in done.err) == ("", True), command
+    assert told not in run("def", "Cart", cwd=shop).err
+    assert told not in run("refs", "enormous", "--path", "web/**", cwd=shop).err
+    assert told not in run("refs", "enormous", "--language", "c", cwd=shop).err
+
+
 DIFF = """
 diff --git a/shop/money.py b/shop/money.py
 --- a/shop/money.py
