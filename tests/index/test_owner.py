@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -21,10 +20,10 @@ from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
-from memory_sidecar.index.report import DATABASE
+from memory_sidecar.index.report import DATABASE, FilesUnderWay
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import ScanScope, SourceFlow
-from memory_sidecar.index.watched import RESCAN_S
+from memory_sidecar.index.source import ScanScope
+from memory_sidecar.index.watched import RESCAN_S, WatchedSource
 from tests.conftest import HashModels, Notices
 
 
@@ -188,19 +187,12 @@ def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_w
     assert ask(owner, lambda _: owner.embed(Saving())) > first + 2
 
 
-def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source, monkeypatch):
-    owner.run_in_background(lambda: None)
-    owner.watch(source)
-    full = DiskFull("no room left")
-    with monkeypatch.context() as patch:
-        patch.setattr(SourceFlow, "refresh", Mock(side_effect=full))
-        with pytest.raises(DiskFull):
-            ask(owner, lambda said: owner.refresh(source, said))
-    seen = []
+def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source):
+    full, seen = DiskFull("no room left"), []
 
     class Watching(Silent):
         def progress(self, stage: str, done: int, total: int) -> None:
-            seen.append((owner.activity.last_failure, owner.states()["project"].error))
+            seen.append(owner.activity.last_failure)
 
     for what, work in (
         (source.name, lambda _: owner.refresh(source, Watching())),
@@ -209,7 +201,14 @@ def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source, monk
         owner.note(full, what)
         assert owner.activity.last_failure.message.endswith("no room left")
         ask(owner, work)
-        assert seen.pop() == (None, "")
+        assert seen.pop() is None
+
+
+def test_a_source_that_is_indexed_again_has_no_error_to_show(source, clock):
+    watched = WatchedSource(source, now_s=clock, on_due=lambda: None)
+    watched.error = "no room left"
+    assert watched.state(None).error == "no room left"
+    assert watched.state(FilesUnderWay(1, 2, 0.0, None)).error == ""
 
 
 def test_without_a_watch_nothing_is_followed(owner, source):
