@@ -20,7 +20,7 @@ from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import count_pending
 from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.vectors import Vector
-from memory_sidecar.index.writing import ReadyVectors
+from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 
@@ -34,6 +34,7 @@ class PendingText:
     corpus: Corpus
     row_id: int
     text: str
+    queued_at: int = 0  # by the pass that wrote it, epoch ms; 0: can wait
 
 
 def vector_lookup(
@@ -74,10 +75,11 @@ def embed_pending(
         adopt_model(store, models.files.sha256)
     chosen = _pending_of(store, parts) if parts is not None else None
     total = count_waiting(store) if chosen is None else len(chosen)
+    turns = _Turns(store)
     done = taken = 0
     while not stop.is_set() and (chosen is None or taken < total):
         if chosen is None:
-            rows = next_pending(store, SLICE_TEXTS)
+            rows = turns.next_rows()
             if not rows:
                 return
         else:
@@ -167,23 +169,52 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
         write_identity(write.connection, "static", static.version)
 
 
-def next_pending(store: DerivedStore, limit: int) -> list[PendingText]:
+class _Turns:
+    """Whose rows are embedded next: in every other slice those of the newest pass.
+
+    In the slices between, the older passes have their turns, so that no source waits for another.
+    """
+
+    def __init__(self, store: DerivedStore) -> None:
+        self._store = store
+        self._is_of_newest = False
+        self._newest = self._older = 0  # `queued_at` of the last rows that had their turn
+
+    def next_rows(self) -> list[PendingText]:
+        self._is_of_newest = not self._is_of_newest
+        if not self._is_of_newest:
+            for before in (self._older, self._newest):
+                rows = next_pending(self._store, SLICE_TEXTS, before=before) if before else []
+                if rows:
+                    self._older = rows[-1].queued_at
+                    return rows
+        rows = next_pending(self._store, SLICE_TEXTS)
+        if rows:
+            self._newest = rows[0].queued_at
+        return rows
+
+
+def next_pending(
+    store: DerivedStore, limit: int, *, before: int | None = None
+) -> list[PendingText]:
     """Return the next `limit` rows to embed, by corpus: newest pass first, then as written.
 
-    Rows that can wait (see `Write.index_row`) come after all passes.
+    Rows that can wait (see `Write.index_row`) come after all passes. `before`: only those of passes
+    that were queued earlier, epoch ms.
     """
+    older = f" WHERE queued_at > {QUEUED_LAST} AND queued_at < {before}" if before else ""
     found: list[PendingText] = []
     with store.reading() as connection:
         for corpus in store.SCHEMA.corpora:
             rows: list[Any] = connection.execute(
-                f"SELECT id, {corpus.text}"
+                f"SELECT id, {corpus.text}, queued_at"
                 # Chosen before the join: sorting 43,000 rows with their text took 70 ms, not 8.
-                f" FROM (SELECT id, queued_at FROM {corpus.pending}"
+                f" FROM (SELECT id, queued_at FROM {corpus.pending}{older}"
                 " ORDER BY queued_at DESC, id LIMIT ?)"
                 f" JOIN {corpus.rows} USING (id) ORDER BY queued_at DESC, id",
                 (limit - len(found),),
             ).fetchall()
-            found += [PendingText(corpus, row_id, text) for row_id, text in rows]
+            found += [PendingText(corpus, *row) for row in rows]
             if len(found) == limit:
                 break
     return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from memory_sidecar.core.model import Scan, SourceFile
-from memory_sidecar.index.embed import next_pending
+from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.source import differences
 
 HOUR_NS, SECOND_NS = 3600 * 10**9, 10**9
@@ -60,6 +61,31 @@ def test_a_saved_file_is_embedded_before_a_backlog(codebase, tmp_path, notices):
     newest = [text for text in waiting if "saved_" in text or "backlog7_" in text]
     assert len(waiting) > 10 * len(newest)
     assert waiting[: len(newest)] == newest
+
+
+def test_no_source_waits_for_the_vectors_of_another(codebase, tmp_path, notices, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 4)
+    names = ("first", "second", "third")
+    for name in names:
+        write(tmp_path / name, *(f"{name}{number}" for number in range(5)))
+        codebase.index([tmp_path / name], reporter=notices, embed=False)
+    store, models = codebase.data.open(), codebase.data.models
+    waiting = {
+        each.row_id: next(name for name in names if name in each.text)
+        for each in next_pending(store, 1000)
+    }
+    slices = embed_pending(store, models, None, stop=threading.Event())
+    turns = []
+    for _ in range(6):
+        before = {each.row_id for each in next_pending(store, 1000)}
+        next(slices)
+        done = before - {each.row_id for each in next_pending(store, 1000)}
+        turns.append({waiting[row] for row in done})
+    third, second, first = {"third"}, {"second"}, {"first"}
+    assert turns == [third, second, third, first, third, second]
+    for _ in slices:
+        pass
+    assert next_pending(store, 1) == []
 
 
 def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(codebase, tmp_path, notices):
