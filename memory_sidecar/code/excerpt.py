@@ -58,7 +58,7 @@ def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINE
 
 
 def excerpt_within(lines: Sequence[str], stems: Collection[str], *, characters: int) -> Excerpt:
-    """As `excerpt`, with as many lines as fit into `characters`; no lines if not even one fits."""
+    """Return the `excerpt` of as many lines as fit into `characters`, none if not one fits."""
     at_most = len(lines)
     while at_most > 0:
         found = excerpt(lines, stems, at_most=at_most)

@@ -321,7 +321,7 @@ class Codebase:
             )
 
     def nothing(self) -> NoIndex:
-        """The error for a question where no source is registered."""
+        """Return the error for a question where no source is registered."""
         return NoIndex(
             f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
         )

@@ -77,14 +77,14 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
             uses = list(uses_of(graph, resolver, targets))
     best = best_references(graph, found, asked.filter, asked.top_k)
     if notices and not found:
-        told = f"nothing that is indexed here defines or calls {asked.what}"
-        notices = (f"{told}; `memory-sidecar refs` shows what else uses the name",)
+        nothing = f"nothing that is indexed here defines or calls {asked.what}"
+        notices = (f"{nothing}; `memory-sidecar refs` shows what else uses the name",)
     if unfollowed:
-        told = (
+        notice = (
             f"callers not followed further: {unfollowed}, beyond the surest {MAX_FOLLOWED} of"
             " their step; ask for one of them by its name"
         )
-        notices = (*notices, told)
+        notices = (*notices, notice)
     return Cut(best, more=best.more, notices=notices)
 
 
@@ -135,8 +135,8 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
         files = list_files(graph.connection, FileStatus.INDEXED)
         if any((each.source, each.path) == (source, path) for each in files):
             hint = "it is indexed: `memory-sidecar search` shows what it says"
-        elif told := suggest_same_name(files, {(source, path)}):
-            hint = told
+        elif same_name := suggest_same_name(files, {(source, path)}):
+            hint = same_name
     raise NotFound(f"no definition is known in {path or '.'}", hint=hint)
 
 

@@ -220,7 +220,7 @@ class _Definitions:
         )
 
     def _with_first_letter(self, name: str, *, length: int = 0, prefix: str = "") -> list[str]:
-        """As `_between`, for the names whose first letter is that of `name` in either case."""
+        """Return the names of `_between` that begin with the first letter of `name` in any case."""
         return [
             other
             for first in sorted({name[0].lower(), name[0].upper()})

@@ -187,7 +187,7 @@ class LocalRows:
     def resolve_undefined_with(
         self, names: QueryNames, *, find: FindPhrase, read: ReadChunks
     ) -> tuple[QueryNames, Sequence[int]]:
-        """As `resolve_undefined`, with the definitions here and the chunks of `find` and `read`."""
+        """Resolve like `resolve_undefined`, by definitions here and chunks of `find` and `read`."""
         return resolve_undefined(self.connection, names, self.wanted.sources, find=find, read=read)
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
@@ -200,7 +200,7 @@ class LocalRows:
         return self._allowed(ids) if len(ids) <= MAX_MESSAGE_CHUNKS else []
 
     def _phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
-        """As `phrase_chunks`, whether they satisfy the filter or not."""
+        """Return the chunks of `phrase_chunks`, whether they satisfy the filter or not."""
         return column(
             self.connection,
             "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",

@@ -111,9 +111,9 @@ def _why_known(
     entry = known.get(inside)
     if entry is None:
         counted = Counter(each.status for each in known.values())
-        told = ", ".join(f"{counted[status]:,} {status.value}" for status in FileStatus)
+        counts = ", ".join(f"{counted[status]:,} {status.value}" for status in FileStatus)
         hint = "`memory-sidecar status --skipped --failed` lists those that are not"
-        return Why(absolute, "folder", f"a folder; of its files {told}", hint, source)
+        return Why(absolute, "folder", f"a folder; of its files {counts}", hint, source)
     if entry.status is FileStatus.SKIPPED:
         root = Path(absolute.removesuffix(inside))
         return Why(absolute, "skipped", entry.reason, _hint_of(entry.reason, root, inside), source)

@@ -191,15 +191,15 @@ def _was_noted_today(folder: str, environ: Mapping[str, str]) -> bool:
     line = today + os.fsencode(os.path.realpath(folder)).replace(b"\n", b"?")
     try:
         with open(path, "rb", opener=_open_at_once) as file:
-            told = file.read(MAX_ANSWERS_BYTES).split(b"\n")
+            noted = file.read(MAX_ANSWERS_BYTES).split(b"\n")
     except OSError:
-        told = []
-    told = [each for each in told if each.startswith(today)]
-    if line in told:
+        noted = []
+    noted = [each for each in noted if each.startswith(today)]
+    if line in noted:
         return True
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        _replace(path, b"\n".join([*told, line]))
+        _replace(path, b"\n".join([*noted, line]))
     except OSError:
         pass
     return False

@@ -77,8 +77,8 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
             raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {str(value)[:20]}")
     level = chosen.get("log_level", settings.log_level)
     if level not in LOG_LEVELS:
-        told = ", ".join(LOG_LEVELS)
-        raise UsageError(f"log_level must not be {level[:40]!r}", hint=f"it is one of {told}")
+        levels = ", ".join(LOG_LEVELS)
+        raise UsageError(f"log_level must not be {level[:40]!r}", hint=f"it is one of {levels}")
     return replace(settings, **chosen)
 
 

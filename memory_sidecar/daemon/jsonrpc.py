@@ -44,8 +44,8 @@ class IncomingLine:
     @property
     def refusal(self) -> bytes:
         """The error line that answers a line that is too long."""
-        told = f"the message has {self.length:,} bytes, more than {MAX_FRAME_BYTES:,}"
-        return error_line(find_id(self.kept), INVALID_REQUEST, told)
+        why = f"the message has {self.length:,} bytes, more than {MAX_FRAME_BYTES:,}"
+        return error_line(find_id(self.kept), INVALID_REQUEST, why)
 
 
 def valid_id(value: object) -> str | int | None:

@@ -277,7 +277,14 @@ def _readable_folder(root: Path) -> Path:
 
 def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
     if asked is None:
-        return _unique(_slug(root.name), taken)
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", root.name).strip("-._")[:MAX_NAME_LENGTH]
+        slug, number = slug or "source", 1
+        name = slug
+        while name.lower() in taken:
+            number += 1
+            ending = f"-{number}"
+            name = slug[: MAX_NAME_LENGTH - len(ending)] + ending
+        return name
     if not FOLDER_NAME.fullmatch(asked):
         raise UsageError(f"{asked!r} cannot be the name of a source", hint=FOLDER_NAME_RULE)
     if asked.lower() in taken:
@@ -286,20 +293,6 @@ def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:
             hint="choose another name, or see `memory-sidecar source list`",
         )
     return asked
-
-
-def _slug(folder_name: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", folder_name).strip("-._")
-    return slug[:MAX_NAME_LENGTH] or "source"
-
-
-def _unique(slug: str, taken: frozenset[str]) -> str:
-    name, number = slug, 1
-    while name.lower() in taken:
-        number += 1
-        ending = f"-{number}"
-        name = slug[: MAX_NAME_LENGTH - len(ending)] + ending
-    return name
 
 
 def _distinct(globs: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """A cache of vectors by content, so that a text is embedded once for each model.
 
-A broken file is set aside and begun anew; one that cannot be written is left alone for a while.
+A broken file is set aside and replaced; one that cannot be written is left alone for a while.
 Either is logged once. Several processes may use the file at the same time. `embed_texts` embeds
 through it.
 """
@@ -238,7 +238,7 @@ def embed_texts(
     cache: VectorCache,
     stop: threading.Event | None = None,
 ) -> Vectors:
-    """The vectors of `texts` in their order, (n, dimension) float32 of length one each.
+    """Return the vectors of `texts` in order, (n, dimension) float32 of length one each.
 
     Loads the model only when the cache lacks one of them; raises as `Embedder.embed_passages`.
     """

@@ -152,7 +152,7 @@ class OnnxModel:
 
 
 def _tokenizer_in(folder: Path) -> Tokenizer:
-    """As FastEmbed reads it (`fastembed.common.preprocessor_utils`), without padding."""
+    """Load a tokenizer as `fastembed.common.preprocessor_utils` does, but without padding."""
     from tokenizers import AddedToken, Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -177,7 +177,7 @@ def _tokenizer_in(folder: Path) -> Tokenizer:
 
 
 def _readable(text: str) -> str:
-    """Without lone surrogates, from a name or text that was not UTF-8, which no tokenizer takes."""
+    """Replace the lone surrogates of a text that was not UTF-8, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -292,7 +292,7 @@ def _embed(model: OnnxModel, text: str) -> Vectors:
 
 
 def _available_cores() -> int:
-    """Cores this process may run on; a container or `taskset` may allow fewer than there are."""
+    """Count the cores for this process; a container or `taskset` may allow fewer than there are."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -140,7 +140,21 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
         return vectors
 
     def _load(self) -> tuple[Tokenizer, _Table]:
-        return _read(self.files)
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_file(str(self.files.tokenizer))
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            # It would keep 10,000 texts, 5 KB each, none of which comes again.
+            tokenizer.model._resize_cache(0)
+            table = _Table(self.files.weights, tokenizer.get_vocab_size())
+        except Exception as error:  # tokenizers has no class of its own for what it raises
+            raise ModelCorrupt(
+                f"{self.files.weights} and its tokenizer do not load: {error}",
+                hint=f"`{install_command(f'--force-reinstall --no-deps {PACKAGE}=={VERSION}')}`",
+            ) from error
+        return tokenizer, table
 
 
 def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: _Table) -> None:
@@ -162,26 +176,8 @@ def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: _Ta
         vectors[row] = table.sum_of(tokens[begin:end], weights[begin:end])
 
 
-def _read(files: StaticFiles) -> tuple[Tokenizer, _Table]:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(files.tokenizer))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        # It would keep 10,000 texts, 5 KB each, none of which comes again.
-        tokenizer.model._resize_cache(0)
-        table = _Table(files.weights, tokenizer.get_vocab_size())
-    except Exception as error:  # tokenizers has no class of its own for what it raises
-        raise ModelCorrupt(
-            f"{files.weights} and its tokenizer do not load: {error}",
-            hint=f"`{install_command(f'--force-reinstall --no-deps {PACKAGE}=={VERSION}')}`",
-        ) from error
-    return tokenizer, table
-
-
 def _read_safetensors(data: mmap.mmap) -> Halves:
-    """The numbers of the only tensor of a file.
+    """Return the numbers of the only tensor of a file.
 
     https://huggingface.co/docs/safetensors#format: length of the header, header, numbers.
     """

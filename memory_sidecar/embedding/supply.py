@@ -104,7 +104,7 @@ def find_model(
     if no place has it, ModelCorrupt if the first one that does has a damaged one.
     """
     if settings.model_dir:
-        return _configured(BGE_SMALL, Path(settings.model_dir).expanduser())
+        return _configured(Path(settings.model_dir).expanduser())
     if packaged := _packaged(BGE_SMALL, sys.path if package_path is None else package_path):
         return packaged
     if cached := _cached(BGE_SMALL, _own_cache(environ)):
@@ -175,7 +175,7 @@ def _is_users_own(path: Path) -> bool:
     )
 
 
-def _configured(spec: ModelSpec, folder: Path) -> ModelFiles:
+def _configured(folder: Path) -> ModelFiles:
     model_file = next((name for name in ONNX_FILES if (folder / name).is_file()), None)
     absent = _absent(folder, TOKENIZER_FILES)
     if model_file is None:
@@ -183,10 +183,11 @@ def _configured(spec: ModelSpec, folder: Path) -> ModelFiles:
     if model_file is None or absent:
         raise ModelMissing(
             f"the configured model folder {folder} has no {' and no '.join(absent)}",
-            hint=f"point MEMORY_SIDECAR_MODEL_DIR (model_dir) at an ONNX export of {spec.name}, "
+            hint=f"point MEMORY_SIDECAR_MODEL_DIR (model_dir) at an ONNX export of "
+            f"{BGE_SMALL.name}, "
             "or unset it",
         )
-    return _files(spec, folder, "configured", model_file)
+    return _files(BGE_SMALL, folder, "configured", model_file)
 
 
 def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None:
@@ -201,7 +202,7 @@ def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None
 def package_files(
     package: str, version: str, published: Mapping[str, str], package_path: Sequence[str]
 ) -> dict[str, Path] | None:
-    """The files of an installed `package`, by their paths in it; `None` where it has no such ones.
+    """Return the files of an installed `package`, by their paths in it; `None` if it has none.
 
     `published` are their hashes in that `version`. Raises ModelCorrupt for a file that is not the
     one that was published.
@@ -226,7 +227,7 @@ _package_folders: dict[tuple[str, tuple[str, ...]], Path] = {}
 
 
 def _package_folder(package: str, package_path: tuple[str, ...]) -> Path | None:
-    """Where an installed `package` lies. To look through all that is installed takes 1 ms."""
+    """Return the folder of an installed `package`; looking through all packages takes 1 ms."""
     asked = package, package_path
     folder = _package_folders.get(asked)
     if folder is None or not (folder / package).is_dir():
@@ -238,7 +239,7 @@ def _package_folder(package: str, package_path: tuple[str, ...]) -> Path | None:
 
 
 def _cached(spec: ModelSpec, cache: Path) -> ModelFiles | None:
-    """The newest complete download; the layout is the one of every Hugging Face cache."""
+    """Return the newest complete download; every Hugging Face cache has this layout."""
     repo = cache / f"models--{spec.hub_repo.replace('/', '--')}"
     wanted = (spec.hub_model_file, *TOKENIZER_FILES)
     snapshots = [path for path in repo.glob("snapshots/*") if not _absent(path, wanted)]
@@ -293,7 +294,7 @@ def _absent(folder: Path, names: Iterable[str]) -> list[str]:
 
 
 def sha256_of(path: Path) -> str:
-    """Hex, read once for each version of the file. Raises ModelCorrupt where it is unreadable."""
+    """Return the hash of a file in hex, read once for each version. Raises ModelCorrupt."""
     try:
         status = path.stat()
         return _sha256_of_version(path, status.st_size, status.st_mtime_ns)

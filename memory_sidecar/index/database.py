@@ -34,13 +34,12 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, count_waiting, embed_pending
 from memory_sidecar.index.engine_state import remove_state
-from memory_sidecar.index.indexing import Embed, index_sources, require_files
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import ReadableDatabase, S, StoreFile
 from memory_sidecar.index.report import source_names
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import ScanScope
+from memory_sidecar.index.source import Embed, ScanScope, index_sources, require_files
 from memory_sidecar.index.watched import LiveState
 
 STORE_PATIENCE_S = 10.0  # how long a short change waits while another process writes
@@ -237,7 +236,7 @@ class Database(ReadableDatabase[S]):
         return self._owner is not None and self._owner.loop.runs_in_background
 
     def states(self) -> dict[str, LiveState]:
-        """The state of every watched source, by its name."""
+        """Return the state of every watched source, by its name."""
         return self._owner.states() if self._owner is not None else {}
 
     def unscanned(self, sources: Sequence[Source] | None = None) -> set[str]:

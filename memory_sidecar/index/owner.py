@@ -118,7 +118,7 @@ class Owner(Generic[S]):
             return list(self._watched.values())
 
     def states(self) -> dict[str, LiveState]:
-        """The state of every watched source, by its name."""
+        """Return the state of every watched source, by its name."""
         return {
             each.source.name: each.state(self.activity.files_under_way(each.source.name))
             for each in self.watched_sources()
