@@ -63,14 +63,16 @@ def allowed_rows(
 ) -> Ids | None:
     """Select the rows of `kind` in sessions that satisfy `wanted`: sorted ids, `None` for all.
 
-    `told_only` leaves out the stand-ins for missing summaries, which repeat first messages.
+    `told_only` leaves out the stand-ins for missing summaries, which repeat first messages, but not
+    those with the title of a conversation.
     """
     told_only = told_only and kind is HitKind.SUMMARY
     if wanted == SessionFilter() and not told_only:
         return None
     condition, values = _condition(wanted)
     if told_only:
-        condition, values = f"{condition} AND u.made_by <> ?", (*values, OPENING)
+        condition += " AND (u.made_by <> ? OR (s.title <> '' AND s.message_count > 1))"
+        values = (*values, OPENING)
     inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
     if kind is HitKind.MESSAGE:
         # A session's messages have consecutive ids: reading 200,000 of them would take 40 ms.

@@ -181,6 +181,12 @@ def test_a_session_without_a_summary_is_found_in_tier_1_by_its_first_words(episo
     assert [h.kind for h in everything] == [HitKind.MESSAGE]  # and not told twice
 
 
+def test_a_session_without_a_summary_is_found_by_its_title(episodes):
+    episodes.save("a", "it fails", "since when?", metadata={"title": "Token refresh race"})
+    hits = episodes.sessions.search(SessionQuery(text="token refresh", mode=SearchMode.KEYWORD))
+    assert [(hit.kind, hit.text) for hit in hits] == [(HitKind.SUMMARY, "Token refresh race")]
+
+
 @pytest.fixture
 def several(episodes: Episodes) -> Episodes:
     episodes.save("a", "token one", project_path="/src/shop", topics=["Auth"], summary=SUMMARY)
