@@ -188,6 +188,13 @@ def filled(form: str, chance: random.Random) -> str:
 
 
 HARMLESS = r"""
+mysql -u root -p shop
+mysql -u root -p$DB_PASSWORD_2 -e 'select 1'
+docker run --name mysql -p3306:3306 -d mysql:8
+find /var/lib/mysql -print0
+user.set_password(new_password)
+get_secret("prod/db-pass2-x9")
+cache.set_key("a8f5f167f44f4964e6c998dee827110c")
 max_tokens = 6000
 password = get_password(user)
 password = self.settings.password

@@ -162,12 +162,17 @@ _ASSIGNED = re.compile(
       |(\s(?:is|was)[\s:]\s?
         |[ ]{0,28}\|[ ]{1,28}(?=[^\s|]+[ ]{0,28}\|)  # in a table
         |,?[ ]{1,4}(?:value=)?(?=\\{0,3}["'`]))  # an argument
+      |(\(\s{0,9})(?=["'`])  # of a call
       |([ ])  # of an option
     )
     (?:\\{0,3}["'`])?(?:Bearer[ ]|Basic[ ]|token[ ]|ApiKey[ ])?
     ((?:[^\s"'`,;<>(){}\[\]\\]|\\(?![nrt"'`\\])){8,200})""",
     re.IGNORECASE | re.VERBOSE,
 )
+_SETS = re.compile(
+    r"(?:^|[^a-z])(?:set|with|make|hash|check|verify|change|update)\w{0,16}$", re.IGNORECASE
+)
+"""The name of a function that is given a secret, before `password`; others look one up by name."""
 _OPTION = re.compile(r"(?:^|\s)--[\w-]*$")
 _SENT_TOKEN = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
 _IN_URL = re.compile(r"([^\s:/@\"'<>]{0,64}):([^\s/@\"'<>]{3,128})@[\w\[]")
@@ -198,10 +203,10 @@ def _find_assigned_values(text: str, lower: str) -> Iterator[Credential]:
     for name in (*_NAMES, *_SHORT_NAMES):
         for at in _ends_of(lower, name):
             match = _ASSIGNED.match(text, at)
-            if match is None or not _looks_random(match[4]):
+            if match is None or not _looks_random(match[5]):
                 continue
             if _may_be_secret(text[max(at - len(name) - 24, 0) : at], name, match):
-                yield Credential("value of a secret", *match.span(4))
+                yield Credential("value of a secret", *match.span(5))
 
 
 def _may_be_secret(ahead: str, name: str, match: re.Match[str]) -> bool:
@@ -211,9 +216,11 @@ def _may_be_secret(ahead: str, name: str, match: re.Match[str]) -> bool:
     before = ahead[: -len(name)]
     if before.lower().rstrip("_-.").endswith(_HARMLESS_BEFORE):
         return False
+    if match[3]:
+        return name not in _SHORT_NAMES and _SETS.search(before) is not None
     if name in _SHORT_NAMES:
-        return not (match[1] or match[2] or match[3]) and _ends_with_name(ahead, name)
-    return not match[3] or (match[1] in ("", "ord") and _OPTION.search(before) is not None)
+        return not (match[1] or match[2] or match[4]) and _ends_with_name(ahead, name)
+    return not match[4] or (match[1] in ("", "ord") and _OPTION.search(before) is not None)
 
 
 def _ends_with_name(text: str, word: str) -> bool:

@@ -67,6 +67,10 @@ GIVEN = [
     ("| password | {} |", "Tr0ub4dor&3xyz"),
     ("**Password:** {}", "Tr0ub4dor&3xyz"),
     ("password\uff1a{}", "Tr0ub4dor&3xyz"),
+    ('user.set_password("{}")', "Tr0ub4dor&3xyz"),
+    ("client.setApiKey(\n    '{}'\n)", HEX),
+    ("mysql -u root -p{} shop", "Tr0ub4dor"),
+    ('mysqldump -h db -p"{}" shop > a.sql', "Tr0ub4dor&3xyz"),
 ]
 
 LEFT_ALONE = [
