@@ -41,7 +41,7 @@ Row = dict[str, float]  # NDCG@10 by repository, or by category
 
 
 def main() -> None:
-    options = read_options(__doc__.splitlines()[0] if __doc__ else "")
+    options = read_options(__doc__.splitlines()[0] if __doc__ else "", with_wording=True)
     repositories = json.loads((options.set / "repositories.json").read_text(encoding="utf-8"))
     queries = list(read_lines(options.set / "queries.jsonl"))
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,8 @@ def main() -> None:
         tree = checkout(repository, options.checkouts or options.cache / "checkouts")
         with indexed(tree / repository["root"], models) as codebase:
             for mode in SearchMode:
-                rankings = [ranking(codebase, query["text"], mode) for query in asked]
+                texts = (options.asked_as.replace("{}", query["text"]) for query in asked)
+                rankings = [ranking(codebase, text, mode) for text in texts]
                 found = [
                     (relevant(query), each) for query, each in zip(asked, rankings, strict=True)
                 ]
@@ -144,10 +145,14 @@ def with_mean(row: Row) -> Row:
     return rounded({"mean": fmean(row.values())} | row)
 
 
-def read_options(title: str) -> argparse.Namespace:
+def read_options(title: str, *, with_wording: bool = False) -> argparse.Namespace:
     """Parse the options of a benchmark over one set of repositories, titled `title`."""
     parser = set_options(title)
     parser.add_argument("set", type=Path, metavar="SET")
+    if with_wording:
+        parser.add_argument(
+            "--asked-as", default="{}", help="the wording of each question: 'how does {} work'"
+        )
     return parser.parse_args()
 
 

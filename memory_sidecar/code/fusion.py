@@ -42,6 +42,7 @@ ASIDE_PENALTY = 0.2
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
+MAX_FRAMES = 4  # phrases left out at each end of a request
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
@@ -114,11 +115,41 @@ _ASIDES = (
 _FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
 _QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
+# The wording around what a request is about: "can you show me the code for X", "where is X
+# defined", "how does X work". Its words would be looked for, and find functions called `work`.
+_THING = (
+    r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"
+    r"|file|line)s?"
+)
+_DOES = r"(?:handles?|implements?|defines?|contains?|holds|does|is\ responsible\ for|deals\ with)"
+_LEAD = re.compile(
+    rf"""\A\W*(?: please | (?:can|could|would|will)\ you
+    | i\ (?:need|want|have)\ to\ (?:know|see|understand|find|look\ at|change|modify|edit)
+    | i(?:'m|\ am)\ looking\ for | help\ me\ (?:find|see|understand) | (?:search|look)\ for
+    | (?:tell|show|give|find)\ me | (?:explain|describe)(?:\ to\ me)?
+    | (?:find|locate|show|get|list|see)(?=\ (?:(?:where|how|what|which|the\ {_THING})\b|\S+$))
+    | (?:all\ )?(?:the\ )?{_THING}\ (?:(?:that|which)\ {_DOES}|for|of|that|which|where|behind)
+    | (?:which|what)\ {_THING}(?:\ {_DOES})?
+    | where\ (?:is|are|do\ we) | what\ (?:is|are) | what\ (?:does|do)(?=\ .*\ do\W*$)
+    | what\ happens\ (?:when|if|after|to) | how\ (?:do|does|did)(?=\ .*\ works?\W*$)
+    )(?![^\s,:])[\s,:]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TAIL = re.compile(
+    rf"""\b(?: please | here | works? | lives? | do
+    | (?:(?:is|are|was|were|gets?)\ )?(?:implemented|handled|defined|located|declared|done)
+    | in\ (?:the|this|our)\ (?:code|code\ ?base|repo|repository|project)
+    | (?:in\ )?(?:which|what)\ {_THING}\ (?:is\ it|(?:do|should|must|would)\ i\b.*)
+    )\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_JOINING = re.compile(r"\A(?:where|how|what|which)\s+", re.IGNORECASE)
+
 # A question of somebody who uses or builds the project, which its README and docs answer.
 _GUIDE = re.compile(
-    r"\bhow (?:do|can|should|would) (?:i|we|you|one)\b"
-    r"|\bhow to (?:install|run|build|compile|configure|set ?up|contribute|upgrade|migrate|deploy"
-    r"|release|start|launch|get|use|test(?! (?:if|for|that|whether)\b))\b"
+    r"\bhow (?:do|can|should|would) (?:i|you|one)\b"
+    r"|\bhow (?:to|(?:do|can|should) we) (?:install|run|build|compile|configure|set ?up|contribute"
+    r"|upgrade|migrate|deploy|release|start|launch|get|use|test(?! (?:if|for|that|whether)\b))\b"
     r"|\b(?:get(?:ting)? started|quick ?start|hello world|install(?:ation|ing)|contribut(?:e|ing)"
     r"|(?:what|system) (?:are the )?requirements|supported versions?|simple example"
     r"|versions? (?:is|are) (?:supported|required|needed)"
@@ -141,7 +172,7 @@ _LICENCE = re.compile(r"^(?:docs?/)?(?:licen[cs]e|copying|unlicense)[^/]*$", re.
 class Question:
     """The text of a hybrid query, and what ranking derives from it."""
 
-    text: str
+    text: str  # without the framing of `without_framing`, unless it asks for a guide
     subject: str  # the text without the names of programming languages
     names_language: bool
     keyword_weight: float
@@ -155,6 +186,7 @@ class Question:
     @classmethod
     def of(cls, text: str) -> Question:
         asks_for_guide = bool(_GUIDE.search(text))
+        asked, text = text, text if asks_for_guide else without_framing(text)
         subject, languages = _LANGUAGE.subn("", text)
         words = tuple(word for word in matchable_words(text) if word not in STOPWORDS)
         return cls(
@@ -162,7 +194,7 @@ class Question:
             subject=subject.strip() or text,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            may_be_message=not _QUESTION_WORD.match(text),
+            may_be_message=text == asked and not _QUESTION_WORD.match(text),
             asks_for_guide=asks_for_guide,
             asides=_asides_to(text, asks_for_guide=asks_for_guide),
             words=words,
@@ -238,6 +270,20 @@ class Question:
     def penalties(self, filename: str) -> dict[str, float]:
         """Return what a chunk of `filename` loses, by each kind of aside that the file is."""
         return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
+
+
+def without_framing(text: str) -> str:
+    """Return `text` without the wording around what it is about; itself if nothing would remain."""
+    subject = whole = " ".join(text.split())
+    for _ in range(MAX_FRAMES):
+        subject = _LEAD.sub("", subject, count=1)
+    if subject == whole:
+        return text
+    subject = subject.rstrip("?!. ")
+    for _ in range(MAX_FRAMES):
+        subject = _TAIL.sub("", subject).rstrip(" ,")
+    subject = _JOINING.sub("", subject)
+    return subject if set(plain_words(subject)) - STOPWORDS else text
 
 
 def _asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:

@@ -42,6 +42,47 @@ def test_the_name_of_a_language_is_no_subject():
     assert question.wordings == ("sort a list in python", "sort a list")
 
 
+@pytest.mark.parametrize(
+    ("asked", "about"),
+    [
+        ("how does decay work?", "decay"),
+        ("where is the writer lock taken", "the writer lock taken"),
+        ("can you please tell me where totals are computed?", "totals are computed"),
+        ("show me the code for `Cart.add`", "`Cart.add`"),
+        ("find QuerySet", "QuerySet"),
+        ("which file contains parse_args?", "parse_args"),
+        ("I need to change the parser, which file should I look at?", "the parser"),
+        ("what happens when the disk is full", "the disk is full"),
+    ],
+)
+def test_the_wording_around_a_request_is_left_out(asked, about):
+    question = Question.of(asked)
+    assert question.text == about
+    assert not question.may_be_message
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "find tests by name and run them in parallel",
+        "list files of a folder",
+        "how are routes registered",
+        "how do we parse a request",
+        "what is this",
+        "where is it defined",
+        "please-wait dialog",
+        "status code",
+    ],
+)
+def test_what_a_request_is_about_stays(asked):
+    assert Question.of(asked).text == asked
+
+
+def test_we_ask_for_code_and_not_for_a_guide():
+    assert not Question.of("how do we parse a request").asks_for_guide
+    assert Question.of("how do we run the tests").asks_for_guide
+
+
 def test_a_question_of_nothing_but_a_language_keeps_it():
     assert Question.of("python").wordings == ("python",)
 
