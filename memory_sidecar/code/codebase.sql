@@ -1,4 +1,5 @@
--- codebase.sqlite, beside derived.sql: the chunks of every registered source, and what finds them.
+-- codebase.sqlite, in addition to derived.sql: the chunks of all registered sources, their words,
+-- vectors, names and commits.
 -- Lines are 1-based and inclusive.
 
 -- AUTOINCREMENT: an id is never used twice, so a vector that was computed for a chunk which has
@@ -20,14 +21,14 @@ CREATE TABLE code_chunks (
     UNIQUE (source, filename, location)
 );
 
--- The keyword arm: the words of a chunk, identifiers split into their parts. Contentless: the
--- text is in code_chunks, and what is indexed is not that text but the words drawn from it.
+-- The keyword arm: the words of a chunk, with identifiers split into their parts. Contentless, since
+-- the text is in code_chunks, and these words are derived from it.
 CREATE VIRTUAL TABLE chunk_words USING fts5 (
     body, symbols, path,
     content = '', contentless_delete = 1, tokenize = 'porter unicode61'
 );
 
--- How many chunks hold a word: a view of the index above, without rows of its own.
+-- The number of chunks that hold a word: a view of the index above, without rows of its own.
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_words, row);
 
 -- The vector arm. A chunk has a row here or in chunk_pending, never in both, never in neither.
@@ -36,7 +37,7 @@ CREATE VIRTUAL TABLE chunk_vectors USING vec0 (
     embedding FLOAT[384] distance_metric=cosine
 );
 
--- The static arm: vectors that come with the words, whole numbers of eight bits.
+-- The static arm: vectors that are written together with the words, as 8-bit integers.
 CREATE TABLE chunk_static (
     id        INTEGER PRIMARY KEY,
     embedding BLOB NOT NULL
@@ -45,32 +46,32 @@ CREATE TABLE chunk_static (
 -- The durable queue of chunks that wait for their vector.
 CREATE TABLE chunk_pending (
     id        INTEGER PRIMARY KEY REFERENCES code_chunks (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL          -- the latest come first; 0: can wait
+    queued_at INTEGER NOT NULL          -- the latest are embedded first; 0: last
 );
 
--- The history arm: the newest commits of a source that lies in a repository, by what they say.
--- state tells what was read and how: see code/history.py.
+-- The history arm: the newest commits of a source in a git repository, searched by their messages.
+-- state identifies the commit and the version of the reader: see code/history.py.
 CREATE TABLE histories (
     source  TEXT PRIMARY KEY,
     state   TEXT NOT NULL,
-    commits INTEGER NOT NULL            -- those that changed files of the source, and have words
+    commits INTEGER NOT NULL            -- that changed files of the source and have words
 ) WITHOUT ROWID;
 
--- Merges and commits that changed too much are here, too, so that none is read again, but without
--- words and paths.
+-- Merges, and commits that changed many files, have no words and paths; their rows only keep them
+-- from being read again.
 CREATE TABLE commits (
     id      INTEGER PRIMARY KEY,
     source  TEXT NOT NULL,
     sha     TEXT NOT NULL,
     subject TEXT NOT NULL,
-    changed INTEGER NOT NULL,           -- files, those outside of the source counted
+    changed INTEGER NOT NULL,           -- number of files, also outside of the source
     UNIQUE (source, sha)
 );
 
 CREATE TABLE commit_paths (
     id     INTEGER NOT NULL REFERENCES commits (id) ON DELETE CASCADE,
     path   TEXT NOT NULL,               -- relative to the source
-    weight REAL NOT NULL DEFAULT 0,     -- of what the commit lends to that file
+    weight REAL NOT NULL DEFAULT 0,     -- how much the commit counts for that file
     PRIMARY KEY (id, path)
 ) WITHOUT ROWID;
 
@@ -94,7 +95,7 @@ CREATE TABLE code_definitions (
     file       INTEGER NOT NULL REFERENCES code_files (id) ON DELETE CASCADE,
     number     INTEGER NOT NULL,        -- in its file, from 0
     name       TEXT NOT NULL,
-    path       TEXT NOT NULL,           -- dotted, with everything that encloses it
+    path       TEXT NOT NULL,           -- dotted, with the enclosing definitions
     kind       TEXT NOT NULL,
     signature  TEXT NOT NULL,
     start_line INTEGER NOT NULL,        -- of its name
@@ -104,7 +105,7 @@ CREATE TABLE code_definitions (
 
 CREATE INDEX code_definitions_by_name ON code_definitions (name);
 
--- Where a file uses a name: see code/document.py.
+-- The places where a file uses a name, in the format of code/document.py.
 CREATE TABLE code_references (
     file   INTEGER NOT NULL REFERENCES code_files (id) ON DELETE CASCADE,
     name   TEXT NOT NULL,

@@ -1,25 +1,25 @@
--- What every database that is derived from files has. Delete the file and it is made again.
+-- The tables of every database that is derived from files. A deleted file is rebuilt from those.
 -- Times are epoch milliseconds, file times nanoseconds.
 
--- What this database was made with. A mismatch means rebuild (schema, chunker) or embed again
--- (model), never a mixed index.
+-- The versions that this database was built with. On a mismatch it is rebuilt (schema, chunker) or
+-- its rows are embedded again (model): an index is never mixed.
 CREATE TABLE identity (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- The sources that have rows here. state_id also lies in the source's CocoIndex state folder:
--- when the two differ, one of them was lost or replaced, and the source is indexed anew.
+-- The sources that have rows here. The CocoIndex state folder of a source has its state_id, too: if
+-- the two differ, one of them was lost or replaced, and the source is indexed again.
 CREATE TABLE sources (
     name       TEXT PRIMARY KEY,
     root       TEXT NOT NULL,
     state_id   TEXT NOT NULL,
-    chunker    TEXT NOT NULL,           -- that made its rows; '' while all of them are made anew
+    chunker    TEXT NOT NULL,           -- version of the builder of its rows; '' during a rebuild
     scanned_at INTEGER                  -- end of the last complete scan; null: none yet
 ) WITHOUT ROWID;
 
--- Every file that a scan saw, indexed or not, with the reason. It is also the manifest that a
--- scan compares the disk with: a file whose size and times are unchanged is not read.
+-- Every file that a scan found, and why it was not indexed. This is also the manifest that a scan
+-- compares with the disk: a file whose size and times are unchanged is not read.
 CREATE TABLE files (
     source      TEXT NOT NULL,
     path        TEXT NOT NULL,          -- relative to the source, with /

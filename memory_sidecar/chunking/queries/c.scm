@@ -1,4 +1,4 @@
-; C. Prototypes and macros count: in a header they are what one looks for.
+; C. Prototypes and macros are definitions, since people search headers for them.
 (function_definition declarator: (function_declarator declarator: (identifier) @name) body: (_) @body) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)) body: (_) @body) @definition
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition

@@ -1,4 +1,4 @@
-; Of C and C++: types, what a file declares, macros.
+; C and C++: types, declarations of a file, macros.
 (type_definition type: [(struct_specifier body: (_) @body) (union_specifier body: (_) @body) (enum_specifier body: (_) @body)] @kind
   declarator: (type_identifier) @name) @definition
 (type_definition declarator: [(type_identifier) @name

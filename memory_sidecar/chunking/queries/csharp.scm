@@ -1,4 +1,4 @@
-; C#. Namespaces enclose without being listed as symbols; attributes and `///` lead.
+; C#. A namespace is a scope, not a symbol; attributes and `///` comments are leads.
 (namespace_declaration name: (_) @name body: (declaration_list) @body) @scope
 (file_scoped_namespace_declaration name: (_) @name) @scope @rest
 (class_declaration name: (identifier) @name body: (declaration_list)? @body) @definition

@@ -1,4 +1,4 @@
-; Elixir, in which a definition is a call; the word that is called tells which.
+; Elixir, where a definition is a call; the called word says of what kind.
 (call target: (identifier) @word (arguments . (alias) @name) (do_block)? @body) @definition
 (call target: (identifier) @word
   (arguments . [

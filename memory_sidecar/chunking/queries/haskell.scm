@@ -1,4 +1,4 @@
-; Haskell. A signature names what the equations below it define.
+; Haskell. A type signature and the equations below it define one name.
 (data_type name: (_) @name) @definition
 (newtype name: (_) @name) @definition
 (type_synonym name: (_) @name) @definition

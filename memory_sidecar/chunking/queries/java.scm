@@ -1,4 +1,4 @@
-; Java. Annotations stand inside their declaration and lead its signature.
+; Java. Annotations are part of the declaration, at the beginning of its signature.
 (class_declaration name: (identifier) @name body: (class_body) @body) @definition
 (interface_declaration name: (identifier) @name body: (interface_body) @body) @definition
 (enum_declaration name: (identifier) @name body: (enum_body) @body) @definition

@@ -1,4 +1,4 @@
-; JavaScript and JSX. A function bound to a name counts wherever it stands.
+; JavaScript and JSX. A function bound to a name is a definition at any depth.
 (class_declaration name: (identifier) @name body: (class_body) @body) @definition
 (function_declaration name: (identifier) @name body: (statement_block) @body) @definition
 (generator_function_declaration name: (identifier) @name body: (statement_block) @body) @definition

@@ -1,4 +1,4 @@
-; PHP. A namespace with a body encloses; one without is a line like any other.
+; PHP. A namespace with a body is a scope; one without is an ordinary line.
 (namespace_definition name: (_) @name body: (_) @body) @scope
 (class_declaration name: (name) @name body: (declaration_list) @body) @definition
 (interface_declaration name: (name) @name body: (declaration_list) @body) @definition

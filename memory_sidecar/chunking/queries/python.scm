@@ -1,4 +1,4 @@
-; Python. Nested functions count; of the variables those of a module or class do.
+; Python. Nested functions are definitions; variables only in a module or a class.
 (class_definition name: (identifier) @name body: (block) @body) @definition
 (function_definition name: (identifier) @name body: (block) @body) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))

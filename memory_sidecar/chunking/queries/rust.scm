@@ -1,4 +1,4 @@
-; Rust. An `impl` encloses without defining its type again.
+; Rust. An `impl` is a scope; it does not define its type again.
 (impl_item type: [(type_identifier) (scoped_type_identifier)] @name body: (declaration_list) @body) @scope
 (impl_item type: (generic_type type: (_) @name) body: (declaration_list) @body) @scope
 (mod_item name: (identifier) @name body: (declaration_list)? @body) @definition

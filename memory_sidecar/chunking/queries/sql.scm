@@ -1,9 +1,9 @@
-; SQL: what `CREATE` makes.
+; SQL: the objects that `CREATE` makes.
 (create_table (object_reference name: (identifier) @name)) @definition
 (create_view (object_reference name: (identifier) @name)) @definition
 (create_materialized_view (object_reference name: (identifier) @name)) @definition
 (create_index column: (identifier) @name) @definition
-; A result's type, the table of a trigger and its function are references as well.
+; The type of a result, and the table and the function of a trigger, are object references, too.
 (create_function (keyword_function) . (object_reference name: (identifier) @name) (function_body)? @body) @definition
 (create_trigger (keyword_trigger) . (object_reference name: (identifier) @name)) @definition
 (create_type (object_reference name: (identifier) @name)) @definition

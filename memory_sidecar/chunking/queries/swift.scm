@@ -1,4 +1,4 @@
-; Swift. An extension encloses without defining its type again.
+; Swift. An extension is a scope; it does not define its type again.
 (class_declaration "extension" name: (user_type) @name body: (_) @body) @scope
 (class_declaration name: (type_identifier) @name body: (_) @body) @definition
 (protocol_declaration name: (type_identifier) @name body: (_) @body) @definition

@@ -1,4 +1,4 @@
-; Zig. What is not `pub` at the top of a file is mostly an import: `const Io = std.Io;`.
+; Zig. At the top of a file most names that are not `pub` are imports: `const Io = std.Io;`.
 (function_declaration name: (_) @name body: (_)? @body) @definition
 (source_file (variable_declaration "pub" . "const" . (identifier) @name (_) @value .) @definition)
 (variable_declaration . (identifier) @name

@@ -1,4 +1,4 @@
-; JavaScript and TypeScript: modules, and what CommonJS binds to a `require`, as `@by` has to say.
+; JavaScript and TypeScript: imports, and names bound to a call of `require`, captured as `@by`.
 (import_statement
   (import_clause (named_imports (import_specifier name: (identifier) @name alias: (identifier) @alias)))
   source: (string (string_fragment) @module))

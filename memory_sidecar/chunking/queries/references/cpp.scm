@@ -1,5 +1,5 @@
-; C++. `Base(x)` in a list of initializers may be a base or a field: an attribute. `Color::Red;` alone
-; and what else the grammar takes for a declaration name types.
+; C++. `Base(x)` in a list of initializers may be a base or a field: an attribute. The
+; grammar reads some expressions, such as `Color::Red;`, as declarations: their names are types.
 (identifier) @other
 (type_identifier) @type
 (call_expression function: [

@@ -1,4 +1,4 @@
-; What JavaScript and TypeScript share. A class that extends, and `instanceof`, name types.
+; JavaScript and TypeScript. The names after `extends` and `instanceof` are types.
 (identifier) @other
 (shorthand_property_identifier) @other
 (call_expression function: [

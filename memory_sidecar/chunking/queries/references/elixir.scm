@@ -1,4 +1,4 @@
-; Elixir. A word alone is a variable, but where a pipe or `&name/1` calls it.
+; Elixir. A bare word is a variable, unless a pipe or `&name/1` calls it.
 (alias) @other
 (struct (alias) @type)
 (call target: (dot left: (alias) @type right: (identifier)) (arguments) .)

@@ -1,4 +1,4 @@
-; Haskell, in which nearly all is a call: what is applied, and what an operator is given alone.
+; Haskell. Calls are applied functions, names in backquotes, and constructors of records.
 [(variable) (constructor)] @other
 (name) @type
 (apply function: [(variable) @call (constructor) @call (qualified id: (_) @call)])

@@ -1,4 +1,4 @@
-; HCL, in which all that a project names is a member: `var.cidr`, `aws_vpc.this`, `module.net.id`.
+; HCL, where every name that a project defines is used as a member: `var.cidr`, `module.net.id`.
 (variable_expr (identifier) @other)
 (get_attr (identifier) @attribute)
 (function_call . (identifier) @call)

@@ -1,4 +1,4 @@
-; JavaScript alone, beside ecmascript.scm.
+; JavaScript, in addition to ecmascript.scm.
 (class_heritage [(identifier) @type (member_expression property: (property_identifier) @type)])
 (class_declaration name: (identifier) @never)
 (class name: (identifier) @never)

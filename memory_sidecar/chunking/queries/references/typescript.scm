@@ -1,4 +1,4 @@
-; TypeScript alone, beside ecmascript.scm. Type parameters are used like types.
+; TypeScript, in addition to ecmascript.scm. Type parameters are used like types.
 (type_identifier) @type
 (call_expression function: (non_null_expression [(identifier) @call (member_expression property: (property_identifier) @call)]))
 (type_query (identifier) @type)

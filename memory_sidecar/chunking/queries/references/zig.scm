@@ -1,4 +1,4 @@
-; Zig, whose types are values: one stands where an identifier does.
+; Zig, where types are values: a type may stand wherever an identifier may.
 (identifier) @other
 (call_expression function: [(identifier) @call (field_expression member: (identifier) @call)])
 (parameter type: [(identifier) @type (_ (identifier) @type)])
