@@ -112,9 +112,10 @@ def import_files(
     """Save the sessions in each FILE: JSON, a transcript with JSON lines, or an .mv2 file.
 
     Transcripts of Claude Code, Codex, Gemini CLI and Cursor are understood, exports of claude-mem,
-    and plain lines with `role` and `content`. Importing again saves what is new. `.mv2` files need
-    memvid on the PATH. What looks like a key or password is masked. `-` takes the file that a hook
-    names on standard input, as {"transcript_path": …}, if there is one by then.
+    ChatGPT and Claude, and plain lines with `role` and `content`. Importing again saves what is
+    new. `.mv2` files need memvid on the PATH. What looks like a key or password is masked. `-`
+    takes the file that a hook names on standard input, as {"transcript_path": …}, if there is one
+    by then.
     """
     paths = [call.path(file) for file in files if file != "-"]
     if "-" in files:

@@ -3,6 +3,7 @@
     one object, or a list of them        session documents as in our own files
     a list of messages                   one session
     an export of claude-mem              its sessions, see `claude_mem`
+    an export of ChatGPT or Claude       its chats, see `chat_exports`
     JSON lines                           one message or session each: a transcript of Claude Code,
                                          Codex, Gemini CLI or Cursor, or plain objects with `role`
                                          and `content`
@@ -21,6 +22,7 @@ from typing import Any
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.sessions.chat_exports import chat_lines, is_chat
 from memory_sidecar.sessions.claude_mem import exported_sessions, is_export
 from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.model import Role
@@ -59,6 +61,7 @@ def read_sessions(data: bytes, *, name: str) -> Transcript:
             items = exported_sessions(whole, name=name)
         else:
             items = whole if isinstance(whole, list) else _unpack_chat(whole)
+    items = [line for item in items for line in (chat_lines(item) if is_chat(item) else [item])]
     problems = [
         *_name_lines(broken, "{} {} not JSON"),
         *_name_lines(_lines_not_utf8(data), "bytes of {} are not UTF-8"),

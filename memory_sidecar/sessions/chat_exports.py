@@ -1,0 +1,73 @@
+"""Reads chats from the exports of ChatGPT and Claude in the browser, `conversations.json`. Pure.
+
+ChatGPT has a tree of messages in `mapping`, since a question may be put anew: what was shown last
+ends in `current_node`. Claude has a list, `chat_messages`. Both become lines of a transcript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memory_sidecar.sessions.transcript_lines import as_text
+
+_SAID = frozenset({"text", "multimodal_text"})  # other contents are tool calls and thoughts
+
+Fields = Mapping[str, Any]
+
+
+def is_chat(item: object) -> bool:
+    """Whether `item`, a value of a file's JSON, is a chat of either."""
+    return isinstance(item, dict) and (
+        isinstance(item.get("mapping"), dict) or isinstance(item.get("chat_messages"), list)
+    )
+
+
+def chat_lines(chat: Fields) -> list[dict[str, Any]]:
+    """Return lines of a transcript, each with the id of the session: the title, then messages."""
+    session = as_text(chat.get("conversation_id")) or as_text(chat.get("uuid"))
+    title = as_text(chat.get("title")) or as_text(chat.get("name"))
+    lines = [{"type": "custom-title", "customTitle": title}]
+    if "mapping" in chat:
+        lines += [_chatgpt_line(each) for each in _shown_messages(chat)]
+    else:
+        lines += [_claude_line(each) for each in chat["chat_messages"] if isinstance(each, dict)]
+    return [{"sessionId": session, **line} for line in lines]
+
+
+def _shown_messages(chat: Fields) -> list[Fields]:
+    """Return the messages from the root of the tree to the node that was shown last."""
+    nodes = dict(chat["mapping"])
+    shown: list[Fields] = []
+    at = chat.get("current_node") or next(reversed(nodes), None)
+    while isinstance(node := nodes.pop(at, None), dict):  # a loop ends at what was taken out
+        if isinstance(message := node.get("message"), dict):
+            shown.append(message)
+        at = node.get("parent")
+    return shown[::-1]
+
+
+def _chatgpt_line(message: Fields) -> dict[str, Any]:
+    author, content = _fields(message, "author"), _fields(message, "content")
+    is_for_tool = message.get("recipient", "all") != "all"
+    is_said = content.get("content_type") in _SAID and not is_for_tool
+    return {
+        "id": message.get("id"),
+        "role": author.get("role"),
+        "content": content.get("parts") if is_said else "",
+        "created_at": message.get("create_time"),
+    }
+
+
+def _claude_line(message: Fields) -> dict[str, Any]:
+    return {
+        "id": message.get("uuid"),
+        "role": message.get("sender"),
+        "content": message.get("content") or message.get("text"),
+        "created_at": message.get("created_at"),
+    }
+
+
+def _fields(within: Fields, name: str) -> Fields:
+    found = within.get(name)
+    return found if isinstance(found, dict) else {}
