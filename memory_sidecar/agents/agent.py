@@ -112,7 +112,7 @@ class Agent:
 
     @property
     def last_changed(self) -> float:
-        """When the database file was last written to, in seconds since 1970; 0 without one."""
+        """The time of the last write to the database file, in seconds since 1970; 0 without one."""
         try:
             return self.paths.db.stat().st_mtime
         except FileNotFoundError:

@@ -108,8 +108,8 @@ def examine_team(services: Services) -> Iterator[Check]:
     if (team := team_status(services)) is None:
         return
     problem = team.problem
-    told = team_line(replace(team, agents=()))
-    yield Check("team", problem is None, told, problem.hint if problem else "")
+    line = team_line(replace(team, agents=()))
+    yield Check("team", problem is None, line, problem.hint if problem else "")
     for each in team.agents:
         if each.differing:
             yield Check(

@@ -68,9 +68,9 @@ def team_line(team: TeamStatus) -> str:
         if files := team.files_away:
             without = f", without the {files:,} files that only the team has"
         return f"{team.problem.message}; what is on this machine answers{without}"
-    told = f"{team.database} answers in {team.delay_ms:.1f} ms"
+    line = f"{team.database} answers in {team.delay_ms:.1f} ms"
     if team.agents:
-        told += f"; it stores {', '.join(each.name for each in team.agents)}"
+        line += f"; it stores {', '.join(each.name for each in team.agents)}"
     if differing := [head.path for each in team.agents for head in each.differing]:
-        told += f", and {', '.join(differing)} different from this machine"
-    return told
+        line += f", and {', '.join(differing)} different from this machine"
+    return line

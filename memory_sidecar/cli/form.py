@@ -111,14 +111,14 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
 def explanation_line(why: Explanation) -> str:
     """Return the terms of a score as a sum, each arm's with its own score in parentheses."""
     arms = {"cosine": why.cosine, "keyword": why.keyword}
-    told = []
+    terms = []
     for name, value in why.terms.items():
         arm = arms.get(name)
         own = "" if arm is None else f" ({arm:.3f})"
         if name == "history" and why.commits is not UNSET:
             own = f" ({_quote_first(why.commits)})"
-        told.append(f"{value:+.3f} {name}{own}")
-    return " ".join(told) or "no term matches"
+        terms.append(f"{value:+.3f} {name}{own}")
+    return " ".join(terms) or "no term matches"
 
 
 def _quote_first(subjects: Sequence[str]) -> str:

@@ -145,7 +145,7 @@ def _describe_freshness(freshness: Freshness) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitView:
-    """How a caller wants the hits shown."""
+    """The form in which a caller wants the hits."""
 
     question: str
     places: Places

@@ -146,10 +146,10 @@ def check_leftovers(loaded: Loaded) -> Iterator[Finding]:
 def check_special_files(loaded: Loaded) -> Iterator[Finding]:
     """Everything in a root is a regular file or a folder; nothing else is read or written."""
     shelves = (shelf for project in loaded.projects for shelf in project.shelves)
-    told = {stray.path for shelf in shelves for stray in shelf.strays}
+    reported = {stray.path for shelf in shelves for stray in shelf.strays}
     for path in sorted(loaded.root.path.rglob("*")):
         mode = path.lstat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in told):
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in reported):
             why = reasons.SYMBOLIC_LINK if stat.S_ISLNK(mode) else reasons.NOT_REGULAR
             yield Finding(path, 1, f"it is not read: {why}", "put the file itself there")
 

@@ -133,12 +133,12 @@ def read_situation(project: Project) -> str:
         text = project.tree.read(project.path / STATUS, MAX_PAGE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return f"no {STATUS} that can be read"
-    told = [(heading.lower(), said) for heading, said in _first_paragraphs(text) if said]
+    sections = [(heading.lower(), said) for heading, said in _first_paragraphs(text) if said]
     for word in SITUATION_WORDS:
-        for heading, said in told:
+        for heading, said in sections:
             if heading.startswith("##") and word in heading:
                 return shorten(said)
-    return shorten(told[0][1]) if told else "nothing said"
+    return shorten(sections[0][1]) if sections else "nothing said"
 
 
 def _first_paragraphs(text: str) -> Iterator[tuple[str, str]]:

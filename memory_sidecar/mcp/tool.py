@@ -86,7 +86,7 @@ class StoredAnswer(Answer):
 
 
 class Effect(Enum):
-    """What a call does to stored data, as annotations of MCP.
+    """The effect of a call on stored data, as annotations of MCP.
 
     A hint that is left out has MCP's default: destructive, not idempotent.
     """

@@ -152,7 +152,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """Which memories to prune: those in `category` to which any of the criteria applies.
+    """Chooses the memories to prune: those in `category` to which any of the criteria applies.
 
     Pinned memories are always kept.
     """

@@ -134,11 +134,11 @@ class MemoryBuilder(Builder):
         memory = self._make_memory(file, page, read, content_hash)
         chunks = _chunks(read, read.body_line + _blank_lines_before(page.body))
         # The file's time counts only for a page that lacks its own times: a copy is no change.
-        times_told = mtime_ms not in (memory.page.created_at, memory.page.updated_at)
+        has_own_times = mtime_ms not in (memory.page.created_at, memory.page.updated_at)
         return MemoryDocument(
             source=self._directory.name,
             file=file,
-            fingerprint=fingerprint(_VERSION, content_hash, "" if times_told else str(mtime_ms)),
+            fingerprint=fingerprint(_VERSION, content_hash, "" if has_own_times else str(mtime_ms)),
             language="markdown",
             status=FileStatus.INDEXED,
             memory=memory,
@@ -160,7 +160,7 @@ class MemoryBuilder(Builder):
         ):
             standing = Standing.SUPERSEDED
         updated_at = read.updated_at
-        if atom and read.tells_creation and not read.tells_update:
+        if atom and read.has_created_at and not read.has_updated_at:
             updated_at = read.created_at  # the file's time will not do: counting reads changes it
         memory = IndexedMemory(
             path=address(self._directory.name, file.path),

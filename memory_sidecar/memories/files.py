@@ -41,15 +41,15 @@ class MemoryPage:
     project: str = ""  # where the memory was made
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
-    tells_creation: bool = True  # False: `created_at` is the time of the file
-    tells_update: bool = True  # False: `updated_at` is the time of the file
+    has_created_at: bool = True  # False: `created_at` is the time of the file
+    has_updated_at: bool = True  # False: `updated_at` is the time of the file
 
     def is_expired(self, now_ms: int) -> bool:
         return self.expires_at is not None and self.expires_at <= now_ms
 
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
-_OF_THE_FILE = ("shared_from", "project", "body_line", "tells_creation", "tells_update")
+_OF_THE_FILE = ("shared_from", "project", "body_line", "has_created_at", "has_updated_at")
 NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])
 """The fields without a column of their name in the memory's row; a field added above gets one."""
 
@@ -83,8 +83,8 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
         project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem or _problem_of_times(meta),
-        tells_creation=any(meta.get(key) not in (None, "") for key in ("created_at", "date")),
-        tells_update=updated is not None,
+        has_created_at=any(meta.get(key) not in (None, "") for key in ("created_at", "date")),
+        has_updated_at=updated is not None,
     )
 
 

@@ -292,7 +292,7 @@ def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[st
 
 def _make_stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]]) -> StoredMemory:
     """Make a memory of `row`, which is changed in place: copies of thousands would take long."""
-    own = {name: row[name] if name in _TOLD else row.pop(name) for name in _OWN}
+    own = {name: row[name] if name in _SHOWN_FIELDS else row.pop(name) for name in _OWN}
     tags = tuple(json.loads(row["tags"]))
     for name in _FLAGS:
         row[name] = bool(row[name])
@@ -311,7 +311,7 @@ def _make_stored(row: dict[str, Any], agent: str, relations: dict[str, list[str]
     return StoredMemory(memory=Memory(**row), **own)
 
 
-_TOLD = {each.name for each in fields(Memory)}
+_SHOWN_FIELDS = {each.name for each in fields(Memory)}
 
 
 def title_of(summary: str, content: str) -> str:

@@ -18,7 +18,7 @@ COLD_AFTER_MS = 14 * 86_400_000  # the age from which on a memory that was never
 
 
 class Relation(StrEnum):
-    """How a memory refers to another memory, a session or a file: keys of its frontmatter."""
+    """A relation of a memory to another, to a session or a file: a key of its frontmatter."""
 
     SUPERSEDES = "supersedes"
     SUPERSEDED_BY = "superseded_by"

@@ -213,11 +213,11 @@ def _missing_times(old: MemoryFile) -> Meta:
     page = old.page
     return {
         key: iso_utc(ms)
-        for key, ms, told in (
-            ("created_at", page.created_at, page.tells_creation),
-            ("updated_at", page.updated_at, page.tells_update),
+        for key, ms, is_given in (
+            ("created_at", page.created_at, page.has_created_at),
+            ("updated_at", page.updated_at, page.has_updated_at),
         )
-        if not told
+        if not is_given
     }
 
 

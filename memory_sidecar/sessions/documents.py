@@ -223,7 +223,7 @@ def _distinct(items: Iterable[str]) -> tuple[str, ...]:
 
 # Conversion from JSON, with error messages of our own
 
-_PLACE = re.compile(r"(?P<told>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
+_PLACE = re.compile(r"(?P<problem>.*) - at `\$\.?(?P<path>.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`, got `(\w+)`")
 _KINDS = {
@@ -279,18 +279,18 @@ def _name_of(value: object) -> str:
     return known.get(type(value), type(value).__name__)
 
 
-def _invalid(told: str, at: str) -> SessionInvalid:
-    """Make one line of msgspec's message `told` about the field `at`, the field's path first."""
+def _invalid(problem: str, at: str) -> SessionInvalid:
+    """Make one line of msgspec's message `problem` about the field `at`, the field's path first."""
     path = at
-    if placed := _PLACE.fullmatch(told):
-        told, path = placed["told"], ".".join(filter(None, (at, placed["path"])))
-    if missing := _MISSING.fullmatch(told):
-        path, told = ".".join(filter(None, (path, missing[1]))), "missing"
-    elif kinds := _EXPECTED.fullmatch(told):
-        told = f"must be {_KINDS[kinds[1]]}, not {_KINDS.get(kinds[2], 'null')}"
-    elif told.startswith("Invalid enum value "):
+    if placed := _PLACE.fullmatch(problem):
+        problem, path = placed["problem"], ".".join(filter(None, (at, placed["path"])))
+    if missing := _MISSING.fullmatch(problem):
+        path, problem = ".".join(filter(None, (path, missing[1]))), "missing"
+    elif kinds := _EXPECTED.fullmatch(problem):
+        problem = f"must be {_KINDS[kinds[1]]}, not {_KINDS.get(kinds[2], 'null')}"
+    elif problem.startswith("Invalid enum value "):
         choices = _CHOICES[path.rpartition(".")[2]]
-        told = f"{told.removeprefix('Invalid enum value ')} is none of {choices}"
-    is_time = told.endswith("since 1970")
+        problem = f"{problem.removeprefix('Invalid enum value ')} is none of {choices}"
+    is_time = problem.endswith("since 1970")
     hint = "ISO 8601, such as 2026-03-01T09:12:00Z" if is_time else _SHAPE
-    return SessionInvalid(f"{path}: {told}", hint=hint)
+    return SessionInvalid(f"{path}: {problem}", hint=hint)

@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -58,26 +57,19 @@ _PROBLEM = re.compile(
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    text: str
-    is_question: bool
-
-
 def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
     """Summarize the session's messages; `None` if they hold no sentence."""
     sentences = _sentences(session)
     if not sentences:
         return None
-    texts = [sentence.text for sentence in sentences]
-    likeness = _likeness_of_vectors(embed(texts)) if embed else _likeness_of_words(texts)
+    likeness = _likeness_of_vectors(embed(sentences)) if embed else _likeness_of_words(sentences)
     weights = centrality(likeness)
-    weights[[sentence.is_question for sentence in sentences]] *= 0.5
+    weights[[_is_question(sentence) for sentence in sentences]] *= 0.5
     picked = _pick(weights, likeness, DETAILED_SENTENCES)
     decisions = _select_matching(_DECISION, sentences, weights)
     return Summary(
-        brief=texts[picked[0]],
-        detailed=" ".join(texts[at] for at in sorted(picked)),
+        brief=sentences[picked[0]],
+        detailed=" ".join(sentences[at] for at in sorted(picked)),
         key_decisions=decisions,
         problems_solved=tuple(
             text for text in _select_matching(_PROBLEM, sentences, weights) if text not in decisions
@@ -97,9 +89,13 @@ def centrality(likeness: Floats) -> Floats:
     return weights
 
 
-def _sentences(session: Session) -> list[_Sentence]:
+def _is_question(sentence: str) -> bool:
+    return sentence.endswith("?")
+
+
+def _sentences(session: Session) -> list[str]:
     """Split the messages into distinct sentences, without code and small talk."""
-    found: dict[str, _Sentence] = {}
+    found: dict[str, str] = {}
     for message in session.messages:
         if message.role is Role.SYSTEM:
             continue
@@ -109,7 +105,7 @@ def _sentences(session: Session) -> list[_Sentence]:
                 continue
             if len(text.split()) < _MIN_WORDS or _SMALL_TALK.match(text):
                 continue
-            found.setdefault(text.lower(), _Sentence(text, text.endswith("?")))
+            found.setdefault(text.lower(), text)
     sentences = list(found.values())
     if len(sentences) > MAX_SENTENCES:
         spread = np.linspace(0, len(sentences) - 1, MAX_SENTENCES).astype(int)
@@ -154,9 +150,9 @@ def _pick(weights: Floats, likeness: Floats, count: int) -> list[int]:
 
 
 def _select_matching(
-    cue: re.Pattern[str], sentences: Sequence[_Sentence], weights: Floats
+    cue: re.Pattern[str], sentences: Sequence[str], weights: Floats
 ) -> tuple[str, ...]:
     """Select the most central sentences that `cue` matches, without questions, in their order."""
-    matching = [at for at, s in enumerate(sentences) if not s.is_question and cue.search(s.text)]
+    matching = [at for at, s in enumerate(sentences) if not _is_question(s) and cue.search(s)]
     best = sorted(matching, key=lambda at: -weights[at])[:MAX_ITEMS]
-    return tuple(sentences[at].text for at in sorted(best))
+    return tuple(sentences[at] for at in sorted(best))

@@ -59,18 +59,18 @@ def list_sessions(
 
 
 def allowed_rows(
-    connection: Connection, kind: HitKind, wanted: SessionFilter, *, told_only: bool
+    connection: Connection, kind: HitKind, wanted: SessionFilter, *, without_stand_ins: bool
 ) -> Ids | None:
     """Select the rows of `kind` in sessions that satisfy `wanted`: sorted ids, `None` for all.
 
-    `told_only` leaves out the stand-ins for missing summaries, which repeat first messages, but not
-    those with the title of a conversation.
+    `without_stand_ins` leaves out the stand-ins for missing summaries, which repeat first messages,
+    but not those with the title of a conversation.
     """
-    told_only = told_only and kind is HitKind.SUMMARY
-    if wanted == SessionFilter() and not told_only:
+    without_stand_ins = without_stand_ins and kind is HitKind.SUMMARY
+    if wanted == SessionFilter() and not without_stand_ins:
         return None
     condition, values = _condition(wanted)
-    if told_only:
+    if without_stand_ins:
         condition += " AND (u.made_by <> ? OR (s.title <> '' AND s.message_count > 1))"
         values = (*values, OPENING)
     inside = f"FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"

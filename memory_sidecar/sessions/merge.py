@@ -21,56 +21,56 @@ _IDENTIFYING = ("role", "content", "code")
 
 def merge_documents(document: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """Merge `document`, a later version of the session, into `known`; its other values win."""
-    told = {key: value for key, value in document.items() if value is not None}
-    before, now = known.get("metadata"), told.get("metadata")
+    new = {key: value for key, value in document.items() if value is not None}
+    before, now = known.get("metadata"), new.get("metadata")
     if isinstance(before, dict) and isinstance(now, dict):
         first = {name: before[name] for name in ("imported_from",) if name in before}
-        told["metadata"] = {**before, **now, **first}
+        new["metadata"] = {**before, **now, **first}
     for name in _MERGED_LISTS:
-        if isinstance(known.get(name), list) and isinstance(told.get(name), list):
-            told[name] = merge_items(known[name], told[name])
-    began = [each.get("created_at") for each in (known, told)]
+        if isinstance(known.get(name), list) and isinstance(new.get(name), list):
+            new[name] = merge_items(known[name], new[name])
+    began = [each.get("created_at") for each in (known, new)]
     if all(parse_time(each) is not None for each in began):
-        told["created_at"] = min(began, key=lambda each: parse_time(each) or 0)
-    return {**known, **told}
+        new["created_at"] = min(began, key=lambda each: parse_time(each) or 0)
+    return {**known, **new}
 
 
-def merge_items(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
+def merge_items(known: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """Merge two lists of items, each once: in the order of both, and by time in between."""
-    ids = _ids(known) & _ids(told)
-    same = _match_items([_key(each, ids) for each in known], [_key(each, ids) for each in told])
+    ids = _ids(known) & _ids(new)
+    same = _match_items([_key(each, ids) for each in known], [_key(each, ids) for each in new])
     found: list[Any] = []
-    at = told_at = 0
-    for place, told_place in [*same, (len(known), len(told))]:
-        found += _order_by_time(known[at:place], told[told_at:told_place])
-        found += map(_merge_item, known[place : place + 1], told[told_place : told_place + 1])
-        at, told_at = place + 1, told_place + 1
+    at = new_at = 0
+    for place, new_place in [*same, (len(known), len(new))]:
+        found += _order_by_time(known[at:place], new[new_at:new_place])
+        found += map(_merge_item, known[place : place + 1], new[new_place : new_place + 1])
+        at, new_at = place + 1, new_place + 1
     return found
 
 
-def _match_items(known: Sequence[str], told: Sequence[str]) -> list[tuple[int, int]]:
+def _match_items(known: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Pair the places that hold the same item, ascending: unique items, and their neighbours.
 
     Repeated items, such as "go on", only match as neighbours of items that match.
     """
     once = _unique_places(known)
     places = _longest_ascending(
-        [(once[key], at) for key, at in _unique_places(told).items() if key in once]
+        [(once[key], at) for key, at in _unique_places(new).items() if key in once]
     )
     found: list[tuple[int, int]] = []
-    for end, told_end in [*places, (len(known), len(told))]:
-        at, told_at = found[-1] if found else (-1, -1)
-        at, told_at = at + 1, told_at + 1
-        while at < end and told_at < told_end and known[at] == told[told_at]:
-            found.append((at, told_at))
-            at, told_at = at + 1, told_at + 1
+    for end, new_end in [*places, (len(known), len(new))]:
+        at, new_at = found[-1] if found else (-1, -1)
+        at, new_at = at + 1, new_at + 1
+        while at < end and new_at < new_end and known[at] == new[new_at]:
+            found.append((at, new_at))
+            at, new_at = at + 1, new_at + 1
         if end == len(known):
             break
-        above: list[tuple[int, int]] = [(end, told_end)]
-        while (end := end - 1) >= at and (told_end := told_end - 1) >= told_at:
-            if known[end] != told[told_end]:
+        above: list[tuple[int, int]] = [(end, new_end)]
+        while (end := end - 1) >= at and (new_end := new_end - 1) >= new_at:
+            if known[end] != new[new_end]:
                 break
-            above.append((end, told_end))
+            above.append((end, new_end))
         found += reversed(above)
     return found
 
@@ -125,12 +125,12 @@ def _merge_item(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
     return {**before, **now, **({"content": was} if is_cut else {})}
 
 
-def _order_by_time(known: Sequence[Any], told: Sequence[Any]) -> list[Any]:
+def _order_by_time(known: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """Join the items that only one version has at this place, ordered by time if all have one."""
-    items = [*known, *told]
+    items = [*known, *new]
     moments = [
         parse_time(item.get("created_at")) if isinstance(item, Mapping) else None for item in items
     ]
-    if not known or not told or None in moments:
+    if not known or not new or None in moments:
         return items
     return [items[at] for at in sorted(range(len(items)), key=lambda at: moments[at] or 0)]

@@ -120,8 +120,8 @@ class Session:
     @property
     def called(self) -> str:
         """A name for lists: the title, else the summary's brief, else the first words."""
-        if told := self.title or (self.summary.brief if self.summary else ""):
-            return told
+        if text := self.title or (self.summary.brief if self.summary else ""):
+            return text
         first = next(iter(self._opening_lines()), "")
         return first or next(
             (_first_words(s.description or s.code) for s in self.code_snippets), ""
@@ -130,14 +130,14 @@ class Session:
     @property
     def overview(self) -> str:
         """The text that tier 1 searches: date, project, title, summary or first words, topics."""
-        told = self.summary
-        if told is None:
+        summary = self.summary
+        if summary is None:
             lines = [self.called, *self._opening_lines()]
         else:
             lines = [
-                *(self.title, told.brief, told.detailed),
-                *(*told.key_decisions, *told.problems_solved),
-                *(", ".join(told.technologies), told.user_note),
+                *(self.title, summary.brief, summary.detailed),
+                *(*summary.key_decisions, *summary.problems_solved),
+                *(", ".join(summary.technologies), summary.user_note),
             ]
         lines = [self._heading(self.created_at), *lines, ", ".join(self.topics)]
         return "\n".join(dict.fromkeys(line for line in lines if line))

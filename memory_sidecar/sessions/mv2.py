@@ -190,6 +190,6 @@ def _messages_of(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     summary = document.get("summary")
     if not summary:
         return document.get("messages") or ()
-    told = [summary.get("brief"), summary.get("detailed")]
-    told += [*(summary.get("key_decisions") or ()), *(summary.get("problems_solved") or ())]
-    return [{"role": "assistant", "content": "\n".join(filter(None, told))}]
+    texts = [summary.get("brief"), summary.get("detailed")]
+    texts += [*(summary.get("key_decisions") or ()), *(summary.get("problems_solved") or ())]
+    return [{"role": "assistant", "content": "\n".join(filter(None, texts))}]

@@ -63,14 +63,15 @@ from memory_sidecar.sessions.ranking import (
     AROUND_WEIGHT,
     COMMON_RANK,
     COVERAGE_WEIGHT,
+    MAX_HITS,
     SESSION_WEIGHT,
     WEAK_BELOW,
     Conversations,
     Rows,
     best_places,
+    reranked_order,
     to_score,
 )
-from memory_sidecar.sessions.rerank import MAX_HITS, reranked_order
 from memory_sidecar.sessions.results import Head, SessionHit
 
 MAX_QUERY_CHARACTERS = 4000
@@ -149,7 +150,7 @@ def _rows_to_search(
         connection,
         kind,
         query.filter,
-        told_only=HitKind.MESSAGE in query.kinds,  # those words are found as messages
+        without_stand_ins=HitKind.MESSAGE in query.kinds,  # those words are found as messages
     )
     if not asked.has_any:
         return np.empty(0, np.int64), allowed
@@ -343,7 +344,7 @@ def _group_by_session(read: Sequence[_Read]) -> list[_Read]:
         added = OTHERS_WEIGHT * sum(other.score for other, _, _ in others[:OTHERS]) / OTHERS
         score = (scored.score + added) / (1 + OTHERS_WEIGHT)
         step = {"others": rounded(score - scored.score)}
-        told = scored.explanation
-        told = replace(told, boosts=told.boosts | step, terms=told.terms | step)
-        whole.append((replace(scored, score=score, explanation=told), row, head))
+        why = scored.explanation
+        why = replace(why, boosts=why.boosts | step, terms=why.terms | step)
+        whole.append((replace(scored, score=score, explanation=why), row, head))
     return sorted(whole, key=_sort_key)

@@ -168,15 +168,15 @@ def _write_head(write: Write, document: SessionDocument, statement: str) -> None
 
 
 def _insert_summary(write: Write, session_row: int, session: Session, found: Findable) -> None:
-    told = session.summary or Summary(brief=session.called, made_by=OPENING)
+    summary = session.summary or Summary(brief=session.called, made_by=OPENING)
     write.connection.execute(
         "INSERT INTO summaries (session_id, brief, detailed, key_decisions, problems_solved,"
         " technologies, outcome, user_note, created_at, made_by, embedded)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            *(session_row, told.brief, told.detailed or None, _array(told.key_decisions)),
-            *(_array(told.problems_solved), _array(told.technologies), told.outcome),
-            *(told.user_note or None, session.updated_at, told.made_by, found.text),
+            *(session_row, summary.brief, summary.detailed or None, _array(summary.key_decisions)),
+            *(_array(summary.problems_solved), _array(summary.technologies), summary.outcome),
+            *(summary.user_note or None, session.updated_at, summary.made_by, found.text),
         ),
     )
     write.index_row(SUMMARIES, found)

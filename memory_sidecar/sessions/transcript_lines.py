@@ -64,14 +64,14 @@ def parse_message(line: Mapping[str, Any]) -> dict[str, str] | None:
     words = _join_texts(said.get("content", said.get("parts")), is_user=role == Role.USER)
     if not words:
         return None
-    told = {
+    values = {
         "id": identity,
         "role": role,
         "content": words,
         "speaker": as_text(said.get("speaker")) or as_text(said.get("name")),
         "created_at": _time(line) or _time(said),
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def unwrap_event(line: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -205,14 +205,14 @@ def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
     transcript.project_path = (
         transcript.project_path or as_text(line.get("cwd")) or as_text(event.get("cwd"))
     )
-    for key, told in (
+    for key, value in (
         ("git_branch", line.get("gitBranch")),
         ("git_branch", git.get("branch") if isinstance(git, Mapping) else None),
         ("version", line.get("version") or event.get("cli_version")),
         ("model", said.get("model") if said.get("model") != SYNTHETIC else None),
     ):
-        if as_text(told):
-            transcript.metadata.setdefault(key, as_text(told))
+        if as_text(value):
+            transcript.metadata.setdefault(key, as_text(value))
     if title := as_text(line.get(_TITLES.get(as_text(line.get("type")), ""))).strip():
         transcript.titles[line["type"]] = title
     if (uuid := as_text(line.get("uuid"))) and uuid in transcript.lines:

@@ -68,7 +68,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to give a coding agent: our server's entry, hooks by event, and skills by name."""
+    """The things to give a coding agent: our server's entry, hooks by event, and skills by name."""
 
     entry: Mapping[str, object]
     hooks: Mapping[str, object]

@@ -87,7 +87,7 @@ def duplicates(visit: Visit) -> View:
         visit.notice(f"the {PAGE_ROWS} most alike of {len(near):,} pairs")
     return View(
         template="duplicates.html",
-        title="Say the same",
+        title="Near duplicates",
         data={
             "pairs": pairs,
             "looked_at": min(len(found), COMPARED_AT_ONCE),
