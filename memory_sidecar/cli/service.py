@@ -61,8 +61,11 @@ def install(call: Call) -> None:
 @with_call
 def uninstall(call: Call) -> None:
     """Stop the units and remove them."""
-    for path in remove_units(call):
+    removed = remove_units(call)
+    for path in removed:
         call.print(f"removed {path}")
+    if not removed:
+        call.print("not installed")
 
 
 @service.command(name="status")
@@ -91,7 +94,8 @@ def remove_units(call: Call) -> list[Path]:
     done = _systemctl(call, "disable", "--now", *UNITS)
     removed = installed_units(call)
     for path in removed:
-        path.unlink()
+        with named_errors(path):
+            path.unlink()
     if done.returncode and removed:
         call.reporter.notice(
             f"systemd did not take it ({done.stderr.strip()}): `memory-sidecar stop` ends the "

@@ -102,6 +102,25 @@ def test_uninstall_takes_back_whatever_systemd_says(run, config):
     assert left(config) == []
 
 
+def test_a_unit_that_cannot_be_removed_is_named_and_holds_up_no_other_step(run, config, sidecar):
+    assert run("nothing")("uninstall").out == "not installed\n"
+    unit = config / "systemd" / "user" / UNITS[1]
+    unit.mkdir(parents=True)
+    completion = config / "fish" / "completions" / "memory-sidecar.fish"
+    environ = {
+        "XDG_CONFIG_HOME": str(config),
+        "HOME": str(config.parent),
+        "XDG_RUNTIME_DIR": str(config.parent),
+        "PATH": str(config.parent / "bin"),
+    }
+    assert sidecar("completion", "install", "fish", **environ).status == 0
+    assert completion.exists()
+    for done in (run("nothing")("uninstall"), sidecar("uninstall", "--yes", **environ)):
+        assert (done.status, str(unit) in done.err) == (1, True)
+        assert "internal error" not in done.err
+    assert not completion.exists()
+
+
 def test_status_fails_where_nothing_runs(run):
     assert run("nothing")("install").status == 0
     done = run("*is-active*")("status")
