@@ -39,11 +39,11 @@ def _shown_messages(chat: Fields) -> list[Fields]:
     """Return the messages from the root of the tree to the node that was shown last."""
     nodes = dict(chat["mapping"])
     shown: list[Fields] = []
-    at = chat.get("current_node") or next(reversed(nodes), None)
+    at = as_text(chat.get("current_node")) or next(reversed(nodes), None)
     while isinstance(node := nodes.pop(at, None), dict):  # a loop ends at what was taken out
         if isinstance(message := node.get("message"), dict):
             shown.append(message)
-        at = node.get("parent")
+        at = as_text(node.get("parent"))
     return shown[::-1]
 
 

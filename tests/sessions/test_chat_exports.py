@@ -66,9 +66,9 @@ def test_a_chat_is_a_session_of_what_was_shown_last(chat, session_id, title, sai
 
 def test_chats_whose_parts_are_missing_or_go_round_harm_nothing():
     odd = [
-        {"mapping": {}, "current_node": "x"},
+        {"mapping": {}, "current_node": ["x"]},
         {"mapping": {"q": node("q", "q", "Why?")}, "current_node": "q"},
-        {"mapping": {"q": {"message": {"author": 1, "content": []}}}},
+        {"mapping": {"q": {"message": {"author": 1, "content": []}, "parent": ["q"]}}},
         {"chat_messages": [1, {}]},
     ]
     (document,) = read_sessions(json.dumps(odd).encode(), name="c.json").documents
