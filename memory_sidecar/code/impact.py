@@ -95,7 +95,9 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     if file.by is None:
         yield from now
         return
-    touched = set(_with_additions(file.by, [each.row for each in now]))
+    rows = [each.row for each in now]
+    added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
+    touched = {row for lines in added for row in _around(lines, rows)}
     yield from (each for each in now if each.row in touched)
     text = "\n".join(file.by.restore(graph.lines_on_disk(file.source, file.path)))
     language = at.file.language if at else detect_language(file.path, text)
@@ -107,13 +109,6 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
             removed.append(row)
         yield from [each for each in same if each.row.signature == row.signature] or same
     yield from graph.add_removed(file.source, file.path, language, removed)
-
-
-def _with_additions(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[DefinitionRow]:
-    """Yield those of the present `rows` in which lines were added."""
-    for hunk in change.hunks:
-        for lines in hunk.after.changed:
-            yield from _around(lines, rows)
 
 
 def _with_removals(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterator[DefinitionRow]:

@@ -101,10 +101,6 @@ def make_folders_only_while(is_ours: Callable[[], bool], folder: StrPath) -> Non
         _SERVED[path] = is_ours
 
 
-def _may_make(path: str) -> bool:
-    return all(is_ours() for top, is_ours in _SERVED.items() if _is_within(path, top))
-
-
 def _is_within(path: str, top: str) -> bool:
     return f"{path}{os.sep}".startswith(with_separator(top))
 
@@ -153,7 +149,8 @@ class Tree:
         """
         names = [name for name in self._relative(path).split("/") if name]
         if make:
-            if not _may_make(self.path):
+            served = (is_ours for top, is_ours in _SERVED.items() if _is_within(self.path, top))
+            if not all(is_ours() for is_ours in served):
                 raise FileNotFoundError(errno.ENOENT, "its folder was moved or removed", self.path)
             os.makedirs(self.path, self.folder_mode, exist_ok=True)
         folder = Folder(self, self.path, os.open(self.path, _FOLDER) if _HAS_HANDLES else None)

@@ -178,7 +178,8 @@ def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are valu
 
     `shape` may be a union: then the schema is an `anyOf`.
     """
-    alternatives = list(get_args(shape)) if _is_union(shape) else [shape]
+    is_union = get_origin(shape) in (Union, types.UnionType)
+    alternatives = list(get_args(shape)) if is_union else [shape]
     bodies, definitions = _components(alternatives)
     body: Schema = {"anyOf": list(bodies)} if len(bodies) > 1 else bodies[0]
     return top | body | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
@@ -217,7 +218,3 @@ def _schema_of_path(shape: type) -> Schema:
     if issubclass(shape, PurePath):
         return {"type": "string"}
     raise NotImplementedError(f"{shape} has no place in a result")
-
-
-def _is_union(shape: object) -> bool:
-    return get_origin(shape) in (Union, types.UnionType)

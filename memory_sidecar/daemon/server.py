@@ -191,7 +191,8 @@ class Server:
             if len(self._clients) <= MAX_CLIENTS and await self._has_greeted(reader):
                 self._owed.add(task)
                 self._not_begun.add(writer)
-                await _send(writer, self._greeting())
+                more = {"replaced": True} if self._code.is_replaced else {}
+                await _send(writer, greeting(pid=os.getpid(), data_dir=self._data_dir, **more))
                 async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
                     frame = await _receive(reader)
                 if frame is not None:
@@ -213,10 +214,6 @@ class Server:
             self._not_begun.discard(writer)
             if writer not in self._kept_open:
                 writer.close()
-
-    def _greeting(self) -> Frame:
-        more = {"replaced": True} if self._code.is_replaced else {}
-        return greeting(pid=os.getpid(), data_dir=self._data_dir, **more)
 
     async def _has_greeted(self, reader: asyncio.StreamReader) -> bool:
         """Whether the client greets before it hangs up. Raises ProtocolError for a bad greeting."""

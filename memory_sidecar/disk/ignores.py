@@ -76,7 +76,9 @@ class IgnoreRules:
         # In a repository the rules begin at its top; elsewhere at the root of the source, and rule
         # files above must have no effect. But a walk that starts below the root reads those above
         # it, too: so it may start there only in a repository, or if there are none above the root.
-        self.can_start_below = self._in_repository or not _has_rules_above(Path(root))
+        self.can_start_below = self._in_repository or not any(
+            (folder / name).exists() for folder in Path(root).parents for name in RULE_FILES
+        )
         self._reenabled = _reenabled_names(Path(root))
         self._overrides = _overrides(root, excludes, self._reenabled)
         self._include_globs = GitIgnoreSpec.from_lines(
@@ -239,10 +241,6 @@ def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
             check_excludes((glob,))
             valid.append(glob)
     return tuple(valid)
-
-
-def _has_rules_above(root: Path) -> bool:
-    return any((folder / name).exists() for folder in root.parents for name in RULE_FILES)
 
 
 def _overrides(root: str, excludes: tuple[str, ...], reenabled: frozenset[str]) -> Override:

@@ -96,7 +96,11 @@ def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str)
         and path.rpartition("/")[2] not in RULE_NAMES
         and not Path(_absolute(rules, path)).is_dir()
         and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
-        and not any(_is_repository(rules, folder) for folder in folders_above(path) if folder)
+        and not any(
+            os.path.lexists(f"{_absolute(rules, folder)}{os.sep}.git")
+            for folder in folders_above(path)
+            if folder
+        )
         and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))
     )
 
@@ -109,12 +113,8 @@ def were_rules_written(files: Iterable[SourceFile], since_ns: int) -> bool:
     )
 
 
-def _is_repository(rules: IgnoreRules, folder: str) -> bool:
-    return os.path.lexists(f"{_absolute(rules, folder)}{os.sep}.git")
-
-
 def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:
-    """`None` where nothing is; of a link, which tells nothing of its rules, one of no file."""
+    """Return the stamp of a file, `_OF_LINK` for a link, and `None` if there is neither."""
     try:
         status = os.lstat(_absolute(rules, path))
     except OSError:

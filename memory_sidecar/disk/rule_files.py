@@ -13,6 +13,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -131,9 +132,14 @@ def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) 
     try:
         around = _digest(
             repr((root, sorted(excludes))),
-            (*_rule_files_above(Path(root)), *_files_of_user(), *_files_of_repository(root)),
+            (
+                *_rule_files_above(Path(root)),
+                *(*_git_configs(), *user_excludes()),
+                *_files_of_repository(root),
+            ),
         )
-        return f"{around} {_digest('', _files_of_repositories(root, folders))}"
+        inside = (os.path.join(root, folder) for folder in sorted(filter(None, folders)))
+        return f"{around} {_digest('', chain.from_iterable(map(_files_of_repository, inside)))}"
     except PathRefused:
         return ""
 
@@ -150,11 +156,6 @@ def _rule_files_above(root: Path) -> Iterator[str]:
     for folder in root.parents:
         yield from (os.path.join(folder, name) for name in sorted(RULE_FILES))
         yield from _files_of_repository(os.fspath(folder))
-
-
-def _files_of_user() -> Iterator[str]:
-    yield from _git_configs()
-    yield from user_excludes()
 
 
 def _git_configs() -> tuple[str, str]:
@@ -182,11 +183,6 @@ def rule_text(folder: str, name: str) -> str:
         return Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
-
-
-def _files_of_repositories(root: str, folders: Iterable[str]) -> Iterator[str]:
-    for folder in sorted(filter(None, folders)):
-        yield from _files_of_repository(os.path.join(root, folder))
 
 
 def _files_of_repository(folder: str) -> Iterator[str]:

@@ -131,7 +131,8 @@ class _Collector:
     def _skip_reason(self, path: str, relative: str, status: os.stat_result) -> str:
         if stat.S_ISLNK(status.st_mode):
             target = real_path(path)
-            return reasons.SYMBOLIC_LINK if self._is_inside(target) else reasons.LINK_OUT
+            is_inside = with_separator(target).startswith(with_separator(self._real_top))
+            return reasons.SYMBOLIC_LINK if is_inside else reasons.LINK_OUT
         if not stat.S_ISREG(status.st_mode):
             return reasons.NOT_REGULAR
         if not is_utf8(relative):
@@ -144,9 +145,6 @@ class _Collector:
         if status.st_size > limit:
             return reasons.larger_than(limit)
         return "" if status.st_size else reasons.EMPTY
-
-    def _is_inside(self, real: str) -> bool:
-        return real == self._real_top or real.startswith(with_separator(self._real_top))
 
 
 def check_root(top: str, if_gone: str = _IF_GONE) -> None:

@@ -143,7 +143,8 @@ def fetch_model(
     try:
         return find_model(settings, environ=environ, package_path=package_path)
     except ModelMissing:
-        if settings.model_dir or not settings.model_download or _is_offline(environ):
+        offline = environ.get("HF_HUB_OFFLINE", "").strip().upper() in {"1", "TRUE", "YES", "ON"}
+        if settings.model_dir or not settings.model_download or offline:
             raise
     folder = _download(BGE_SMALL, _own_cache(environ))
     return _files(BGE_SMALL, folder, "fastembed", BGE_SMALL.hub_model_file)
@@ -308,7 +309,3 @@ def sha256_of(path: Path) -> str:
 def _sha256_of_version(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001  part of the key
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _is_offline(environ: Mapping[str, str]) -> bool:
-    return environ.get("HF_HUB_OFFLINE", "").strip().upper() in {"1", "TRUE", "YES", "ON"}

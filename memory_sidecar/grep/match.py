@@ -149,7 +149,8 @@ class _Matcher:
         text = self._data[node.start_byte : node.end_byte]
         if text == part.text:
             return node.type == part.kind or (is_name(node.type) and is_name(part.kind))
-        return text.replace(b"'", b'"') == part.text.replace(b"'", b'"') and _is_quoted(text)
+        is_quoted = text[-1:] in (b"'", b'"')
+        return is_quoted and text.replace(b"'", b'"') == part.text.replace(b"'", b'"')
 
     def _text(self, nodes: tuple[tree_sitter.Node, ...]) -> bytes:
         if not nodes:
@@ -261,10 +262,6 @@ def _without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
     children = [child for child in children_of(node) if child[0].is_named]
     needed = [child for child in children if not _is_optional(child)]
     return needed[0][0] if len(needed) == 1 and len(needed) < len(children) else None
-
-
-def _is_quoted(text: bytes) -> bool:
-    return text[-1:] in (b"'", b'"')
 
 
 def _found(nodes: Sequence[tree_sitter.Node], head: int, bound: Bound) -> Found:
