@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.chunking.chunk import parse_text
+from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.navigation import best_references, distinct, uses_of
@@ -18,6 +19,7 @@ from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.language import detect_language
 from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.core.results import pluralize
 
 _NONE = "/dev/null"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
@@ -80,12 +82,23 @@ class Alteration:
 def impact(
     graph: Graph, changed: Iterable[Alteration], wanted: CodeFilter, *, top_k: int
 ) -> Cut[ReferenceHit]:
-    """Return the uses, sure or likely, of definitions that `changed` changed or removed."""
+    """Return the uses, sure or likely, of definitions that `changed` changed or removed.
+
+    A notice says which names have other uses, which nothing but the name connects with them.
+    """
     targets = [each for file in changed for each in _touched(graph, file)]
-    uses = uses_of(graph, Resolver(graph), distinct(targets))
-    return best_references(
+    uses = list(uses_of(graph, Resolver(graph), distinct(targets)))
+    best = best_references(
         graph, (use for use in uses if use.confidence != "by name"), wanted, top_k
     )
+    is_wanted = file_filter(wanted)
+    named = {use.name for use in uses if use.confidence == "by name" and is_wanted(use.at.file)}
+    if not named:
+        return best
+    first, *others = sorted(named)
+    names = f"{first} and {pluralize(len(others), 'other name')}" if others else first
+    notice = f"uses of {names} by name alone are left out: `memory-sidecar refs {first}` shows them"
+    return Cut(best, more=best.more, notices=(notice,))
 
 
 def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:

@@ -66,3 +66,15 @@ def test_which_of_several_names_a_place_uses_is_told(run, tmp_path):
     told = run("impact", shop / "prices.py", "--all").out
     assert all(f"  call of {name}, exact\n" in told for name in ("net", "tax"))
     assert "  call, exact\n" in run("refs", "net", "--all").out
+
+
+def test_uses_by_name_alone_are_left_out_and_that_is_said(run, tmp_path):
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "prices.py").write_text("def net():\n    return 1\n")
+    (shop / "bill.py").write_text("from old.rates import net\n\nTOTAL = net()\n")
+    (shop / "costs.py").write_text("def net():\n    return 2\n")
+    assert run("index", shop, "--wait", "keyword").status == 0
+    told = run("impact", shop / "prices.py", "--all")
+    assert told.out == ""
+    assert "uses of net by name alone are left out: `memory-sidecar refs net`" in told.err
