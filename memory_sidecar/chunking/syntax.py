@@ -29,6 +29,9 @@ _MANY_ERRORS = 0.05  # of a file
 _CONDITION = re.compile(
     rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
 )
+_CONFLICT = re.compile(  # its marks, and the lines that both sides have changed, where it has them
+    rb"^(?:(?:<{7}|>{7}) .*|(?:[|]{7}(?: .*)?\n(?:(?![|<>]{7}).*\n)*?)?={7})$", re.MULTILINE
+)
 _NO_BREAK = re.compile(rb"[^\n]")
 
 # Grammars that are not returned by the function `language` of the package `tree_sitter_<language>`.
@@ -52,6 +55,8 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
     """Parse `data` as `parse` does; return the tree and the bytes it is of, as many as `data`."""
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
         return None
+    if b"\n>>>>>>> " in data:  # an unresolved merge: what both sides define is found
+        data = _blank(_CONFLICT, data)
     tree = _parse_guarded(_parser(language), data)
     if tree is not None and language in _PREPROCESSED:
         tree, data = _without_conditions(tree, data, language)
@@ -102,11 +107,16 @@ def _without_conditions(
     errors = _error_bytes(tree)
     if errors <= _MANY_ERRORS * len(data):
         return tree, data
-    blank = _CONDITION.sub(lambda line: _NO_BREAK.sub(b" ", line[0]), data)
+    blank = _blank(_CONDITION, data)
     other = _parse_guarded(_parser(language), blank)
     if other is None or _error_bytes(other) >= errors:
         return tree, data
     return other, blank
+
+
+def _blank(lines: re.Pattern[bytes], data: bytes) -> bytes:
+    """Return `data` with all but the line breaks of each match of `lines` replaced by spaces."""
+    return lines.sub(lambda line: _NO_BREAK.sub(b" ", line[0]), data)
 
 
 def _error_bytes(tree: tree_sitter.Tree) -> int:
