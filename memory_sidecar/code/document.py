@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from memory_sidecar.code.directory import ChunkFile
     from memory_sidecar.core.sqlite import Connection
 
-MAX_DEFINITIONS = 20_000  # of a file; nobody writes more by hand
-
 _LETTERS: Final[dict[How, str]] = {
     "call": "c",
     "type": "t",
@@ -84,7 +82,7 @@ class FileNames:
     @classmethod
     def of(cls, parsed: Parsed) -> FileNames:
         """Take the names from the outline of `parsed`; empty if the language has none."""
-        named = [d for d in parsed.outline.definitions if d.symbol][:MAX_DEFINITIONS]
+        named = [d for d in parsed.outline.definitions if d.symbol]
         rows = tuple(
             DefinitionRow(
                 d.symbol, d.path, d.kind, d.signature(parsed.data), d.name_row + 1, d.stop

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memory_sidecar.chunking.chunk import chunk_text
-from memory_sidecar.code.document import HEAD_CHARACTERS, head_of
+from memory_sidecar.chunking.chunk import chunk_text, parse_text
+from memory_sidecar.code.document import HEAD_CHARACTERS, FileNames, head_of
 from memory_sidecar.core.model import Chunk
 
 METHOD = """\
@@ -84,3 +84,9 @@ def test_every_chunk_of_a_real_file_has_a_head_of_its_own():
     heads = [head_of("steps.py", chunk) for chunk in chunk_text(text, "python")]
     assert len(heads) > 4
     assert len(set(heads)) == len(heads)
+
+
+def test_every_definition_of_a_generated_file_is_known():
+    text = "".join(f"#define R{number} {number}\n" for number in range(20_001))
+    names = FileNames.of(parse_text(text, "c", with_references=False))
+    assert (len(names.definitions), names.definitions[-1].name) == (20_001, "R20000")
