@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,8 +51,8 @@ MAX_PATH_BYTES = 4095  # the limit of Linux; systems with lower ones report them
 MAX_NAME_BYTES = 255
 MAX_PAGED_CHARACTERS = 1 << 20  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
-R = TypeVar("R")
 Hits = TypeVar("Hits", bound=Sequence[Judged])
+TextLine = str | Styled | tuple[str | Styled, ...]
 
 IMPORTING = threading.RLock()
 """Hold this lock around the import of a large package at run time.
@@ -287,6 +287,7 @@ class Call:
 
     def print_paged(self, lines: Sequence[str], *, uses_pager: bool) -> None:
         """Print `lines`, through the caller's pager if they overflow its terminal."""
+        self.reporter.close()
         text = "".join(f"{line}\n" for line in lines)
         overflows = 0 < self.rows <= len(lines) and self.environ.get("TERM") != "dumb"
         if uses_pager and overflows and len(text) <= MAX_PAGED_CHARACTERS:
@@ -294,29 +295,25 @@ class Call:
         else:
             self.stdout.write(text)
 
-    def show(self, result: R, print_result: Callable[[Call, R], None]) -> R:
-        """Print `result`, as JSON if the caller wants that, else by `print_result`; return it."""
+    def show(self, result: T, lines: Iterable[TextLine], *, nothing: str = "") -> T:
+        """Print `result` as JSON if the caller wants that, else `lines`; return `result`.
+
+        `nothing`: the notice for a person where there are no lines.
+        """
         self.reporter.close()
         if self.wants_json:
             self.print_json(result)
-        else:
-            print_result(self, result)
+            return result
+        for line in lines:
+            self.print(*(line if isinstance(line, tuple) else (line,)))
+            nothing = ""
+        if nothing:
+            self.reporter.notice(nothing)
         return result
 
-    def show_each(self, results: list[R], print_result: Callable[[Call, R], None]) -> R | list[R]:
-        """Show `results` one after the other; in JSON a single one by itself, not in an array."""
-
-        def print_all(call: Call, _: object) -> None:
-            for result in results:
-                print_result(call, result)
-
-        return self.show(results[0] if len(results) == 1 else results, print_all)
-
-    def show_hits(self, hits: Hits, print_hits: Callable[[Call, Hits], None]) -> Hits:
+    def show_hits(self, hits: Hits, lines: Iterable[TextLine]) -> Hits:
         """Show `hits` like `show`, with a notice if there are none or only weak ones."""
-        self.show(hits, print_hits)
-        if not (hits or self.wants_json):
-            self.reporter.notice("no hits")
+        self.show(hits, lines, nothing="" if hits else "no hits")
         warn_if_weak(hits, self.reporter)
         return hits
 

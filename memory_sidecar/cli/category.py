@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import (
@@ -28,7 +28,8 @@ def category() -> None:
 @with_agent
 def list_categories(call: Call, *, agent: str) -> list[Category]:
     """Show the categories, described or in use, and how much each holds with all below it."""
-    return call.show(call.mask(memories_of(call, agent).categories()), _print_categories)
+    categories = call.mask(memories_of(call, agent).categories())
+    return call.show(categories, map(_category_line, categories))
 
 
 @category.command()
@@ -44,7 +45,7 @@ def create(
     described = memories_of(call, agent).describe_category(
         name, text, creates=True, allow_secrets=allow_secrets
     )
-    return call.show(described, _print_described)
+    return _show_described(call, described)
 
 
 @category.command()
@@ -59,7 +60,7 @@ def describe(
     described = memories_of(call, agent).describe_category(
         name, resolve_text(call, description), creates=False, allow_secrets=allow_secrets
     )
-    return call.show(described, _print_described)
+    return _show_described(call, described)
 
 
 @category.command()
@@ -69,20 +70,15 @@ def describe(
 def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> CategoryDeleted:
     """Remove the category NAME and everything below it."""
     deleted = memories_of(call, agent).delete_category(name, with_memories=with_memories)
-    return call.show(deleted, _print_deleted)
-
-
-def _print_categories(call: Call, categories: list[Category]) -> None:
-    for each in categories:
-        held = pluralize(each.total_memories, "memory", "memories")
-        held += f", {pluralize(each.total_tokens, 'token')}"
-        call.print(title(each.path), f"  {held}  {each.description}".rstrip())
-
-
-def _print_described(call: Call, described: Described) -> None:
-    call.print(f"{described.category}: {described.description}".rstrip(": "))
-
-
-def _print_deleted(call: Call, deleted: CategoryDeleted) -> None:
     archived = pluralize(deleted.archived, "memory", "memories")
-    call.print(f"deleted {deleted.category}; {archived} archived")
+    return call.show(deleted, [f"deleted {deleted.category}; {archived} archived"])
+
+
+def _category_line(each: Category) -> TextLine:
+    held = pluralize(each.total_memories, "memory", "memories")
+    held += f", {pluralize(each.total_tokens, 'token')}"
+    return title(each.path), f"  {held}  {each.description}".rstrip()
+
+
+def _show_described(call: Call, described: Described) -> Described:
+    return call.show(described, [f"{described.category}: {described.description}".rstrip(": ")])

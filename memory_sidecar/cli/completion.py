@@ -52,7 +52,12 @@ def install(call: Call, shell: str | None) -> Installed:
     with named_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(Tree(path.parent), path.name, _script(shell).encode())
-    return call.show(Installed(shell, str(path)), _print_installed)
+    lines = [f"wrote {path}: new shells complete {PROGRAM} with Tab"]
+    if shell == "bash":
+        lines.append(f"where bash-completion is not installed, ~/.bashrc needs: . {path}")
+    elif shell == "zsh":
+        lines.append(f"~/.zshrc needs, before `compinit`: fpath+=({path.parent})")
+    return call.show(Installed(shell, str(path)), lines)
 
 
 @completion.command()
@@ -95,12 +100,3 @@ def script_path(call: Call, shell: str) -> Path:
     if shell == "fish":
         return xdg("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / f"{PROGRAM}.fish"
     return home / ".zfunc" / f"_{PROGRAM}"
-
-
-def _print_installed(call: Call, installed: Installed) -> None:
-    call.print(f"wrote {installed.path}: new shells complete {PROGRAM} with Tab")
-    if installed.shell == "bash":
-        call.print(f"where bash-completion is not installed, ~/.bashrc needs: . {installed.path}")
-    elif installed.shell == "zsh":
-        folder = Path(installed.path).parent
-        call.print(f"~/.zshrc needs, before `compinit`: fpath+=({folder})")

@@ -77,12 +77,7 @@ def init(call: Call, *, path: str | None, project: str | None, root: str | None)
     made = [each.relative_to(folder).as_posix() for each in handlers.init(folder, project=project)]
     if not made and not call.wants_json:
         call.reporter.notice("everything exists already")
-    return call.show(Initialised(folder.as_posix(), project, made), _print_created)
-
-
-def _print_created(call: Call, done: Initialised) -> None:
-    for each in done.created:
-        call.print(each)
+    return call.show(Initialised(folder.as_posix(), project, made), made)
 
 
 @context.command()
@@ -133,7 +128,7 @@ def new(
     opened = _open_root(call, root)
     owner = opened.project(project, cwd=call.cwd)
     made = opened.new(owner, kind, draft, allow_secrets=allow_secrets)
-    return call.show(made, lambda call, made: call.print(f"{made.id}: {made.path}"))
+    return call.show(made, [f"{made.id}: {made.path}"])
 
 
 @context.command()
@@ -148,15 +143,10 @@ def regen(call: Call, opened: handlers.Context, projects: list[Project]) -> Rege
     call.reporter.close()
     for problem in done.problems:
         call.reporter.notice(f"{problem.file}:{problem.line}: {problem.text}")
-    return call.show(done, _print_regenerated)
-
-
-def _print_regenerated(call: Call, done: Regenerated) -> None:
     atoms = sum(each.experiments + each.knowledge + each.patterns for each in done.projects)
-    call.print(
-        f"projects: {len(done.projects)}, atoms: {atoms:,}, files written: {len(done.written)}"
-        + (f", problems: {len(done.problems)}" if done.problems else "")
-    )
+    problems = f", problems: {len(done.problems)}" if done.problems else ""
+    counts = f"projects: {len(done.projects)}, atoms: {atoms:,}, files written: {len(done.written)}"
+    return call.show(done, [counts + problems])
 
 
 @context.command()
@@ -188,7 +178,8 @@ def check(
         call.reporter.notice(f"fixed {fixed}")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     shown = call.mask([opened.shown(finding, remedy_of=call.hint) for finding in findings])
-    call.show(shown, _print_findings)
+    lines = (f"{it.file}:{it.line}: [{it.rule}] {it.text} — {it.remedy}" for it in shown)
+    call.show(shown, lines if shown else ["nothing is wrong"])
     if shown:
         can_fix = any(each.fixable for each in shown)
         raise SidecarError(
@@ -198,13 +189,6 @@ def check(
     return shown
 
 
-def _print_findings(call: Call, findings: list[ContextFinding]) -> None:
-    for each in findings:
-        call.print(f"{each.file}:{each.line}: [{each.rule}] {each.text} — {each.remedy}")
-    if not findings:
-        call.print("nothing is wrong")
-
-
 @context.command()
 @click.option("--archive", is_flag=True, help="Move finished tasks to tasks-archive.md.")
 @_with_projects
@@ -212,16 +196,15 @@ def tasks(
     call: Call, opened: handlers.Context, projects: list[Project], *, archive: bool
 ) -> list[Task]:
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
-    found = opened.tasks(projects, archive=archive, reporter=call.reporter)
-    return call.show(call.mask(found), _print_tasks)
+    found = call.mask(opened.tasks(projects, archive=archive, reporter=call.reporter))
+    return call.show(found, map(_task_line, found))
 
 
-def _print_tasks(call: Call, tasks: list[Task]) -> None:
-    for task in tasks:
-        mark = "x" if task.done else " "
-        priority = f" ({task.priority})" if task.priority else ""
-        name = f"{task.id}: " if task.id else ""
-        call.print(f"[{mark}] {task.project}: {name}{task.text} [{task.status}]{priority}")
+def _task_line(task: Task) -> str:
+    mark = "x" if task.done else " "
+    priority = f" ({task.priority})" if task.priority else ""
+    name = f"{task.id}: " if task.id else ""
+    return f"[{mark}] {task.project}: {name}{task.text} [{task.status}]{priority}"
 
 
 @context.command()
@@ -246,12 +229,8 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
     # The caller's settings: those of the daemon that runs this may differ.
     if commit or load_settings(call.cwd, call.environ).context_commit:
         _commit(call, reads, must=commit)
-    return call.show([each for _, each in reads], _print_accesses)
-
-
-def _print_accesses(call: Call, accesses: list[Access]) -> None:
-    for each in accesses:
-        call.print(f"{each.project}: {each.file}")
+    accesses = [each for _, each in reads]
+    return call.show(accesses, (f"{each.project}: {each.file}" for each in accesses))
 
 
 @context.command()
@@ -273,13 +252,12 @@ def refs(
     if rotate:
         for path in opened.rotate(projects, reporter=call.reporter):
             call.reporter.notice(f"the previous log is {opened.root.shown(path)}")
-    return call.show(used, _print_uses)
-
-
-def _print_uses(call: Call, used: list[AtomUse]) -> None:
-    for each in used:
-        last = (each.last_ref or "never")[:10]
-        call.print(f"{each.refs:5}  {last:10}  {each.project}/{each.id}  {each.summary}")
+    lines = (
+        f"{each.refs:5}  {(each.last_ref or 'never')[:10]:10}  {each.project}/{each.id}"
+        f"  {each.summary}"
+        for each in used
+    )
+    return call.show(used, lines)
 
 
 def _open_root(call: Call, root: str | None) -> handlers.Context:

@@ -63,7 +63,7 @@ def episodic_put(
         path, entry, call.child_environ, allow_secrets=allow_secrets
     )
     verb = "put" if done.created else "known as"
-    return call.show(done, lambda call, put: call.print(f"{verb} {put.session_id}"))
+    return call.show(done, [f"{verb} {done.session_id}"])
 
 
 @click.command(name="episodic-search", cls=TextCommand)
@@ -86,7 +86,9 @@ def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int
             Asked.SESSIONS, path.stem, asked.text, lambda: journal.search(asked)
         )
     )
-    return call.show(JournalHits(tuple(map(_make_journal_hit, hits))), _print_hits)
+    found = JournalHits(tuple(map(_make_journal_hit, hits)))
+    lines = (f"{hit.score:.3f}  {hit.uri}  {hit.title}\n  {hit.text}" for hit in found.hits)
+    return call.show(found, lines, nothing="no hits")
 
 
 @click.command(name="episodic-commit")
@@ -96,7 +98,7 @@ def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     path = call.path(file)
     committed = Committed(agent=path.stem, file=path.as_posix())
-    return call.show(committed, lambda call, _: call.print("everything is on disk already"))
+    return call.show(committed, ["everything is on disk already"])
 
 
 def _find_journal(call: Call, journal: Path) -> Journal:
@@ -120,14 +122,6 @@ def _make_journal_hit(hit: SessionHit) -> JournalHit:
     uri = EVIDENCE_PREFIX + hit.session_id
     uri = uri if hit.sequence is None else f"{uri}#{hit.sequence}"
     return build_from(JournalHit, hit, uri=uri, timestamp=hit.created_at)
-
-
-def _print_hits(call: Call, found: JournalHits) -> None:
-    for hit in found.hits:
-        call.print(f"{hit.score:.3f}  {hit.uri}  {hit.title}")
-        call.print(f"  {hit.text}")
-    if not found.hits:
-        call.reporter.notice("no hits")
 
 
 def _parse_tags(tags: tuple[str, ...]) -> dict[str, str]:

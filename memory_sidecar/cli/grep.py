@@ -59,12 +59,8 @@ def grep(
         reporter=call.reporter,
     )
     hits = call.mask(found)
-
-    def print_hits(call: Call, _found: list[FoundCode]) -> None:
-        for hit in hits:
-            where = f"{hit.found.filename}:{hit.head[0]}:{hit.head[1]}"
-            call.print(title(where), f": {hit.line.rstrip()}")
-        if not hits:
-            call.reporter.notice("no hits")
-
-    return call.show([hit.found for hit in hits], print_hits)
+    lines = (
+        (title(f"{hit.found.filename}:{hit.head[0]}:{hit.head[1]}"), f": {hit.line.rstrip()}")
+        for hit in hits
+    )
+    return call.show([hit.found for hit in hits], lines, nothing="no hits")

@@ -188,9 +188,7 @@ class Version:
 @with_call
 def version(call: Call) -> Version:
     """Show the version."""
-    return call.show(
-        Version(__version__), lambda call, shown: call.print(f"{PROGRAM}, version {shown.version}")
-    )
+    return call.show(Version(__version__), [f"{PROGRAM}, version {__version__}"])
 
 
 def add_examples(command: click.Command, words: str) -> None:

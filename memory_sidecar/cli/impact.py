@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.names import ask_code, find_place, locate, print_references, with_filter
+from memory_sidecar.cli.names import ask_code, find_place, locate, show_references, with_filter
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.results import ReferenceHit
@@ -38,7 +38,7 @@ def impact(
     text = call.read_input().decode("utf-8", "replace") if diff else ""
     if diff and not text.strip():
         call.reporter.notice("the diff is empty: nothing changed")
-        return call.show([], lambda *_: None)
+        return call.show([], ())
     outside = []
     for file in changed_files(text):
         if (path := _path_of(call.cwd, file)) is None:
@@ -51,7 +51,7 @@ def impact(
         others = f" and {len(outside) - 1} more" if outside[1:] else ""
         call.reporter.notice(f"no source contains {outside[0]}{others}")
     found = ask_code(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
-    return call.show(found, print_references)
+    return show_references(call, found)
 
 
 def _path_of(folder: Path, file: ChangedFile) -> Path | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.options import Group, force_option, with_call, with_help
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
@@ -80,7 +80,7 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
-    return call.show(report, _print_report)
+    return call.show(report, _report_lines(call, report))
 
 
 def _require_address(paths: Sequence[str], branch: str) -> None:
@@ -103,12 +103,12 @@ def _git_environ(call: Call) -> dict[str, str]:
     return child_environment(call.environ, {*named, *PASSED_ON})
 
 
-def _print_report(call: Call, report: IndexReport) -> None:
-    """Print a report of `index` or `reindex` for a person."""
+def _report_lines(call: Call, report: IndexReport) -> Iterator[TextLine]:
+    """Yield a report of `index` or `reindex` for a person."""
     roots = {} if report.agent else call.places.roots
     for name in report.sources:
-        call.print(title(name), f"  {roots[name]}" if name in roots else "")
-    call.print(
+        yield title(name), f"  {roots[name]}" if name in roots else ""
+    yield (
         f"{pluralize(report.files_total, 'file')}, {report.files_processed:,} indexed now, "
         f"{report.files_deleted:,} gone, {len(report.files_skipped):,} skipped, "
         f"{len(report.files_failed):,} failed; {pluralize(report.chunks_total, 'chunk')} in all "
@@ -116,11 +116,11 @@ def _print_report(call: Call, report: IndexReport) -> None:
     )
     for file in report.files_failed:
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
-        call.print(f"failed: {path or file.path}: {file.reason}")
+        yield f"failed: {path or file.path}: {file.reason}"
     for folder in report.folders_unreadable:
-        call.print(f"unreadable, its index stays as it was: {folder}")
+        yield f"unreadable, its index stays as it was: {folder}"
     if report.vectors_pending:
-        call.print(call.hint(_remaining_work(call, report)))
+        yield call.hint(_remaining_work(call, report))
 
 
 def _remaining_work(call: Call, report: IndexReport) -> str:
@@ -158,16 +158,16 @@ def reindex(
         report = call.codebase.rebuild(sources, reporter=call.reporter)
     else:
         report = call.services.rebuild(reporter=call.reporter)
-    return call.show(report, _print_reports)
+    return call.show(report, _all_report_lines(call, report))
 
 
-def _print_reports(call: Call, report: IndexReport | AgentReports) -> None:
+def _all_report_lines(call: Call, report: IndexReport | AgentReports) -> Iterator[TextLine]:
     if isinstance(report, IndexReport):
         if report.agent:
-            call.print(f"agent {report.agent}:")
-        _print_report(call, report)
+            yield f"agent {report.agent}:"
+        yield from _report_lines(call, report)
     for each in report.agents or ():
-        _print_reports(call, each)
+        yield from _all_report_lines(call, each)
 
 
 @click.group(cls=Group)
@@ -213,7 +213,7 @@ def add(
     else:
         its = call.services.agent(agent, call.db)
         added = its.register(call.path(path), name=name, force=force)
-    return call.show(added, lambda call, each: call.print(f"{each.name}: {each.root}"))
+    return call.show(added, [f"{added.name}: {added.root}"])
 
 
 @source.command(name="list")
@@ -225,7 +225,7 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
         sources = call.codebase.registry.all()
     else:
         sources = call.services.agent(agent, call.db).registry.all()
-    return call.show(sources, _print_sources)
+    return call.show(sources, map(_source_line, sources))
 
 
 @source.command()
@@ -244,7 +244,7 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
     for name in names:
         registry.get(name)
     removed = [forget(name, reporter=call.reporter) for name in dict.fromkeys(names)]
-    return call.show_each(removed, _print_forgotten)
+    return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
 
 
 @source.command()
@@ -261,7 +261,9 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
     codebase = call.codebase
     found = codebase.registry.get(name) if name else codebase.require_source_around(call.cwd)
     published = codebase.sharing.publish(found, by_force=take, reporter=call.reporter)
-    return call.show(published, _print_published)
+    files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")
+    given = f"{files} with {chunks} given to the team, {published.deleted:,} taken from it"
+    return call.show(published, [title(published.name), given])
 
 
 @source.command()
@@ -276,7 +278,8 @@ def prune(call: Call, yes: bool) -> list[Source]:
             call.stderr.write(call.line(f"gone: {each.name}: {each.root}") + "\n")
         call.confirm(f"Forget {pluralize(len(gone), 'source')} and the index?", unless="--yes")
     removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
-    return call.show(removed, _print_pruned)
+    lines = map(_forgotten_line, removed) if removed else ["no source is missing"]
+    return call.show(removed, lines)
 
 
 @source.command()
@@ -293,34 +296,16 @@ def move(call: Call, old: str, new: str, force: bool) -> SourceMoved:
     names = {str(each.root): each.name for each in codebase.registry.all()}
     name = old if old in names.values() else names.get(str(call.path(old)), old)
     moved = codebase.move(name, call.path(new), reporter=call.reporter, force=force)
-    return call.show(moved, _print_moved)
-
-
-def _print_pruned(call: Call, removed: list[Source]) -> None:
-    for each in removed:
-        _print_forgotten(call, each)
-    if not removed:
-        call.print("no source is missing")
-
-
-def _print_published(call: Call, published: Published) -> None:
-    call.print(title(published.name))
-    files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")
-    call.print(f"{files} with {chunks} given to the team, {published.deleted:,} taken from it")
-
-
-def _print_moved(call: Call, moved: SourceMoved) -> None:
     chunks = pluralize(moved.chunks, "chunk")
-    call.print(f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}")
+    return call.show(moved, [f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"])
 
 
-def _print_sources(call: Call, shown: list[Source]) -> None:
-    for each in shown:
-        excluded = f" (without {', '.join(each.excludes)})" if each.excludes else ""
-        branch = f" at {each.branch}" if each.branch else ""
-        cloned = f" (from {each.address}{branch})" if each.address else ""
-        call.print(f"{each.name}: {each.root}{cloned}{excluded}")
+def _source_line(each: Source) -> str:
+    excluded = f" (without {', '.join(each.excludes)})" if each.excludes else ""
+    branch = f" at {each.branch}" if each.branch else ""
+    cloned = f" (from {each.address}{branch})" if each.address else ""
+    return f"{each.name}: {each.root}{cloned}{excluded}"
 
 
-def _print_forgotten(call: Call, removed: Source) -> None:
-    call.print(f"forgot {removed.name}: {removed.root}")
+def _forgotten_line(removed: Source) -> str:
+    return f"forgot {removed.name}: {removed.root}"

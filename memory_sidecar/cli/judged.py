@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
 from memory_sidecar.core.model import Asked
@@ -40,14 +41,14 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
         real = real_place(path)
         of, place = source.name, real.relative_to(source.root).as_posix()
     noted = JudgedSet(call.services, call.reporter).add(question, asked, of, place)
-    return call.show(noted, lambda call, each: _print_judged(call, [each]))
+    return call.show(noted, _lines_of(noted))
 
 
 @judged.command(name="list")
 @with_call
 def list_judged(call: Call) -> list[JudgedQuestion]:
     """Show the questions, each with what answers it."""
-    return call.show(call.mask(JudgedSet(call.services, call.reporter).all()), _print_judged)
+    return _show_questions(call, JudgedSet(call.services, call.reporter).all())
 
 
 @judged.command()
@@ -59,14 +60,15 @@ def remove(call: Call, *, question: str, place: str) -> list[JudgedQuestion]:
 
     Shows the questions that are left.
     """
-    left = JudgedSet(call.services, call.reporter).remove(question, place)
-    return call.show(call.mask(left), _print_judged)
+    return _show_questions(call, JudgedSet(call.services, call.reporter).remove(question, place))
 
 
-def _print_judged(call: Call, questions: list[JudgedQuestion]) -> None:
-    for each in questions:
-        call.print(title(each.text), f"  {each.kind} of {each.of}")
-        for place in each.relevant:
-            call.print(f"  {Path(place).as_posix()}")
-    if not questions:
-        call.reporter.notice("no question is judged yet: `memory-sidecar judged add QUESTION FILE`")
+def _show_questions(call: Call, questions: list[JudgedQuestion]) -> list[JudgedQuestion]:
+    shown = call.mask(questions)
+    hint = "no question is judged yet: `memory-sidecar judged add QUESTION FILE`"
+    return call.show(shown, chain.from_iterable(map(_lines_of, shown)), nothing=hint)
+
+
+def _lines_of(each: JudgedQuestion) -> list[TextLine]:
+    places = (f"  {Path(place).as_posix()}" for place in each.relevant)
+    return [(title(each.text), f"  {each.kind} of {each.of}"), *places]

@@ -6,7 +6,7 @@ import click
 from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import memories_of, print_memories, with_filters
+from memory_sidecar.cli.memory_form import memories_of, memory_lines, with_filters
 from memory_sidecar.cli.options import COUNT, with_agent
 from memory_sidecar.core.results import build_from
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
@@ -60,8 +60,8 @@ def list_memories(
     )
     found = memories_of(call, agent).list(asked, with_shared=with_shared)
     content = {} if with_content else {"content": UNSET}
-    shown = [build_from(Listed, memory, **content) for memory in found]
-    return call.show(call.mask(shown), print_memories)
+    shown = call.mask([build_from(Listed, memory, **content) for memory in found])
+    return call.show(shown, memory_lines(shown))
 
 
 @click.command()
@@ -77,8 +77,8 @@ def recent(
     Pages around the atoms of a dense-context root are left out: `list` has them.
     """
     asked = MemoryList(filter=wanted, limit=limit, without_pages=True)
-    found = memories_of(call, agent).list(asked, with_shared=not no_shared)
-    return call.show(call.mask(found), print_memories)
+    found = call.mask(memories_of(call, agent).list(asked, with_shared=not no_shared))
+    return call.show(found, memory_lines(found))
 
 
 @click.command()
@@ -93,5 +93,5 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
 
     The read is counted: what is used fades more slowly.
     """
-    memory = memories_of(call, agent).get(path, with_shared=not no_shared)
-    return call.show(call.mask(memory), lambda call, shown: call.print(shown.content))
+    memory = call.mask(memories_of(call, agent).get(path, with_shared=not no_shared))
+    return call.show(memory, [memory.content])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import locate
 from memory_sidecar.cli.options import AT_LEAST_ONE, Within, with_call, with_sources
@@ -47,8 +47,9 @@ def show_map(
             known_file(here.graph, *file)
         return draw_map(here.connection, within.sources, weights, max_tokens=max_tokens)
 
-    found = call.codebase.navigate(within, ask, reporter=call.reporter)
-    return call.show(call.mask(found), _print_map)
+    found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))
+    nothing = "nothing here uses what another file defines"
+    return call.show(found, _map_lines(call, found), nothing=nothing)
 
 
 def _file_weights(
@@ -61,12 +62,10 @@ def _file_weights(
     return hit_weights(call.codebase.search(query, reporter=call.reporter))
 
 
-def _print_map(call: Call, entries: Sequence[MapEntry]) -> None:
+def _map_lines(call: Call, entries: Sequence[MapEntry]) -> Iterator[TextLine]:
     file = ("", "")
     for entry in entries:
         if file != (file := (entry.source, entry.filename)):
-            call.print(call.places.at(*file))
+            yield call.places.at(*file)
         depth = "  " if entry.enclosing else ""
-        call.print(Styled(f"{entry.start_line:>6}  ", DIM), depth + entry.signature)
-    if not entries:
-        call.reporter.notice("nothing here uses what another file defines")
+        yield Styled(f"{entry.start_line:>6}  ", DIM), depth + entry.signature

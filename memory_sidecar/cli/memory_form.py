@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import wraps
 from typing import Any
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import FRACTION
 from memory_sidecar.core.errors import SidecarError
@@ -105,13 +105,13 @@ def body_lines(memory: Facts, text: str) -> list[str]:
     return [] if text.strip() == memory.title else text.split("\n")
 
 
-def print_memories(call: Call, memories: Sequence[Memory | Listed]) -> None:
-    """Print a line for each memory, and its content below, if there is any."""
+def memory_lines(memories: Sequence[Memory | Listed]) -> Iterator[TextLine]:
+    """Yield a line for each memory, and its content below, if there is any."""
     for memory in memories:
         body = ""
         if isinstance(memory.content, str):
             body = "".join(f"\n  {line}" for line in body_lines(memory, memory.content)) + "\n"
-        call.print(*memory_line(memory), body)
+        yield *memory_line(memory), body
 
 
 def note_team(call: Call) -> None:

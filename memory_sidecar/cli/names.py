@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.options import (
     Within,
@@ -31,6 +31,7 @@ from memory_sidecar.core.results import pluralize
 MAX_TOP_K = 10_000
 TOP_K = 50
 MOST_RELATED = 10  # as `search`: anything resembles a little, and most of it says nothing
+NOTHING_RELATED = "nothing resembles it"
 T = TypeVar("T")
 
 _AT_LINE = re.compile(r"(.+):(\d{1,9})(?:[-:]\d+)?")
@@ -65,7 +66,7 @@ def definition(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list
     NAME may have what encloses it: total_price, Cart.total_price, shop::Cart.
     """
     asked = _make_query(call, name, within, top_k)
-    return call.show(_ask_graph(call, asked, navigation.definitions), _print_definitions)
+    return _show_definitions(call, _ask_graph(call, asked, navigation.definitions))
 
 
 @click.command()
@@ -78,7 +79,7 @@ def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[Refer
     says how sure it is that this very definition is meant: exact, likely, or by name alone.
     """
     asked = _make_query(call, name, within, top_k)
-    return call.show(_ask_graph(call, asked, navigation.references), print_references)
+    return show_references(call, _ask_graph(call, asked, navigation.references))
 
 
 @click.command()
@@ -101,7 +102,7 @@ def callers(
     def ask(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
         return navigation.callers(graph, asked, depth=depth)
 
-    return call.show(_ask_graph(call, asked, ask), partial(print_references, verb="calls"))
+    return show_references(call, _ask_graph(call, asked, ask), verb="calls")
 
 
 @click.command()
@@ -110,7 +111,7 @@ def callers(
 def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[DefinitionHit]:
     """Show what NAME, or what stands at FILE:LINE, calls of what is indexed with it."""
     asked = _make_query(call, name, within, top_k)
-    return call.show(_ask_graph(call, asked, navigation.callees), _print_definitions)
+    return _show_definitions(call, _ask_graph(call, asked, navigation.callees))
 
 
 @click.command()
@@ -124,7 +125,8 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
     found = call.codebase.navigate(
         within, lambda here: navigation.outline(here.graph, source, path), reporter=call.reporter
     )
-    return call.show(call.mask(found), _print_outline)
+    found = call.mask(found)
+    return call.show(found, map(_outline_line, found))
 
 
 @click.command()
@@ -136,7 +138,8 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
     if at is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
     found = call.codebase.related(at, within, top_k=top_k, reporter=call.reporter)
-    return call.show(call.mask(found), _print_related)
+    found = call.mask(found)
+    return call.show(found, (_related_line(call, hit) for hit in found), nothing=NOTHING_RELATED)
 
 
 def _make_query(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
@@ -186,20 +189,23 @@ def ask_code(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
     return call.mask(list(found))
 
 
-def _print_definitions(call: Call, hits: Sequence[DefinitionHit]) -> None:
-    for hit in hits:
+def _show_definitions(call: Call, hits: list[DefinitionHit]) -> list[DefinitionHit]:
+    def describe(hit: DefinitionHit) -> TextLine:
         sure = "" if hit.confidence == "exact" else f"  {hit.confidence}"
         where = call.places.at(hit.source, hit.filename, f"{hit.start_line}-{hit.end_line}")
         inside = f" in {hit.enclosing}" if hit.enclosing else ""
-        call.print(where, f"  {hit.kind}{inside}", Styled(sure, DIM))
-        call.print(f"  {hit.signature}")
-    if not hits:
-        call.reporter.notice("nothing found")
+        return where, f"  {hit.kind}{inside}", Styled(sure, DIM), f"\n  {hit.signature}"
+
+    return call.show(hits, map(describe, hits), nothing="nothing found")
 
 
-def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses") -> None:
+def show_references(
+    call: Call, hits: list[ReferenceHit], *, verb: str = "uses"
+) -> list[ReferenceHit]:
+    """Show each use, or the notice that nothing `verb` what was asked for."""
     has_names = len({hit.name for hit in hits}) > 1
-    for hit in hits:
+
+    def describe(hit: ReferenceHit) -> TextLine:
         how: str = "use" if hit.how == "other" else hit.how
         how += f" of {hit.name}" if has_names else ""
         steps = f"  {pluralize(hit.depth, 'step')} away" if hit.depth > 1 else ""
@@ -207,23 +213,18 @@ def print_references(call: Call, hits: Sequence[ReferenceHit], verb: str = "uses
         sure += ", of a removed definition" if hit.is_gone is True else ""
         where = call.places.at(hit.source, hit.filename, hit.start_line)
         inside = f"  {hit.enclosing}" if hit.enclosing else ""
-        call.print(where, inside, Styled(f"  {how}, {sure}{steps}", DIM))
-        call.print(f"  {hit.code}")
-    if not hits:
-        call.reporter.notice(f"nothing that is indexed {verb} it")
+        return where, inside, Styled(f"  {how}, {sure}{steps}", DIM), f"\n  {hit.code}"
+
+    return call.show(hits, map(describe, hits), nothing=f"nothing that is indexed {verb} it")
 
 
-def _print_related(call: Call, hits: Sequence[CodeHit]) -> None:
-    for hit in hits:
-        where = call.places.at(hit.source, hit.filename, hit.location)
-        what = hit.signature or hit.scope
-        call.print(where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM))
-    if not hits:
-        call.reporter.notice("nothing resembles it")
+def _related_line(call: Call, hit: CodeHit) -> TextLine:
+    where = call.places.at(hit.source, hit.filename, hit.location)
+    what = hit.signature or hit.scope
+    return where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM)
 
 
-def _print_outline(call: Call, hits: Sequence[DefinitionHit]) -> None:
-    for hit in hits:
-        depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
-        lines = f"{hit.start_line}-{hit.end_line}"
-        call.print(Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature)
+def _outline_line(hit: DefinitionHit) -> TextLine:
+    depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
+    lines = f"{hit.start_line}-{hit.end_line}"
+    return Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line
 from memory_sidecar.cli.memory_form import (
     body_lines,
@@ -86,18 +87,19 @@ def show_memories(
     )
     if asked.explain:
         note_team(call)
-    return call.show_hits(call.mask(hits), _print_hits)
+    hits = call.mask(hits)
+    return call.show_hits(hits, _hit_lines(hits))
 
 
-def _print_hits(call: Call, hits: list[MemoryHit]) -> None:
+def _hit_lines(hits: list[MemoryHit]) -> Iterator[TextLine]:
     for hit in hits:
         weak = ["  weak match"] if hit.is_weak else []
-        call.print(f"{hit.relevance:.3f}  ", *memory_line(hit), *weak)
+        yield f"{hit.relevance:.3f}  ", *memory_line(hit), *weak
         if hit.explain:
-            call.print(f"  {explanation_line(hit.explain)}")
+            yield f"  {explanation_line(hit.explain)}"
         lines = body_lines(hit, hit.content)
         for line in lines[:SHOWN_LINES]:
-            call.print(f"  {line}".rstrip())
+            yield f"  {line}".rstrip()
         if len(lines) > SHOWN_LINES:
-            call.print(f"  … {len(lines) - SHOWN_LINES} more lines")
-        call.print()
+            yield f"  … {len(lines) - SHOWN_LINES} more lines"
+        yield ""

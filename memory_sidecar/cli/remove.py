@@ -23,7 +23,7 @@ def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -
     """Take the memory at PATH away, into the archive."""
     removed = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
     how = "; `restore` brings it back" if removed.batch else ""
-    return call.show(removed, lambda call, gone: call.print(f"removed {gone.path}{how}"))
+    return call.show(removed, [f"removed {removed.path}{how}"])
 
 
 @click.command()
@@ -57,18 +57,11 @@ def prune(
     )
     names_nothing = rule == PruneRule(category=category)
     rule = replace(rule, expired=expired or names_nothing)
-    pruned = memories_of(call, agent).prune(rule, dry_run=dry_run)
-    return call.show(call.mask(pruned), _print_pruned)
-
-
-def _print_pruned(call: Call, pruned: Pruned) -> None:
-    for each in pruned.memories:
-        call.print(f"{each.path}: {each.reason}")
-    if pruned.dry_run:
-        call.print(f"{len(pruned.memories)} would be archived")
-    else:
-        back = f"; `restore --batch {pruned.batch}` brings them back" if pruned.batch else ""
-        call.print(f"{pruned.archived} archived{back}")
+    pruned = call.mask(memories_of(call, agent).prune(rule, dry_run=dry_run))
+    back = f"; `restore --batch {pruned.batch}` brings them back" if pruned.batch else ""
+    count = f"{len(pruned.memories)} would be" if dry_run else f"{pruned.archived}"
+    gone = (f"{each.path}: {each.reason}" for each in pruned.memories)
+    return call.show(pruned, [*gone, f"{count} archived{back}"])
 
 
 @click.command()
@@ -81,15 +74,7 @@ def restore(
     """Bring memories back from the archive. Without PATH and --batch, list what is there."""
     memories = memories_of(call, agent)
     if not paths and not batch:
-        return call.show(memories.list_archive(), _print_archived)
-    return call.show(memories.restore(paths, batch=batch), _print_restored)
-
-
-def _print_archived(call: Call, archived: list[Archived]) -> None:
-    for each in archived:
-        call.print(f"{each.batch}  {each.path}")
-
-
-def _print_restored(call: Call, restored: Restored) -> None:
-    for path in restored.restored:
-        call.print(f"restored {path}")
+        archived = memories.list_archive()
+        return call.show(archived, (f"{each.batch}  {each.path}" for each in archived))
+    restored = memories.restore(paths, batch=batch)
+    return call.show(restored, (f"restored {path}" for path in restored.restored))

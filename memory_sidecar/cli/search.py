@@ -116,8 +116,7 @@ def search(
     )
     if asked.explain:
         note_team(call)
-
-    def print_hits(call: Call, hits: list[CodeHit]) -> None:
+    if not call.wants_json:
         shown = HitView(
             question=text,
             places=call.places,
@@ -129,8 +128,7 @@ def search(
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
             call.reporter.notice(f"{name}: {_describe_freshness(freshness)}")
-
-    return call.show_hits(hits, print_hits)
+    return call.show_hits(hits, ())
 
 
 def _describe_freshness(freshness: Freshness) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.daemon import serve as serve_until_stopped
 from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.form import title
@@ -79,14 +79,9 @@ def stop(call: Call) -> StoppedDaemon:
     ended = end_daemon(data_dir, call.environ)
     if ended is not None and ended.was_killed:
         call.reporter.notice(f"it did not stop within {END_TIMEOUT_S:.0f} s, and was killed")
-
-    def print_stopped(call: Call, stopped: StoppedDaemon) -> None:
-        if stopped.stopped:
-            call.print(f"stopped the daemon of {data_dir} (process {stopped.pid})")
-        else:
-            call.print(f"no daemon runs for {data_dir}")
-
-    return call.show(StoppedDaemon(ended is not None, ended.pid if ended else None), print_stopped)
+    line = f"stopped the daemon of {data_dir} (process {ended.pid})" if ended else ""
+    stopped = StoppedDaemon(ended is not None, ended.pid if ended else None)
+    return call.show(stopped, [line or f"no daemon runs for {data_dir}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +109,10 @@ def list_daemons(call: Call) -> list[Daemon]:
         build_from(Daemon, each, started_at=iso_utc(int(each.started_at_s * 1000)))
         for each in running_daemons(call.environ)
     ]
-    return call.show(shown, _print_daemons)
+    return call.show(shown, map(_daemon_line, shown), nothing="no daemon runs")
 
 
-def _print_daemons(call: Call, daemons: list[Daemon]) -> None:
-    for each in daemons:
-        state = f"version {each.version}" if each.version else "does not answer"
-        call.print(
-            title(each.data_dir),
-            f"  process {each.pid}, {state}, since {each.started_at}, "
-            f"{each.resident_bytes // MIB} MiB",
-        )
-    if not daemons:
-        call.reporter.notice("no daemon runs")
+def _daemon_line(each: Daemon) -> TextLine:
+    state = f"version {each.version}" if each.version else "does not answer"
+    since = f"since {each.started_at}, {each.resident_bytes // MIB} MiB"
+    return title(each.data_dir), f"  process {each.pid}, {state}, {since}"

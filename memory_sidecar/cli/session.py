@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import click
@@ -9,7 +10,7 @@ import click
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_agent, with_help
-from memory_sidecar.cli.session_search import list_sessions, search, sessions_of
+from memory_sidecar.cli.session_search import indent_lines, list_sessions, search, sessions_of
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.results import pluralize
@@ -60,8 +61,8 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
             f"its summary's {', '.join(unread)} is kept, but not searched: a summary has"
             f" {', '.join(SUMMARY_KEYS)}"
         )
-    saved = _promoter(call, agent).save(document, allow_secrets=allow_secrets)
-    return call.show(call.mask(saved), _print_saved)
+    saved = call.mask(_promoter(call, agent).save(document, allow_secrets=allow_secrets))
+    return call.show(saved, _saved_lines(call, saved))
 
 
 @session.command()
@@ -70,8 +71,8 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
 def show(call: Call, *, agent: str, session_id: str) -> ShownSession:
     """Show a session as it was saved."""
     stored = sessions_of(call, agent).get(session_id)
-    shown = cast("ShownSession", stored.document | {"path": stored.path})
-    return call.show(call.mask(shown), _print_session)
+    shown = call.mask(cast("ShownSession", stored.document | {"path": stored.path}))
+    return call.show(shown, _session_lines(shown))
 
 
 @session.command()
@@ -80,7 +81,7 @@ def show(call: Call, *, agent: str, session_id: str) -> ShownSession:
 def delete(call: Call, *, agent: str, session_id: str) -> SessionDeleted:
     """Delete a session for good, with everything derived from it."""
     deleted = sessions_of(call, agent).delete(session_id)
-    return call.show(deleted, lambda call, gone: call.print(f"deleted {gone.session_id}"))
+    return call.show(deleted, [f"deleted {deleted.session_id}"])
 
 
 @session.command()
@@ -98,8 +99,10 @@ def prune(
     if keep_days is None and keep_count is None:
         raise UsageError("what should be kept?", hint="--keep-days N, --keep-count N, or both")
     keep = Retention(keep_days=keep_days, keep_count=keep_count)
-    pruned = sessions_of(call, agent).prune(keep, dry_run=dry_run)
-    return call.show(call.mask(pruned), _print_pruned)
+    pruned = call.mask(sessions_of(call, agent).prune(keep, dry_run=dry_run))
+    gone = (f"{each.session_id}  {each.title}  ({each.reason})" for each in pruned.sessions)
+    outcome = "would go" if dry_run else "moved to the archive"
+    return call.show(pruned, [*gone, f"{pluralize(len(pruned.sessions), 'session')} {outcome}"])
 
 
 @session.command(name="import")
@@ -125,7 +128,8 @@ def import_files(
     imported = sessions_of(call, agent).import_files(
         paths, call.child_environ, allow_secrets=allow_secrets
     )
-    return call.show(imported, _print_imported)
+    lines = (line for each in imported.sessions for line in _saved_lines(call, each))
+    return call.show(imported, lines if imported.sessions else ["nothing was said there"])
 
 
 @session.command()
@@ -158,7 +162,8 @@ def promote(
         promotion = promoter.promote(session_id, shared=shared, dry_run=dry_run)
     else:
         promotion = promoter.promote_journal(tag, shared=shared, dry_run=dry_run)
-    return call.show(call.mask(promotion), _print_promotion)
+    promotion = call.mask(promotion)
+    return call.show(promotion, _promotion_lines(call, promotion))
 
 
 def _promoter(call: Call, agent: str) -> Promoter:
@@ -192,16 +197,16 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
         raise SessionInvalid(f"{file}: {error.message}", hint=error.hint) from error
 
 
-def _print_session(call: Call, shown: ShownSession) -> None:
+def _session_lines(shown: ShownSession) -> Iterator[str]:
     session = read_session(shown)
     summary = session.summary
     called = "" if summary and summary.brief == session.called else session.called
-    call.print(f"{session.session_id}  {called}".rstrip())
+    yield f"{session.session_id}  {called}".rstrip()
     about = [iso_utc(session.created_at), session.project_path, ", ".join(session.topics)]
-    call.print("  " + " · ".join(part for part in about if part))
+    yield "  " + " · ".join(part for part in about if part)
     if summary:
-        call.print()
-        call.print(summary.brief + (f" ({summary.outcome})" if summary.outcome else ""))
+        yield ""
+        yield summary.brief + (f" ({summary.outcome})" if summary.outcome else "")
         for label, items in (
             ("", (summary.detailed,) if summary.detailed else ()),
             ("decided: ", summary.key_decisions),
@@ -209,24 +214,21 @@ def _print_session(call: Call, shown: ShownSession) -> None:
             ("with: ", summary.technologies),
             ("note: ", (summary.user_note,) if summary.user_note else ()),
         ):
-            for item in items:
-                call.print(label + item)
+            yield from (label + item for item in items)
     for message in session.messages:
-        call.print()
-        call.print(f"{message.said_by}, {iso_utc(message.created_at)[:16].replace('T', ' ')}")
-        for line in message.content.split("\n"):
-            call.print(f"  {line}".rstrip())
+        yield ""
+        yield f"{message.said_by}, {iso_utc(message.created_at)[:16].replace('T', ' ')}"
+        yield from indent_lines(message.content)
     for snippet in session.code_snippets:
-        call.print()
-        call.print(" · ".join(part for part in (snippet.file_path, snippet.description) if part))
-        for line in snippet.code.split("\n"):
-            call.print(f"  {line}".rstrip())
+        yield ""
+        yield " · ".join(part for part in (snippet.file_path, snippet.description) if part)
+        yield from indent_lines(snippet.code)
 
 
-def _print_promotion(call: Call, promotion: Promotion) -> None:
+def _promotion_lines(call: Call, promotion: Promotion) -> Iterator[str]:
     for judged in promotion.memories:
-        call.print(f"{judged.category}: {judged.text}")
-        call.print(f"  {_describe_fate(judged)}")
+        yield f"{judged.category}: {judged.text}"
+        yield f"  {_describe_fate(judged)}"
     if not promotion.memories:
         call.reporter.notice("the session suggests nothing to remember")
 
@@ -249,27 +251,13 @@ def _describe_fate(judged: Candidate) -> str:
             return "new"
 
 
-def _print_saved(call: Call, saved: Saved) -> None:
+def _saved_lines(call: Call, saved: Saved) -> Iterator[str]:
     verb = "saved" if saved.created else "updated" if saved.changed else "unchanged:"
     size = [pluralize(saved.message_count, "message")]
     if saved.has_summary:
         size.append("a summary")
     if saved.snippet_count:
         size.append(pluralize(saved.snippet_count, "snippet"))
-    call.print(f"{verb} {saved.session_id}: {', '.join(size)}")
+    yield f"{verb} {saved.session_id}: {', '.join(size)}"
     if saved.promotion:
-        _print_promotion(call, saved.promotion)
-
-
-def _print_imported(call: Call, imported: Imported) -> None:
-    for each in imported.sessions:
-        _print_saved(call, each)
-    if not imported.sessions:
-        call.print("nothing was said there")
-
-
-def _print_pruned(call: Call, pruned: SessionsPruned) -> None:
-    for each in pruned.sessions:
-        call.print(f"{each.session_id}  {each.title}  ({each.reason})")
-    outcome = "would go" if pruned.dry_run else "moved to the archive"
-    call.print(f"{pluralize(len(pruned.sessions), 'session')} {outcome}")
+        yield from _promotion_lines(call, saved.promotion)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import click
 
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.options import (
     AT_LEAST_ONE,
@@ -123,7 +123,8 @@ def search(
     hits = call.services.questions.ask_and_log(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
     )
-    return call.show_hits(call.mask(hits), _print_hits)
+    hits = call.mask(hits)
+    return call.show_hits(hits, _hit_lines(hits))
 
 
 @click.command(name="list")
@@ -135,32 +136,35 @@ def list_sessions(
     call: Call, *, agent: str, wanted: SessionFilter, limit: int, offset: int
 ) -> list[Head]:
     """Show sessions, the latest first."""
-    heads = sessions_of(call, agent).list_sessions(wanted, limit=limit, offset=offset)
-    return call.show(call.mask(heads), _print_heads)
+    heads = call.mask(sessions_of(call, agent).list_sessions(wanted, limit=limit, offset=offset))
+    return call.show(heads, map(_head_line, heads))
 
 
-def _print_hits(call: Call, hits: list[SessionHit]) -> None:
+def _hit_lines(hits: list[SessionHit]) -> Iterator[TextLine]:
     for hit in hits:
         where = hit.session_id if hit.sequence is None else f"{hit.session_id}#{hit.sequence}"
         heading = hit.heading or f"{hit.created_at[:10]}, {hit.kind}"
         weak = "  weak match" if hit.is_weak else ""
-        call.print(title(where), f"  {hit.score:.3f}{weak}  {' · '.join(heading.split(chr(10)))}")
+        yield title(where), f"  {hit.score:.3f}{weak}  {' · '.join(heading.split(chr(10)))}"
         if hit.explain:
-            call.print(f"  {explanation_line(hit.explain)}")
+            yield f"  {explanation_line(hit.explain)}"
         text = hit.text.strip()
         shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
-        for line in shown.split("\n"):
-            call.print(f"  {line}".rstrip())
-        call.print()
+        yield from indent_lines(shown)
+        yield ""
 
 
-def _print_heads(call: Call, heads: list[Head]) -> None:
-    for head in heads:
-        parts = [
-            head.title,
-            pluralize(head.message_count, "message"),
-            head.outcome or "",
-            *head.topics,
-        ]
-        label = title(head.session_id), f"  {' · '.join(part for part in parts if part)}"
-        call.print(f"{head.created_at[:16].replace('T', ' ')}  ", *label)
+def indent_lines(text: str) -> Iterator[str]:
+    """Yield the lines of `text`, indented by two spaces."""
+    return (f"  {line}".rstrip() for line in text.split("\n"))
+
+
+def _head_line(head: Head) -> TextLine:
+    parts = [
+        head.title,
+        pluralize(head.message_count, "message"),
+        head.outcome or "",
+        *head.topics,
+    ]
+    what = " · ".join(part for part in parts if part)
+    return f"{head.created_at[:16].replace('T', ' ')}  ", title(head.session_id), f"  {what}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +13,8 @@ from typing import Annotated
 import click
 
 from memory_sidecar.agents.skills import all_skills
-from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import title
+from memory_sidecar.cli.call import Call, TextLine
+from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import own_command
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -64,13 +63,14 @@ def setup(
     if asks:
         if call.wants_json:
             raise UsageError("there is no terminal to ask at", hint="--yes writes, --dry-run shows")
-        _print_steps(call, plan.steps, is_done=False)
+        for line in _step_lines(plan.steps, is_done=False):
+            call.print(line)
         may_write = _confirm()
     if may_write:
         plan.carry_out()
     shown = () if asks else plan.steps
     done = SetUp(may_write, tuple(plan.steps))
-    call.show(done, partial(_print_set_up, steps=shown, undo=undo))
+    call.show(done, _lines_of(done, steps=shown, undo=undo))
     plan.require_all()
     return done
 
@@ -115,24 +115,24 @@ def _make_hook(command: list[str], arguments: list[str]) -> dict[str, str]:
     return {"type": "command", "command": shlex.join([*command, *arguments]) + " >/dev/null"}
 
 
-def _print_set_up(call: Call, done: SetUp, *, steps: Sequence[Step], undo: bool) -> None:
-    _print_steps(call, steps, is_done=done.written)
+def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[TextLine]:
+    yield from _step_lines(steps, is_done=done.written)
     if any(step.outcome is StepOutcome.FAILED for step in done.steps):
         return  # an error follows, which says which
     if done.written:
-        call.print("taken back" if undo else "written; `memory-sidecar setup --undo` removes it")
+        yield "taken back" if undo else "written; `memory-sidecar setup --undo` removes it"
     elif any(step.outcome.is_change for step in done.steps):
-        call.print("nothing was written; --yes writes it")
+        yield "nothing was written; --yes writes it"
     else:
-        call.print("nothing to change")
+        yield "nothing to change"
 
 
-def _print_steps(call: Call, steps: Sequence[Step], *, is_done: bool) -> None:
+def _step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Styled]:
     for agent, of_agent in groupby(steps, key=lambda step: step.agent):
-        call.print(title(agent))
+        yield title(agent)
         for step in of_agent:
-            why = f" ({step.reason})" if step.reason else ""
-            call.print(f"  {step.outcome.describe(is_done=is_done)}{why}: {step.what}  {step.path}")
+            outcome = step.outcome.describe(step.reason, is_done=is_done)
+            yield f"  {outcome}: {step.what}  {step.path}"
 
 
 def _confirm() -> bool:

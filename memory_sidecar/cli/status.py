@@ -11,7 +11,7 @@ import click
 from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
 from memory_sidecar.agents.team_status import team_line
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
@@ -45,16 +45,16 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
         *([FileStatus.SKIPPED] if skipped else []),
         *([FileStatus.FAILED] if failed else []),
     )
-    return call.show(_status(call, listed), _print_status)
+    found = _status(call, listed)
+    return call.show(found, _status_lines(call, found))
 
 
-def _print_status(call: Call, found: Status) -> None:
-    for line in _lines(found):
-        call.print(call.hint(line))
+def _status_lines(call: Call, found: Status) -> Iterator[str]:
+    yield from map(call.hint, _lines(found))
     roots = {source.name: Path(source.root) for source in found.sources}
     for file in found.files or ():
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
-        call.print(f"{file.source}: {path or file.path}: {file.reason}")
+        yield f"{file.source}: {path or file.path}: {file.reason}"
 
 
 def _watch(call: Call) -> NoReturn:
@@ -171,24 +171,25 @@ def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
     found = growth_of(
         call.services, agent or "", weeks=weeks, now=system_clock(), reporter=call.reporter
     )
-    return call.show(call.mask(found), _print_growth)
+    found = call.mask(found)
+    return call.show(found, _growth_lines(call, found))
 
 
-def _print_growth(call: Call, found: Growth) -> None:
-    call.print("week of     ", *(f"{name:>11}" for name in _COLUMNS))
+def _growth_lines(call: Call, found: Growth) -> Iterator[TextLine]:
+    yield "week of     ", *(f"{name:>11}" for name in _COLUMNS)
     for week in found.weeks:
-        call.print(week.begins[:10], "  ", *(f"{getattr(week, name):11,}" for name in _COLUMNS))
+        yield week.begins[:10], "  ", *(f"{getattr(week, name):11,}" for name in _COLUMNS)
     reads = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
-    call.print(f"{pluralize(found.memories, 'memory', 'memories')}: {reads}")
+    yield f"{pluralize(found.memories, 'memory', 'memories')}: {reads}"
     for memory in found.most_read:
-        call.print(f"{memory.uses + memory.refs:5,} reads  ", title(memory.path))
+        yield f"{memory.uses + memory.refs:5,} reads  ", title(memory.path)
     for each in found.latency:
         half, most = f"{each.p50_ms:.1f} ms", f"{each.p95_ms:.1f} ms"
-        call.print(f"{each.kind}: {pluralize(each.questions, 'question')}, p50 {half}, p95 {most}")
+        yield f"{each.kind}: {pluralize(each.questions, 'question')}, p50 {half}, p95 {most}"
     for asked in found.unanswered:
         text = one_line(asked.text)
         text = text if len(text) <= MAX_QUESTION else f"{text[:MAX_QUESTION]}…"
-        call.print(f"no good hit: {text}  ({asked.kind}, {pluralize(asked.times, 'time')})")
+        yield f"no good hit: {text}  ({asked.kind}, {pluralize(asked.times, 'time')})"
     if not found.keeps_questions:
         call.reporter.notice("questions are not recorded: the setting keep_questions is off")
 
@@ -201,15 +202,17 @@ def why(call: Call, paths: tuple[str, ...]) -> Why | list[Why]:
 
     PATH is a file or a folder, from where you are. The JSON of several is an array.
     """
-    return call.show_each([call.codebase.why(call.path(path)) for path in paths], _print_why)
+    found = [call.codebase.why(call.path(path)) for path in paths]
+    lines = (line for each in found for line in _why_lines(call, each))
+    return call.show(found[0] if len(found) == 1 else found, lines)
 
 
-def _print_why(call: Call, found: Why) -> None:
+def _why_lines(call: Call, found: Why) -> Iterator[TextLine]:
     where = title(path_from(Path(found.path), call.cwd))
     of = f" (source {found.source})" if found.source else ""
-    call.print(where, f": {_describe_fate(found)}{of}")
+    yield where, f": {_describe_fate(found)}{of}"
     if found.hint:
-        call.print(call.hint(f"  {found.hint}"))
+        yield call.hint(f"  {found.hint}")
 
 
 def _describe_fate(found: Why) -> str:

@@ -121,13 +121,12 @@ def update(
 
 def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered:
     """Print `verb`, the memory's path and its near duplicates; returns `remembered`."""
-
-    def print_remembered(call: Call, remembered: Remembered) -> None:
-        call.print(f"{verb} {remembered.path}")
-        for near in remembered.near_duplicates:
-            call.print(f"nearly the same: {near.path} ({near.cosine:.2f}) {near.summary}".rstrip())
-
-    return call.show(call.mask(remembered), print_remembered)
+    shown = call.mask(remembered)
+    near = (
+        f"nearly the same: {each.path} ({each.cosine:.2f}) {each.summary}".rstrip()
+        for each in shown.near_duplicates
+    )
+    return call.show(shown, [f"{verb} {shown.path}", *near])
 
 
 @click.command()
@@ -142,13 +141,8 @@ def move(call: Call, *, agent: str, path: str, to: str, allow_secrets: bool) -> 
     stays as it is, its reads keep counting, and memories that name it are changed to the new path.
     """
     moved = memories_of(call, agent).move(path, to, allow_secrets=allow_secrets)
-    return call.show(moved, _print_moved)
-
-
-def _print_moved(call: Call, moved: Moved) -> None:
-    call.print(f"{moved.moved_from} is {moved.path} now")
-    for each in moved.relinked:
-        call.print(f"relinked {each}")
+    relinked = (f"relinked {each}" for each in moved.relinked)
+    return call.show(moved, [f"{moved.moved_from} is {moved.path} now", *relinked])
 
 
 @click.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,15 +76,12 @@ def init(call: Call, *, sql: bool) -> TeamMade:
         schema.make_schema(link, call.reporter)
         schema.grant_roles(link)
         schema.declare_nearest(link, call.reporter)
-    return call.show(TeamMade(link.shown, ROLES, schema.whole_script() if sql else ""), _print_made)
-
-
-def _print_made(call: Call, made: TeamMade) -> None:
-    if made.sql:
-        call.print(made.sql)
-        return
-    call.print(f"{made.database} is ready; in psql, for each of you:")
-    call.print(f"  CREATE ROLE alice LOGIN PASSWORD '…' IN ROLE {', '.join(made.roles[1:])};")
+    made = TeamMade(link.shown, ROLES, schema.whole_script() if sql else "")
+    ready = [
+        f"{made.database} is ready; in psql, for each of you:",
+        f"  CREATE ROLE alice LOGIN PASSWORD '…' IN ROLE {', '.join(ROLES[1:])};",
+    ]
+    return call.show(made, [made.sql] if sql else ready)
 
 
 @team.command("export")
@@ -117,13 +114,8 @@ def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
 
 def _show_copy(call: Call, database: str, file: Path, kept: Sequence[ExportedSource]) -> TeamCopy:
     sources = tuple(build_from(TeamSource, each) for each in kept)
-    return call.show(TeamCopy(database, str(file), sources), _print_copy)
-
-
-def _print_copy(call: Call, found: TeamCopy) -> None:
-    for each in found.sources:
-        call.print(f"{each.repository} ({each.branch}): {pluralize(each.chunks, 'chunk')}")
-    call.print(f"{found.file}; {found.database}")
+    lines = (f"{e.repository} ({e.branch}): {pluralize(e.chunks, 'chunk')}" for e in sources)
+    return call.show(TeamCopy(database, str(file), sources), [*lines, f"{file}; {database}"])
 
 
 @click.group(cls=Group)
@@ -161,7 +153,8 @@ def pull(call: Call, *, agent: str, over: tuple[str, ...]) -> Exchanged:
 
 def _exchange(call: Call, agent: str, wanted: ExchangeRequest) -> Exchanged:
     files = call.services.team_files(call.services.agent(agent, call.db))
-    done = call.show(files.exchange(call.reporter, wanted), _print_exchanged)
+    done = files.exchange(call.reporter, wanted)
+    call.show(done, _exchanged_lines(done))
     if done.conflicts:
         raise Conflict(
             conflict_line(done.conflicts),
@@ -170,11 +163,9 @@ def _exchange(call: Call, agent: str, wanted: ExchangeRequest) -> Exchanged:
     return done
 
 
-def _print_exchanged(call: Call, done: Exchanged) -> None:
-    for verb, paths in (("given", done.given), ("taken", done.taken)):
-        for path in paths:
-            call.print(f"{verb} {path}")
-    for each in done.left_out:
-        call.print(f"left out {each.path}: {each.reason}")
+def _exchanged_lines(done: Exchanged) -> Iterator[str]:
+    yield from (f"given {path}" for path in done.given)
+    yield from (f"taken {path}" for path in done.taken)
+    yield from (f"left out {each.path}: {each.reason}" for each in done.left_out)
     if not (done.given or done.taken or done.conflicts):
-        call.print(f"nothing else changed; {done.database}")
+        yield f"nothing else changed; {done.database}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -77,7 +77,8 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
             raise UsageError(
                 "there is no terminal to ask at", hint="--yes removes, --dry-run shows"
             )
-        _print_removals(call, removals, is_done=False)
+        for line in _removal_lines(removals, is_done=False):
+            call.print(line)
         call.confirm(f"Remove {pluralize(len(going), 'thing')}?", unless="--yes")
         removals_shown: tuple[Removal, ...] = ()
     else:
@@ -89,8 +90,8 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         _carry_out(learnt)  # last: daemons use the data, and settings list what agents were given
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
-    printed = partial(_print_uninstalled, shown=removals_shown, kept=kept)
-    return call.show(Uninstalled(done, removals), printed)
+    uninstalled = Uninstalled(done, removals)
+    return call.show(uninstalled, _lines_of(uninstalled, shown=removals_shown, kept=kept))
 
 
 def _carry_out(undos: Sequence[Undo]) -> None:
@@ -188,22 +189,19 @@ def _drop_empty_folders(call: Call) -> None:
             continue  # missing, or not empty
 
 
-def _print_uninstalled(
-    call: Call, done: Uninstalled, *, shown: tuple[Removal, ...], kept: str
-) -> None:
-    _print_removals(call, shown, is_done=done.done)
+def _lines_of(done: Uninstalled, *, shown: tuple[Removal, ...], kept: str) -> Iterator[str]:
+    yield from _removal_lines(shown, is_done=done.done)
     if not done.removals:
-        call.print("nothing but the program is on this machine")
+        yield "nothing but the program is on this machine"
     elif done.done and not shown:
-        call.print("taken back")
+        yield "taken back"
     elif not done.done:
-        call.print("nothing was changed; --yes does it")
+        yield "nothing was changed; --yes does it"
     if kept:
-        call.print(f"kept: {kept}, with what was learnt; --data deletes it")
-    call.print(f"the program itself: `{uninstall_command()}`")
+        yield f"kept: {kept}, with what was learnt; --data deletes it"
+    yield f"the program itself: `{uninstall_command()}`"
 
 
-def _print_removals(call: Call, removals: tuple[Removal, ...], *, is_done: bool) -> None:
+def _removal_lines(removals: tuple[Removal, ...], *, is_done: bool) -> Iterator[str]:
     for each in removals:
-        why = f" ({each.reason})" if each.reason else ""
-        call.print(f"{each.outcome.describe(is_done=is_done)}{why}: {each.what}  {each.path}")
+        yield f"{each.outcome.describe(each.reason, is_done=is_done)}: {each.what}  {each.path}"

@@ -49,7 +49,7 @@ def doctor(call: Call, fix: bool) -> list[Check]:
     if fix and any(check.remedy for check in checks):
         repair(checks, call.services, call.codebase, reporter=call.reporter)
         checks = _examine(call)
-    call.show(checks, _print_checks)
+    call.show(checks, map(_check_line, checks))
     wrong = [check for check in checks if not check.ok]
     if wrong:
         can_fix = not fix and any(check.remedy for check in wrong)
@@ -65,11 +65,9 @@ def _examine(call: Call) -> list[Check]:
     return [replace(check, hint=call.hint(check.hint)) for check in checks]
 
 
-def _print_checks(call: Call, checks: list[Check]) -> None:
-    for check in checks:
-        call.print(f"{'ok  ' if check.ok else 'FAIL'} {check.check}: {check.text}")
-        if check.hint:
-            call.print(f"     {check.hint}")
+def _check_line(check: Check) -> str:
+    hint = f"\n     {check.hint}" if check.hint else ""
+    return f"{'ok  ' if check.ok else 'FAIL'} {check.check}: {check.text}{hint}"
 
 
 @click.group(cls=Group)
@@ -104,12 +102,11 @@ def verify(call: Call) -> Model:
 def _show_model(call: Call) -> Model:
     files = call.services.models.files
     shown = Model(files.name, files.origin, files.folder, files.sha256, files.dimension)
-
-    def print_model(call: Call, model: Model) -> None:
-        call.print(f"{model.name}, {model.dimension} dimensions, from {model.origin}")
-        call.print(f"{model.folder / files.model_file}  sha256 {model.sha256}")
-
-    return call.show(shown, print_model)
+    lines = [
+        f"{files.name}, {files.dimension} dimensions, from {files.origin}",
+        f"{files.folder / files.model_file}  sha256 {files.sha256}",
+    ]
+    return call.show(shown, lines)
 
 
 @click.command()
@@ -154,25 +151,15 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
     By default the folder you are in. Such settings may name programs to run: trust what you have
     read. Folders inside of PATH are not trusted with it.
     """
-    if lists:
-        if path or remove:
-            raise UsageError("--list takes no other argument", hint="`memory-sidecar trust --list`")
-    else:
-        _change_trust(call, path or ".", remove=remove)
+    if lists and (path or remove):
+        raise UsageError("--list takes no other argument", hint="`memory-sidecar trust --list`")
+    change = "" if lists else _change_trust(call, path or ".", remove=remove)
     trusted = sorted(folder for folder, said in read_trust(call.environ).items() if said)
-    return call.show(Trusted(trusted), _print_trusted if lists else _print_nothing)
+    return call.show(Trusted(trusted), trusted if lists else [change])
 
 
-def _print_trusted(call: Call, shown: Trusted) -> None:
-    for folder in shown.trusted:
-        call.print(folder)
-
-
-def _print_nothing(_call: Call, _shown: Trusted) -> None:
-    """Print nothing: `_change_trust` has reported the change."""
-
-
-def _change_trust(call: Call, path: str, *, remove: bool) -> None:
+def _change_trust(call: Call, path: str, *, remove: bool) -> str:
+    """Trust or distrust the folder `path`, and return a line that says so."""
     folder = call.path(path)
     if not remove and not folder.is_dir():
         raise PathRefused(f"{folder} is not a folder", hint="name the folder of a project")
@@ -181,8 +168,7 @@ def _change_trust(call: Call, path: str, *, remove: bool) -> None:
             record_trust(str(folder), None if remove else True, call.environ)
     except ValueError as error:
         raise PathRefused(f"{folder}: cannot be saved: {error}") from error
-    if not call.wants_json:
-        call.print(f"{folder} is {'no longer trusted' if remove else 'trusted'}")
+    return f"{folder} is {'no longer trusted' if remove else 'trusted'}"
 
 
 @click.group(cls=Group)
@@ -195,7 +181,7 @@ def skills() -> None:
 @with_call
 def list_skills(call: Call) -> list[Skill]:
     """Show the skills that come with this version."""
-    return call.show(all_skills(), _print_skills)
+    return _show_skills(call, all_skills())
 
 
 @skills.command()
@@ -207,10 +193,9 @@ def install(call: Call, folder: str, force: bool) -> list[Skill]:
 
     Skills that are there and say something else are left alone, and so are then all others.
     """
-    return call.show(install_skills(call.path(folder), force=force), _print_skills)
+    return _show_skills(call, install_skills(call.path(folder), force=force))
 
 
-def _print_skills(call: Call, shown: list[Skill]) -> None:
-    for skill in shown:
-        call.print(f"{skill.name}: {skill.path}")
-        call.print(f"  {skill.description}")
+def _show_skills(call: Call, skills: list[Skill]) -> list[Skill]:
+    lines = (f"{skill.name}: {skill.path}\n  {skill.description}" for skill in skills)
+    return call.show(skills, lines)

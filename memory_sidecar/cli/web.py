@@ -67,10 +67,13 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
     if call.db is not None:
         raise UsageError("web shows a whole data directory, not a file", hint="use --data-dir")
     if stops:
-        return call.show(PageEnded(_stop(call)), _print_ended)
+        ended = PageEnded(_stop(call))
+        line = "the page is no longer served" if ended.stopped else "no page was served"
+        return call.show(ended, [line])
     with _starting:
         site = _find_running(call, port) or _start(call, port)
-    opened = call.show(PageOpened(site.address()), _print_opened)
+    opened = PageOpened(site.address())
+    call.show(opened, [("open ", title(opened.url, link=opened.url))])
     call.stdout.flush()
     if not no_open:
         _open_browser(call, opened.url)
@@ -138,11 +141,3 @@ def _open_browser(call: Call, url: str) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-
-
-def _print_opened(call: Call, opened: PageOpened) -> None:
-    call.print("open ", title(opened.url, link=opened.url))
-
-
-def _print_ended(call: Call, ended: PageEnded) -> None:
-    call.print("the page is no longer served" if ended.stopped else "no page was served")

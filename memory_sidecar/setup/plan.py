@@ -50,9 +50,10 @@ class StepOutcome(StrEnum):
     def is_change(self) -> bool:
         return self in (StepOutcome.ADDED, StepOutcome.REPLACED, StepOutcome.REMOVED)
 
-    def describe(self, *, is_done: bool) -> str:
+    def describe(self, reason: str, *, is_done: bool) -> str:
         """Return the text for people: `to be added` while a change is only planned."""
-        return self.value if is_done or not self.is_change else f"to be {self.value}"
+        text = self.value if is_done or not self.is_change else f"to be {self.value}"
+        return f"{text} ({reason})" if reason else text
 
 
 @dataclass(frozen=True, slots=True)
