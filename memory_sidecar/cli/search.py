@@ -33,7 +33,7 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.cli.query import show_memories
-from memory_sidecar.code.excerpt import Excerpt, excerpt, spans, stems_of
+from memory_sidecar.code.excerpt import Excerpt, excerpt, names_shown, spans, stems_of
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked, CodeQuery
@@ -160,13 +160,13 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     stems = stems_of(shown.question)
     lines: list[str] = []
     for hit in hits:
-        lines.append(_heading(call, hit, shown))
+        code = visible(hit.code).split("\n")
+        part = Excerpt(0, tuple(code)) if shown.full else excerpt(code, stems)
+        lines.append(_heading(call, hit, shown, names_shown(hit.symbols, code, part)))
         if hit.copies:
             lines.append(_copies(call, hit, shown))
         if hit.explain:
             lines.append(call.line(f"  {explanation_line(hit.explain)}"))
-        code = visible(hit.code).split("\n")
-        part = Excerpt(0, tuple(code)) if shown.full else excerpt(code, stems)
         drawn = (
             _highlight(call, hit.language, code, part, stems) if call.uses_colour else part.lines
         )
@@ -182,8 +182,8 @@ def _path(shown: HitView, source: str, filename: str, lines: str = "") -> list[S
     return [*named, shown.places.at(source, filename, lines)]
 
 
-def _heading(call: Call, hit: CodeHit, shown: HitView) -> str:
-    what = hit.scope or ", ".join(hit.symbols[:3]) or hit.signature
+def _heading(call: Call, hit: CodeHit, shown: HitView, names: Sequence[str]) -> str:
+    what = hit.scope or ", ".join((names or hit.symbols)[:3]) or hit.signature
     return call.line(
         *_path(shown, hit.source, hit.filename, hit.location),
         *([f"  {what}"] if what else []),

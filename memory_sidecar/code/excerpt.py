@@ -69,6 +69,30 @@ def excerpt_within(lines: Sequence[str], stems: Collection[str], *, characters: 
     return Excerpt(0, ())
 
 
+def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> tuple[str, ...]:
+    """Return those of `symbols`, defined in `lines` in order, that `part` of these is about.
+
+    They are the one in which it begins, and those that its lines name. One that is indented more
+    than the first gets the name of that before it: `Cart.add`. Empty if `part` is all of `lines`.
+    """
+    stop = part.first + len(part.lines)
+    if len(part.lines) == len(lines):
+        return ()
+    names: list[str] = []
+    row, outer = 0, ""
+    for number, symbol in enumerate(symbols):
+        word = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
+        row = next((each for each in range(row, stop) if word.search(lines[each])), stop)
+        if row == stop:
+            break
+        indent = len(lines[row]) - len(lines[row].lstrip())
+        if number == 0:
+            outer, margin = symbol, indent
+        name = f"{outer}.{symbol}" if number and indent > margin else symbol
+        names = [*names, name] if row > part.first else [name]
+    return tuple(names)
+
+
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:
     """Return the (start, end) of each word in `line` that has one of `stems`."""
     return [found.span() for found in _WORD.finditer(line) if _stem(found[0].lower()) in stems]

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from pydantic import Field
 
-from memory_sidecar.code.excerpt import stems_of
+from memory_sidecar.code.excerpt import names_shown, stems_of
 from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
@@ -29,8 +29,9 @@ from memory_sidecar.core.results import (
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     MAX_LINE,
-    best_lines,
+    best_part,
     budget,
+    elided,
     first_fitting,
     lines_within,
 )
@@ -129,7 +130,8 @@ def shorten_hits(
     hit, and what a hit leaves of its share to the next ones.
     """
     stems = stems_of(question)
-    heads = [_passage(hit) for hit in mask_document(list(hits))[0]]
+    masked, _ = mask_document(list(hits))
+    heads = [_passage(hit) for hit in masked]
     left = budget(max_tokens)
     kept = first_fitting(heads, left, size=lambda hit: len(hit.where) + 2)
     left -= sum(len(hit.where) + 2 for hit in kept)
@@ -141,10 +143,18 @@ def shorten_hits(
             line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
             for line in map(str.rstrip, hit.code.split("\n"))
         ]
-        code = best_lines(lines, stems, max(share, 0))
-        left -= len(code)
-        shown.append(replace(hit, code=code))
+        part = best_part(lines, stems, max(share, 0))
+        what = _name_of(masked[rank], names_shown(masked[rank].symbols, lines, part)) or hit.what
+        shown.append(replace(hit, code=elided(part, lines), what=what))
+        left -= len(shown[-1].code) + len(what) - len(hit.what)
     return tuple(shown)
+
+
+def _name_of(hit: CodeHit, shown: Sequence[str]) -> str:
+    """Return the path of what the lines `shown` of `hit` define; "" if `hit` begins with it."""
+    if not shown or shown[0] == hit.symbols[0]:
+        return ""
+    return one_line(f"{hit.scope}.{shown[0]}" if hit.scope else shown[0])[:MAX_LINE]
 
 
 def _passage(hit: CodeHit) -> CodePassage:

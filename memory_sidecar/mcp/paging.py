@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from textwrap import wrap
 from typing import TypeVar
 
-from memory_sidecar.code.excerpt import excerpt_within
+from memory_sidecar.code.excerpt import Excerpt, excerpt_within
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
@@ -105,16 +105,20 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
         for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
         for part in wrap(line, width) or [""]
     ]
-    return best_lines(lines, stems, characters)
+    return elided(best_part(lines, stems, characters), lines)
 
 
-def best_lines(lines: Sequence[str], stems: Collection[str], characters: int) -> str:
-    """Pick the best `lines` within `characters`, with `…` for those left out around them."""
+def best_part(lines: Sequence[str], stems: Collection[str], characters: int) -> Excerpt:
+    """Return the best of `lines` that fit into `characters` once they are `elided`."""
     if sum(len(line) + 1 for line in lines) <= characters:
-        return "\n".join(lines)
-    best = excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
-    if not best.lines:
+        return Excerpt(0, tuple(lines))
+    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
+
+
+def elided(part: Excerpt, lines: Sequence[str]) -> str:
+    """Return the text of `part` with `…` for each side at which some of `lines` are left out."""
+    if not part.lines:
         return ""
-    end = best.first + len(best.lines)
-    before, behind = ["…"] * (best.first > 0), ["…"] * (end < len(lines))
-    return "\n".join([*before, *best.lines, *behind])
+    before = ["…"] * (part.first > 0)
+    behind = ["…"] * (part.first + len(part.lines) < len(lines))
+    return "\n".join([*before, *part.lines, *behind])

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
-from memory_sidecar.code.excerpt import excerpt, stems_of
+from memory_sidecar.code.excerpt import excerpt, names_shown, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
@@ -79,7 +79,9 @@ def _code_row(
     judged: Sequence[JudgedQuestion],
 ) -> Row:
     code = coloured_lines(hit.code, hit.language)
-    best = excerpt(hit.code.split("\n"), stems, at_most=LINES)
+    text = hit.code.split("\n")
+    best = excerpt(text, stems, at_most=LINES)
+    names = names_shown(hit.symbols, text, best) or hit.symbols
     whole = tuple(enumerate(code, hit.start_line))
     return Row(
         kind=Asked.CODE,
@@ -87,7 +89,7 @@ def _code_row(
         place=hit.filename,
         title=f"{hit.filename}:{hit.location}",
         href=editor_link(visit, root / hit.filename, hit.start_line) if root else "",
-        about=hit.scope or ", ".join(hit.symbols[:3]) or hit.signature,
+        about=hit.scope or ", ".join(names[:3]) or hit.signature,
         score=hit.score,
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.CODE, hit.source, hit.filename),

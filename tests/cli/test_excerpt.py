@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Places
 from memory_sidecar.cli.search import HitView, hit_lines
-from memory_sidecar.code.excerpt import excerpt, spans, stems_of
+from memory_sidecar.code.excerpt import excerpt, names_shown, spans, stems_of
 from memory_sidecar.code.results import CodeHit
+from memory_sidecar.mcp.code import shorten_hits
 
 CODE = '''def send(message):
     """Hand a message over."""
@@ -122,3 +124,46 @@ def test_only_what_overflows_a_terminal_is_paged(tmp_path, rows):
     assert bool(paged) == (rows == 4)
     call.print_paged(lines, uses_pager=False)
     assert len(paged) <= 1
+
+
+METHODS = """class Cart:
+    def add(self, item):
+        self.items.append(item)
+
+    def total(self):
+        return sum(self.items)
+
+
+def checkout(cart):
+    return pay(cart.total())
+""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("append", ("Cart.add",)),
+        ("sum", ("Cart.total",)),
+        ("pay", ("checkout",)),
+        ("class", ("Cart", "Cart.add")),
+    ],
+)
+def test_an_excerpt_is_called_by_what_its_lines_define(question, names):
+    part = excerpt(METHODS, stems_of(question), at_most=2)
+    assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == names
+
+
+def test_a_whole_chunk_is_called_by_all_that_it_defines():
+    part = excerpt(METHODS, stems_of("pay"), at_most=len(METHODS))
+    assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == ()
+
+
+def test_a_hit_is_headed_by_what_its_shown_lines_define(tmp_path, shown):
+    code = "\n".join(f"def step_{n}():\n    {'pay' if n == 7 else 'go'}()\n\n" for n in range(9))
+    asked = hit(code, scope="", symbols=tuple(f"step_{n}" for n in range(9)), signature="step_0()")
+    shown = replace(shown, question="pay")
+    assert "step_7" in hit_lines(made(tmp_path, NO_COLOR="1"), [asked], shown)[0]
+    (passage,) = shorten_hits([asked], "pay", 20)
+    assert passage.what == "step_7"
+    (passage,) = shorten_hits([asked], "pay", 4000)
+    assert passage.what == "step_0()"
