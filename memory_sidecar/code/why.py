@@ -19,7 +19,7 @@ from memory_sidecar.core.opening import escape_bytes, is_utf8
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
 from memory_sidecar.disk.rule_files import repository_top
-from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, WORKTREE, Rule, rule_for
+from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, OWN_FOLDER, WORKTREE, Rule, rule_for
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 
@@ -134,6 +134,8 @@ def _how_to_include(rule: Rule | None, root: Path) -> str:
         )
     if rule.file == WORKTREE:
         return f"`memory-sidecar index {quote(str(root / rule.path))}` indexes it by itself"
+    if rule.file == OWN_FOLDER:
+        return "`memory-sidecar query` and `memory-sidecar session search` look there"
     if rule.file == EXCLUDE:
         return "`memory-sidecar source remove` the source and add it without that"
     return f"take that line out, or add `!/{rule.path}` to the .sidecarignore of the source"

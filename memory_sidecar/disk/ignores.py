@@ -11,7 +11,8 @@ The crate takes every file `.git` for that of a worktree, which shares a git dir
 exclude file for a submodule, whose git directory is its own, so each path that the crate lets
 through is matched with those excludes here. A worktree of the source's own repository, as coding
 agents add them below it, is left out: it holds the same files again, and an agent that works in it
-indexes it as a source of its own.
+indexes it as a source of its own. So are the folders of a data directory, which hold what agents
+remember, each for itself.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathspec import GitIgnoreSpec
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import Tree, is_utf8, with_separator
+from memory_sidecar.core.paths import KNOWLEDGE, OWN_FOLDERS
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
@@ -161,7 +163,7 @@ def _excludes_of(top: str) -> _Excludes | None:
 
 
 class _Nested:
-    """Leaves out of one walk what submodules exclude, and worktrees of the source's repository.
+    """Leaves out of one walk what submodules exclude, worktrees of the source, and data of ours.
 
     A walk visits a folder before what it holds.
     """
@@ -180,6 +182,7 @@ class _Nested:
         is_top = is_folder and not leaves_out and os.path.lexists(f"{path}{os.sep}.git")
         if is_top and self._worktrees_git_dir and shared_git_dir(path) == self._worktrees_git_dir:
             leaves_out = True
+        leaves_out = leaves_out or (is_folder and is_own_folder(path))
         if is_folder and leaves_out:
             self._excludes_by_folder[path] = _EVERYTHING
         elif is_folder:
@@ -200,6 +203,15 @@ class _Nested:
         ]
         stronger += [rule_place(each, ".gitignore", whole) for each in folders_up_to(top, whole)]
         return find_rule_line(stronger, is_folder=is_folder) is None
+
+
+def is_own_folder(path: str) -> bool:
+    """Whether `path` is a folder that we made in a data directory, for whichever agents it is."""
+    above, _, name = path.rpartition(os.sep)
+    return name in OWN_FOLDERS and (
+        os.path.lexists(f"{above}{os.sep}{KNOWLEDGE}{os.sep}.state")
+        or os.path.lexists(f"{above}{os.sep}codebase.sqlite")
+    )
 
 
 def worktree_around(root: Path, path: Path) -> Path | None:

@@ -21,6 +21,7 @@ from pathspec import GitIgnoreSpec
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
+from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.projects import CONFIG_NAME
 
 OWN_FILE = ".sidecarignore"
@@ -131,7 +132,7 @@ def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) 
     """
     try:
         around = _digest(
-            repr((root, sorted(excludes))),
+            repr((root, sorted(excludes), OWN_FOLDERS)),
             (
                 *_rule_files_above(Path(root)),
                 *(*_git_configs(), *user_excludes()),

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.ignores import IgnoreRules, worktree_around
+from memory_sidecar.disk.ignores import IgnoreRules, is_own_folder, worktree_around
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     RulePlace,
@@ -29,6 +29,7 @@ from memory_sidecar.disk.rule_files import (
 
 BUILT_IN, EXCLUDE = "built in", "--exclude"
 WORKTREE = "a worktree of the same repository"
+OWN_FOLDER = "a data directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...
     rules = IgnoreRules(os.fspath(root), excludes)
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
+        if part_is_folder and is_own_folder(os.fspath(root / part)):
+            return Rule(OWN_FOLDER, 0, f"{PurePosixPath(part).name}/", part)
         if found := _own_rule(root, part, is_folder=part_is_folder, excludes=excludes, rules=rules):
             return found
         if found := _git_rule(root, part, is_folder=part_is_folder):

@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.ruling import WORKTREE, rule_for
+from memory_sidecar.disk.ruling import OWN_FOLDER, WORKTREE, rule_for
 from memory_sidecar.disk.walk import walk
 
 
@@ -119,6 +119,20 @@ def test_a_worktree_of_the_same_repository_is_no_part_of_a_source(root, write, g
     assert registry.add(worktree) == registry.containing(worktree / "src")
     git("worktree", "add", "-q", "two", cwd=worktree)
     assert code(worktree) == {"a.py", "src/b.py", "new.py"}
+
+
+def test_what_agents_remember_is_no_part_of_a_source_around_it(root, write):
+    for path in ("a.py", "data/b.py", "data/knowledge/.state/x/state_id", "state/c.py"):
+        write(path)
+    write("data/knowledge/x/note.md")
+    inside = "data/episodic/x/2026-11/one.json"
+    write(inside)
+    assert code(root) == {"a.py", "data/b.py", "state/c.py"}
+    assert code(root, under=[inside, "data/knowledge", "data"]) == {"data/b.py"}
+    rule = rule_for(root, inside, is_folder=False, excludes=())
+    assert rule is not None
+    assert (rule.file, rule.path) == (OWN_FOLDER, "data/episodic")
+    assert code(root / "data/knowledge/x") == {"note.md"}
 
 
 def test_a_folder_of_nothing_but_worktrees_has_them_all(root, write, git, tmp_path):
