@@ -51,7 +51,7 @@ def install(call: Call, shell: str | None) -> Installed:
     path = script_path(call, shell)
     with named_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(Tree(path.parent), path.name, _script(shell).encode())
+        replace_file(Tree(path.parent), path, _script(shell).encode())
     lines = [f"wrote {path}: new shells complete {PROGRAM} with Tab"]
     if shell == "bash":
         lines.append(f"where bash-completion is not installed, ~/.bashrc needs: . {path}")

@@ -16,7 +16,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, script_path
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, remove_units
-from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
 from memory_sidecar.core.projects import config_folder
@@ -25,6 +25,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.running import running_daemons
 from memory_sidecar.daemon.start import end_daemon
+from memory_sidecar.setup.notes import notes_path
 from memory_sidecar.setup.plan import Plan, StepOutcome
 
 
@@ -124,7 +125,10 @@ def _undo_daemons(call: Call) -> list[Undo]:
 
 
 def _undo_setup(call: Call) -> Undo:
-    plan = Plan(call.environ)
+    try:
+        plan = Plan(call.environ)
+    except PathRefused as error:
+        return _refused("what coding agents were given", notes_path(call.environ), error)
     plan.take_back(plan.known_agents())
     removals = [
         Removal(f"{step.what} of {step.agent}", step.path, step.outcome, step.reason)
@@ -136,6 +140,13 @@ def _undo_setup(call: Call) -> Undo:
         plan.require_all()
 
     return Undo(removals, carry_out)
+
+
+def _refused(what: str, path: Path, error: SidecarError) -> Undo:
+    def refuse() -> None:
+        raise error
+
+    return Undo([Removal(what, str(path), StepOutcome.FAILED, error.message)], refuse)
 
 
 def _undo_completion(call: Call) -> list[Undo]:

@@ -43,13 +43,14 @@ def read_text(path: str) -> str | None:
         raise PathRefused(f"{path} cannot be read: {reason}", hint="fix or move it") from error
 
 
-def _notes_path(environ: Mapping[str, str]) -> Path:
+def notes_path(environ: Mapping[str, str]) -> Path:
+    """Return the file of the list, which may be missing."""
     return Path(config_folder(environ), NOTES)
 
 
 def read_pieces(environ: Mapping[str, str]) -> list[Piece]:
     """Return the noted pieces of the user with `environ`. Raises PathRefused if damaged."""
-    path = _notes_path(environ)
+    path = notes_path(environ)
     text = read_text(str(path))
     if text is None:
         return []
@@ -63,7 +64,7 @@ def read_pieces(environ: Mapping[str, str]) -> list[Piece]:
 
 def write_pieces(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
     """Write `pieces` as the whole list, replacing the former one."""
-    path = _notes_path(environ)
+    path = notes_path(environ)
     tree = Tree(path.parent, is_own=True)
     with named_errors(path):
         if pieces:

@@ -75,6 +75,13 @@ def test_completion_is_installed_where_its_shell_looks(sidecar, tmp_path, shell)
     assert sidecar("completion", "show", shell, **environ).out == written.read_text()
 
 
+def test_a_folder_in_place_of_the_completion_script_is_named(sidecar, tmp_path):
+    script = tmp_path / "bash-completion/completions/memory-sidecar"
+    script.mkdir(parents=True)
+    done = sidecar("completion", "install", "bash", XDG_DATA_HOME=str(tmp_path))
+    assert (done.status, str(script) in done.err) == (2, True)
+
+
 def test_fish_shows_all_that_is_told_of_a_command(sidecar):
     script = sidecar("completion", "show", "fish").out
     assert 'string split --max 1 ","' in script  # of `plain,promote\tDecided, solved and noted`

@@ -112,6 +112,17 @@ def test_what_cannot_be_taken_back_holds_up_nothing_but_what_was_learnt(user, od
     assert files(user.folder) == set()
 
 
+def test_a_damaged_list_of_what_agents_were_given_holds_up_nothing_else(user):
+    assert user.call("store", "Totals are cents").returncode == 0
+    noted = user.folder / ".config/memory-sidecar/setup.json"
+    noted.parent.mkdir(parents=True)
+    noted.write_text("[{")
+    done = user.call("uninstall", "--yes")
+    assert (done.returncode, str(noted) in done.stderr) == (2, True)
+    assert daemons(user) == []
+    assert noted.read_text() == "[{"
+
+
 def test_a_file_of_others_in_the_data_directory_stays(user):
     assert user.call("store", "Totals are cents").returncode == 0
     (user.data_dir / "theirs.txt").write_text("x")
