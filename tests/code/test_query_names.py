@@ -20,6 +20,11 @@ from memory_sidecar.core.results import Silent
         ("main", {("main",)}),  # the whole query
         ("how to set a name", set()),  # words of a sentence
         ("", set()),
+        ("empty?", {("empty?",), ("empty",)}),
+        ("Cart#clear!", {("Cart", "clear!"), ("Cart", "clear")}),
+        ("who calls empty? here", {("empty?",)}),
+        ("is the cart empty?", set()),
+        ("who calls parse_args?", {("parse_args",)}),
     ],
 )
 def test_names_are_written_like_names(query, symbols):
