@@ -25,6 +25,8 @@ _COMMAND = (
     "import sys; from memory_sidecar.cli.main import main; sys.exit(main())",
 )
 _SAMPLE_SECONDS = 0.1
+NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
+NO_CHANGE_RUNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,19 @@ def run_command(
         output.seek(0)
         cpu_seconds = _cpu_of_ended_children() - cpu_before
         return Run(json.load(output), seconds, cpu_seconds, memory.peak_bytes / 2**20)
+
+
+def index_words(root: Path, data_dir: Path) -> Run:
+    """Index `root` until all its files are found by keyword."""
+    return run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
+
+
+def index_unchanged(root: Path, data_dir: Path) -> list[Run]:
+    """Index `root`, then NO_CHANGE_RUNS times without a change; return those runs."""
+    index_words(root, data_dir)
+    runs = [index_words(root, data_dir) for _ in range(NO_CHANGE_RUNS)]
+    assert not any(run.output["files_processed"] for run in runs)
+    return runs
 
 
 def command_line(*arguments: str | Path, data_dir: Path) -> list[str]:

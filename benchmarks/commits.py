@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from machine import describe_machine
-from repositories import indexed, read_options
+from repositories import checkout, indexed, read_options
 from retrieval import write_report
 from steps import left_out
 
@@ -71,7 +71,9 @@ def measure(file: Path, checkouts: Path, cache: Path) -> dict[str, Any]:
     rows: dict[str, dict[str, Row]] = {"with history": {}, "without history": {}, "keyword": {}}
     counted: dict[str, dict[str, int]] = {}
     for repository in json.loads(file.read_text(encoding="utf-8")):
-        name, tree = repository["name"], checkout(repository, checkouts)
+        name, base = repository["name"], repository["base"]
+        tree = checkout(repository | {"name": f"commits-{name}", "revision": base}, checkouts)
+        _git(tree, "checkout", "--quiet", "--detach", base)  # it may be of an earlier set
         questions = list(questions_of(tree, repository))[:MAX_QUESTIONS]
         with indexed(tree, models) as codebase:
             rows["with history"][name] = hits(codebase, questions, SearchMode.HYBRID)
@@ -125,16 +127,6 @@ def questions_of(tree: Path, repository: dict[str, str]) -> Iterator[Question]:
         if 1 <= len(changed) <= MAX_FILES and any(map(_CODE.search, changed)):
             asked.add(text)
             yield Question(text, frozenset(changed))
-
-
-def checkout(repository: dict[str, str], folder: Path) -> Path:
-    """The repository with its tree and its HEAD at `base`, cloned if it is not in `folder`."""
-    tree = folder / f"commits-{repository['name']}"
-    if not tree.is_dir():
-        url = f"https://github.com/{repository['repository']}"
-        subprocess.run(["git", "clone", "--quiet", "--no-checkout", url, str(tree)], check=True)
-    _git(tree, "checkout", "--quiet", "--detach", repository["base"])
-    return tree
 
 
 def _git(tree: Path, *arguments: str) -> list[str]:

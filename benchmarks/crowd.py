@@ -29,7 +29,7 @@ STORES_PER_LIFE = (10, 60)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Outcome:
     """The result of a run. `stored`: the memories that were confirmed to some process."""
 
     stored: int
@@ -44,7 +44,7 @@ class Told:
         return f"in {self.seconds:.0f} s, without a daemon"
 
 
-def store_while_killed(data_dir: Path, *, stores: int) -> Told:
+def store_while_killed(data_dir: Path, *, stores: int) -> Outcome:
     """Have each process store `stores` memories; kill it whenever it has stored a few more."""
     data_dir.mkdir(parents=True)
     chance = random.Random(3)
@@ -76,12 +76,12 @@ class _Life:
         self.start()
 
     def start(self) -> None:
-        self._due = self._told + self._chance.randrange(*STORES_PER_LIFE)
+        self._due = self._stored + self._chance.randrange(*STORES_PER_LIFE)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log)
 
     def is_due(self) -> bool:
-        return self._told >= self._due
+        return self._stored >= self._due
 
     def is_over(self) -> bool:
         if self._process.poll():
@@ -93,7 +93,7 @@ class _Life:
         self._process.wait()
 
     @property
-    def _told(self) -> int:
+    def _stored(self) -> int:
         return self._log.read_bytes().count(b"\n")
 
 
@@ -104,26 +104,26 @@ def content_of(number: int, step: int) -> str:
 
 
 def _log(data_dir: Path, number: int) -> Path:
-    return data_dir / f"told-{number}.log"
+    return data_dir / f"stored-{number}.log"
 
 
-def _judged(data_dir: Path, kills: int, seconds: float) -> Told:
+def _judged(data_dir: Path, kills: int, seconds: float) -> Outcome:
     logs = [_log(data_dir, number).read_text("utf-8") for number in range(PROCESSES)]
-    told = {line for log in logs for line in log.splitlines()}
+    stored = {line for log in logs for line in log.splitlines()}
     pages = (data_dir / "knowledge" / AGENT).rglob("*.md")
     there = Counter(read_memory(page.read_text("utf-8"), mtime_ms=0).content for page in pages)
     services = Services.find(data_dir=data_dir, cwd=data_dir, environ=os.environ)
     agent = services.agent(AGENT)
     not_found = 0
-    for content in random.Random(4).sample(sorted(told), min(100, len(told))):
+    for content in random.Random(4).sample(sorted(stored), min(100, len(stored))):
         query = MemoryQuery(text=content, mode=SearchMode.KEYWORD, top_k=PROCESSES + 1)
         hits = Memories(agent, Silent()).query(query)
         not_found += content not in {hit.content for hit in hits}
     services.close()
-    return Told(
-        stored=len(told),
+    return Outcome(
+        stored=len(stored),
         kills=kills,
-        lost=sum(content not in there for content in told),
+        lost=sum(content not in there for content in stored),
         doubled=sum(count > 1 for count in there.values()),
         not_found=not_found,
         seconds=seconds,

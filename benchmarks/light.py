@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from command import Run, run_command
+from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, run_command
 from curve import draw_curve
 from figures import Results, figure_options
 from machine import RESULTS, describe_machine
@@ -29,8 +29,6 @@ from memory_sidecar.core.process import resident_bytes, return_free
 from memory_sidecar.index.codes import CodedQuery, Codes
 from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
 
-NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
-NO_CHANGE_RUNS = 5
 QUESTIONS = 20
 NEAREST = 10
 CLUSTERS = 20_000
@@ -56,8 +54,7 @@ def measure_first(results: Results, tree: Path, folder: Path, _options: argparse
     small = folder / "small"
     copy_part(tree, small, every=14)
     for root, times, wanted in ((small, 5, "≤ 2"), (tree, 1, "≤ 25")):
-        data = [folder / f"data-{root.name}-{number}" for number in range(times)]
-        runs = [run_command("index", root, "--wait", "keyword", data_dir=d, cwd=root) for d in data]
+        runs = [index_words(root, folder / f"data-{root.name}-{n}") for n in range(times)]
         run = sorted(runs, key=lambda run: run.seconds)[times // 2]
         chunks = run.output["chunks_total"]
         _add_run(results, f"hybrid complete, {chunks:,} chunks", run, wanted)
@@ -70,15 +67,9 @@ def measure_no_change(
     """Measure `index` without a daemon over unchanged files."""
     root = folder / "tree"
     copy_until(tree, root, files=NO_CHANGE_FILES)
-
-    def index() -> Run:
-        return run_command("index", root, "--wait", "keyword", data_dir=folder / "data", cwd=root)
-
-    index()
-    runs = sorted((index() for _ in range(NO_CHANGE_RUNS)), key=lambda run: run.cpu_seconds)
-    assert not any(run.output["files_processed"] for run in runs)
+    runs = sorted(index_unchanged(root, folder / "data"), key=lambda run: run.cpu_seconds)
     name = f"no change, {runs[0].output['files_total']:,} files"
-    _add_run(results, name, runs[NO_CHANGE_RUNS // 2], "≤ 0.8")
+    _add_run(results, name, runs[len(runs) // 2], "≤ 0.8")
 
 
 def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.Namespace) -> None:
@@ -87,7 +78,7 @@ def measure_curve(results: Results, tree: Path, folder: Path, options: argparse.
     for files in options.files:
         root = folder / f"{files}"
         copy_until(tree, root, files=files)
-        run = run_command("index", root, "--wait", "keyword", data_dir=folder / "data", cwd=root)
+        run = index_words(root, folder / "data")
         per_file = 1000 * run.cpu_seconds / files
         results.add(f"first index, {files:,} files", run.seconds, "s")
         results.add(f"first index, {files:,} files, CPU a file", per_file, "ms")

@@ -179,11 +179,11 @@ def _work(data_dir: Path, cwd: Path, agent: str, calls: int) -> tuple[list[float
         for number in range(calls):
             tool, arguments = _mixed(number, agent)
             started = time.perf_counter()
-            told = one.call(tool, **arguments)
+            answer = one.call(tool, **arguments)
             taken.append(1000 * (time.perf_counter() - started))
-            foreign += sum(memory["agent"] != agent for memory in told.get("memories", ()))
-            said = [hit["text"] for hit in told.get("hits", ()) if "text" in hit]
-            foreign += sum(agent not in text for text in said)
+            foreign += sum(memory["agent"] != agent for memory in answer.get("memories", ()))
+            texts = [hit["text"] for hit in answer.get("hits", ()) if "text" in hit]
+            foreign += sum(agent not in text for text in texts)
     return taken, foreign
 
 

@@ -61,14 +61,14 @@ def main() -> None:
         measure_calls(results, agent)
         watching.close()
         services.close()
-        told = store_while_killed(Path(scratch) / "crowd", stores=options.stores)
-        results.add("stores of 8 killed processes", told.stored, "told", note=told.note)
-        results.add("kills", told.kills, "kills")
-        results.add("memories lost", told.lost, "memories", wanted="0")
-        results.add("memories doubled", told.doubled, "memories", wanted="0")
-        results.add("not found by keyword", told.not_found, "memories", wanted="0")
+        outcome = store_while_killed(Path(scratch) / "crowd", stores=options.stores)
+        results.add("stores of 8 killed processes", outcome.stored, "told", note=outcome.note)
+        results.add("kills", outcome.kills, "kills")
+        results.add("memories lost", outcome.lost, "memories", wanted="0")
+        results.add("memories doubled", outcome.doubled, "memories", wanted="0")
+        results.add("not found by keyword", outcome.not_found, "memories", wanted="0")
     results.write("memories", machine, also=options.json)
-    sys.exit(bool(told.lost or told.doubled or told.not_found))
+    sys.exit(bool(outcome.lost or outcome.doubled or outcome.not_found))
 
 
 def write_memories(root: Path, count: int) -> None:

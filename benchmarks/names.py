@@ -129,7 +129,7 @@ def compare_definitions(
     """Count the definitions by language: theirs, ours, and those that both have."""
     theirs: dict[str, set[Spot]] = defaultdict(set)
     every: set[Spot] = set()  # a header of C may be one of C++ to them
-    for language, spot, is_definition in told_by_others(tree, modules):
+    for language, spot, is_definition in names_of_others(tree, modules):
         every.add(spot)
         if is_definition:
             theirs[language].add(spot)
@@ -138,11 +138,11 @@ def compare_definitions(
         " JOIN code_files f ON f.id = d.file"
     )
     ours: dict[str, set[Spot]] = defaultdict(set)
-    told: dict[str, set[Spot]] = defaultdict(set)
+    listed: dict[str, set[Spot]] = defaultdict(set)
     for language, path, line, kind in rows:
         ours[language].add((path, line))
         if kind in OURS:
-            told[language].add((path, line))
+            listed[language].add((path, line))
     files = {path for spots in ours.values() for path, _ in spots}
     for language, spots in theirs.items():
         if language not in ours:
@@ -150,11 +150,11 @@ def compare_definitions(
         known = {spot for spot in spots if spot[0] in files}  # the rest is ignored, or skipped
         found[language]["theirs"] += len(known)
         found[language]["theirs, ours too"] += len(known & ours[language])
-        found[language]["ours"] += len(told[language])
-        found[language]["ours, theirs too"] += len(told[language] & every)
+        found[language]["ours"] += len(listed[language])
+        found[language]["ours, theirs too"] += len(listed[language] & every)
 
 
-def told_by_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spot, bool]]:
+def names_of_others(tree: Path, modules: Path | None) -> Iterator[tuple[str, Spot, bool]]:
     """Language, path and line of each name of the other tool, and whether it is a definition."""
     if modules is not None:
         yield from typescript(tree, modules)
@@ -172,9 +172,9 @@ def typescript(tree: Path, modules: Path) -> Iterator[tuple[str, Spot, bool]]:
     paths = "".join(f"{file}\n" for file in files).encode()
     done = subprocess.run(command, input=paths, check=True, capture_output=True)
     for line in done.stdout.splitlines():
-        told = json.loads(line)
-        file = Path(told["file"])
-        for _, kind, row in told["found"]:
+        answer = json.loads(line)
+        file = Path(answer["file"])
+        for _, kind, row in answer["found"]:
             spot = file.relative_to(tree).as_posix(), row
             yield SCRIPTS[file.suffix], spot, kind.removeprefix("local ") in SCRIPT_KINDS
 

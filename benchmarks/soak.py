@@ -78,7 +78,7 @@ def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Result
             _work(churn, clients, until)
         _settle(daemon)
         at_end = watcher.sample()
-        clients.require_told()
+        clients.require_stored()
     results = Results()
     rows = rows_of(data_dir / DB)
     _count(results, churn, clients, kills)

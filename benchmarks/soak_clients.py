@@ -70,7 +70,7 @@ class Clients:
         self._daemon = daemon
         self._tree = tree
         self._kills = kills
-        self._told: list[str] = []  # contents of memories that are stored
+        self._stored: list[str] = []  # contents of memories that are stored
         self._lock = threading.Lock()
 
     def begin(self) -> None:
@@ -103,7 +103,7 @@ class Clients:
         if path not in [hit["filename"] for hit in json.loads(said)]:
             self.errors.append(f"{path} was saved before a search that waited, and is not found")
 
-    def require_told(self) -> None:
+    def require_stored(self) -> None:
         """Check that every memory confirmed as stored is there exactly once."""
         said = self._call("list", "--agent", AGENT, "--limit", "1000000", "--json") or "[]"
         listed = {memory["path"] for memory in json.loads(said)}
@@ -111,13 +111,13 @@ class Clients:
             json.loads(self._call("get", path, "--agent", AGENT, "--json") or "{}").get("content")
             for path in sorted(listed)
         )
-        self.errors += [f"lost: {told}" for told in self._told if not contents[told]]
-        self.errors += [f"doubled: {told}" for told, times in contents.items() if times > 1]
+        self.errors += [f"lost: {content}" for content in self._stored if not contents[content]]
+        self.errors += [f"doubled: {content}" for content, times in contents.items() if times > 1]
 
     def _store(self) -> None:
         content = f"{self.chance.choice(QUESTIONS)}: {self.chance.randrange(16**8):08x}"
         if self._call("store", content, "--agent", AGENT, "--category", "pitfall") is not None:
-            self._told.append(content)
+            self._stored.append(content)
 
     def _kill_one(self) -> None:
         """Kill a client while the daemon works on its call."""

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from command import Run, run_command
+from command import NO_CHANGE_FILES, Run, index_unchanged, index_words, run_command
 from figures import Results, figure_options
 from latency import query_latency
 from machine import describe_machine
@@ -20,8 +20,6 @@ from onnx_limit import share_of_limit
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
 FIRST_RUNS = 3
-NO_CHANGE_RUNS = 5
-NO_CHANGE_FILES = 10_020  # 10,000 and some that git would ignore
 
 
 def main() -> None:
@@ -43,7 +41,7 @@ def measure_first_run(results: Results, tree: Path, data_dir: Path) -> None:
     runs = []
     for number in range(FIRST_RUNS):
         folder = data_dir if number == 0 else data_dir.with_name(f"first-{number}")
-        runs.append(run_command("index", tree, "--wait", "keyword", data_dir=folder, cwd=tree))
+        runs.append(index_words(tree, folder))
     run, report = _median(runs), runs[0].output
     files, chunks = report["files_processed"], report["chunks_indexed"]
     note = f"median of {len(runs)} whole processes"
@@ -68,13 +66,7 @@ def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
     """Measure runs over 10,000 files of which few or none changed."""
     root, data_dir = folder / "tree", folder / "data"
     copy_until(tree, root, files=NO_CHANGE_FILES)
-
-    def index() -> Run:
-        return run_command("index", root, "--wait", "keyword", data_dir=data_dir, cwd=root)
-
-    index()
-    runs = [index() for _ in range(NO_CHANGE_RUNS)]
-    assert not any(run.output["files_processed"] for run in runs)
+    runs = index_unchanged(root, data_dir)
     total = runs[0].output["files_total"]
     results.add(
         "no change",
@@ -88,7 +80,7 @@ def measure_small_runs(results: Results, tree: Path, folder: Path) -> None:
     for number in range(3):
         with changed.open("a", encoding="utf-8") as file:
             file.write(f"\n# changed {number}\n")
-        runs.append(index())
+        runs.append(index_words(root, data_dir))
         assert runs[-1].output["files_processed"] == 1
     results.add("one file changed", _median(runs).seconds, "s", note="whole process")
 

@@ -52,7 +52,7 @@ THINKING_S = (0.3, 1.5)  # of a writer or reader, between two calls
 
 
 @dataclass(slots=True)
-class Told:
+class Record:
     """The confirmations and the waiting times of the worker on one machine."""
 
     stored: dict[str, str] = field(default_factory=dict)  # hash by path; "" where it was removed
@@ -68,7 +68,7 @@ class Crowd:
     calls: int
     stored: int
     errors: Counter[str]
-    lost: int  # as some writer was told it is, and the team does not have it
+    lost: int  # as some writer has been answered, and the team does not have it
     differing: int  # files of any machine that are not as the team's
     doubled: int  # rows of any machine's own database beyond its files, or fewer
 
@@ -79,42 +79,44 @@ def services_of(folder: Path, address: str) -> Services:
     return Services(DataDir(folder), settings)
 
 
-def work(folder: Path, address: str, number: int, until: float, *, writes: bool) -> Told:
+def work(folder: Path, address: str, number: int, until: float, *, writes: bool) -> Record:
     """Use one machine until `until`, in seconds of `time.time`."""
-    told, chance = Told(), random.Random(number)
+    record, chance = Record(), random.Random(number)
     with closing(services_of(folder, address)) as services:
-        steps = _writing(services, number, chance, told) if writes else _reading(services, told)
+        steps = _writing(services, number, chance, record) if writes else _reading(services, record)
         while time.time() < until:
             started = time.perf_counter()
             try:
                 next(steps)
             except SidecarError as error:
-                told.errors.append(f"{type(error).__name__}: {error.message}")
-            told.calls_ms.append(1000 * (time.perf_counter() - started))
+                record.errors.append(f"{type(error).__name__}: {error.message}")
+            record.calls_ms.append(1000 * (time.perf_counter() - started))
             time.sleep(chance.uniform(*THINKING_S))
-    return told
+    return record
 
 
-def _writing(services: Services, number: int, chance: random.Random, told: Told) -> Iterator[None]:
+def _writing(
+    services: Services, number: int, chance: random.Random, record: Record
+) -> Iterator[None]:
     memories = Memories(services.agent(SHARED), Silent())
     for step in range(1_000_000):
-        mine = [path for path, its_hash in told.stored.items() if its_hash]
+        mine = [path for path, its_hash in record.stored.items() if its_hash]
         action = chance.random()
         if len(mine) < 5 or action < 0.6:
             content = f"Writer {number} says {chance.randrange(10**9)} in step {step}"
             new = memories.store(Draft(content=content, category=f"writer-{number}"))
-            told.stored[new.path] = new.hash
+            record.stored[new.path] = new.hash
         elif action < 0.85:
             path = chance.choice(mine)
-            told.stored[path] = memories.update(path, Changes(content=f"Changed in {step}")).hash
+            record.stored[path] = memories.update(path, Changes(content=f"Changed in {step}")).hash
         else:
             path = chance.choice(mine)
             memories.remove(path)
-            told.stored[path] = ""
+            record.stored[path] = ""
         yield
 
 
-def _reading(services: Services, told: Told) -> Iterator[None]:
+def _reading(services: Services, record: Record) -> Iterator[None]:
     agent = services.agent(SHARED)
     query = MemoryQuery(text="what does a writer say", mode=SearchMode.KEYWORD, top_k=20)
     seen: set[str] = set()
@@ -124,7 +126,7 @@ def _reading(services: Services, told: Told) -> Iterator[None]:
             if path.name not in seen:
                 seen.add(path.name)
                 page = read_memory(path.read_text("utf-8"), mtime_ms=0)
-                told.seen_after_ms.append(now - page.created_at)
+                record.seen_after_ms.append(now - page.created_at)
         Memories(agent, Silent()).query(query)
         yield
 
@@ -138,7 +140,7 @@ def run_crowd(
     readers: int,
     writers: int,
     kills: int,
-) -> tuple[Crowd, list[Told]]:
+) -> tuple[Crowd, list[Record]]:
     """Run the crowd for `seconds` with `kills` kills of the server; check the final state."""
     address = server.get_uri()
     with closing(services_of(folder / "owner", address)) as owner:
@@ -152,7 +154,7 @@ def run_crowd(
     for _ in range(kills):
         time.sleep(seconds / (kills + 1))
         kill_and_start(server)
-    told = [each.result() for each in working]
+    records = [each.result() for each in working]
     judge = partial(judged, address)
     # Twice, as what one gives in its last exchange is news for those before it.
     list(executor.map(judge, machines))
@@ -162,20 +164,20 @@ def run_crowd(
     there = {path: its_hash for path, its_hash in team.items() if its_hash}
     left = list(executor.map(judge, machines))
     lost = differing = 0
-    for each in told:
+    for each in records:
         lost += sum(team.get(path, "") != its_hash for path, its_hash in each.stored.items())
     for files, _ in left:
         differing += len(files.items() ^ there.items())
     return (
         Crowd(
-            calls=sum(len(each.calls_ms) for each in told),
-            stored=sum(len(each.stored) for each in told),
-            errors=Counter(error for each in told for error in each.errors),
+            calls=sum(len(each.calls_ms) for each in records),
+            stored=sum(len(each.stored) for each in records),
+            errors=Counter(error for each in records for error in each.errors),
             lost=lost,
             differing=differing,
             doubled=sum(abs(len(files) - count) for files, count in left),
         ),
-        told,
+        records,
     )
 
 
@@ -281,7 +283,7 @@ def main() -> None:
         with psycopg.connect(server.get_uri()) as connection:
             connection.execute("DROP SCHEMA memory_sidecar CASCADE")
         with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as executor:
-            crowd, told = run_crowd(
+            crowd, records = run_crowd(
                 server,
                 Path(folder),
                 executor,
@@ -299,9 +301,9 @@ def main() -> None:
         "writers": asked.writers,
         "kills": asked.kills,
         **asdict(crowd),
-        "store": _percentiles([ms for each in told[: asked.writers] for ms in each.calls_ms]),
-        "query": _percentiles([ms for each in told[asked.writers :] for ms in each.calls_ms]),
-        "seen_after": _percentiles([ms for each in told for ms in each.seen_after_ms]),
+        "store": _percentiles([ms for each in records[: asked.writers] for ms in each.calls_ms]),
+        "query": _percentiles([ms for each in records[asked.writers :] for ms in each.calls_ms]),
+        "seen_after": _percentiles([ms for each in records for ms in each.seen_after_ms]),
     }
     text = json.dumps(shown, indent=2) + "\n"
     print(text)

@@ -40,14 +40,14 @@ BASIS = {"experiment": "--link", "knowledge": "--evidence", "pattern": "--source
 
 def main() -> None:
     options = _options()
-    told = json.loads(DEMO.read_text("utf-8"))
+    content = json.loads(DEMO.read_text("utf-8"))
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-page-") as scratch:
         demo = Demo(Path(scratch), time.time())
         try:
-            demo.fill(told)
+            demo.fill(content)
             url = demo.run("web", "--no-open", "--port", str(options.serve or 0))["url"]
             if options.serve is None:
-                shoot(url, told["views"])
+                shoot(url, content["views"])
             else:
                 print(url, flush=True)
                 threading.Event().wait()  # until it is interrupted
@@ -79,18 +79,18 @@ class Demo:
             "MEMORY_SIDECAR_RERANK": "false",
         }
 
-    def fill(self, told: dict[str, Any]) -> None:
+    def fill(self, content: dict[str, Any]) -> None:
         copied(self.project)
         self.run("index", ".", "--wait", "dense")
-        for memory in told["memories"]:
+        for memory in content["memories"]:
             self.write_memory(memory)
-        for session in told["sessions"]:
+        for session in content["sessions"]:
             self.save_session(session)
-        for agent in {each["agent"] for each in told["memories"]}:
+        for agent in {each["agent"] for each in content["memories"]}:
             self.run("reindex", "--agent", agent)
-        self.make_atoms(told["atoms"])
-        self.ask(told["questions"])
-        for judged in told["judged"]:
+        self.make_atoms(content["atoms"])
+        self.ask(content["questions"])
+        for judged in content["judged"]:
             self.run("judged", "add", judged["text"], judged["place"])
 
     def run(self, *arguments: str, stdin: str = "") -> Any:  # noqa: ANN401  JSON

@@ -166,10 +166,10 @@ class Agent:
         """Index `files` as `index_written` does, but without uploading them to the team."""
         source = self.source(directory)
 
-        def first(said: Reporter) -> None:
-            self._require_own(said)
+        def first(reporter: Reporter) -> None:
+            self._require_own(reporter)
             if self.paths.flow_state(source.name).exists():  # so there was a database before
-                self.data.complete(said)
+                self.data.complete(reporter)
 
         self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
         self.data.index_written(
@@ -266,7 +266,7 @@ class Agent:
             owner = self.data.owner
             with suppress(CannotWrite, ModelError):
                 owner.loop.ask(
-                    lambda said: owner.embed(said, until=is_done),
+                    lambda reporter: owner.embed(reporter, until=is_done),
                     reporter,
                     urgency=Urgency.LONG,
                     patience_s=0.0,

@@ -20,7 +20,7 @@ from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import count_by_week
 from memory_sidecar.memories.facets import count_use
-from memory_sidecar.memories.lists import MemoryRows, list_memories
+from memory_sidecar.memories.lists import MemoryRows, asking, list_memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Memory, MemoryHead
 
@@ -113,10 +113,10 @@ def growth_of(
                 with each.short_connection() as connection:
                     made.update(count_by_week(connection, "memories", since=begins[0]))
                     began.update(count_by_week(connection, "sessions", since=begins[0]))
-                    rows = [MemoryRows(each.name, connection, now)]
-                    used.update(count_use(rows[0]))
-                    hot += (stored.memory for stored in list_memories(rows, _HOT))
-                    cold += (stored.memory for stored in list_memories(rows, _COLD))
+                    rows = MemoryRows(each.name, connection, now)
+                    used.update(count_use(rows))
+                    hot += (it.memory for it in list_memories(asking(rows), _HOT))
+                    cold += (it.memory for it in list_memories(asking(rows), _COLD))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_start(at) for _, at in log)
         except SidecarError as error:

@@ -43,6 +43,6 @@ def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str
     except OSError as error:
         return "", error.strerror or str(error)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return "", one_line(said[-1]) if said else f"exit status {done.returncode}"
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return "", one_line(lines[-1]) if lines else f"exit status {done.returncode}"
     return done.stdout.decode("utf-8", "replace").strip(), ""

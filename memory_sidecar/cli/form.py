@@ -148,14 +148,14 @@ class Hints:
     @classmethod
     def of(cls, context: click.Context) -> Hints:
         """Take the options from the command line that `context` has parsed."""
-        said = {
+        named = {
             option: str(context.params[param.name])
             for param in context.command.params
             for option in param.opts
             if param.name
             and context.get_parameter_source(param.name) is click.core.ParameterSource.COMMANDLINE
         }
-        given = {option: said[option] for option in _CARRIED if option in said}
+        given = {option: named[option] for option in _CARRIED if option in named}
         is_about_agent = context.params.get("agent") is not None
         return cls(context.find_root().command, given, is_about_agent)
 

@@ -311,7 +311,7 @@ def with_places(command: Command) -> Command:
     @click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
     @wraps(command)
     def wrapper(**given: Any) -> object:  # noqa: ANN401  options of any kind
-        said = {name: given.pop(name) for name in Within.__dataclass_fields__}
-        return command(within=Within(**said), **given)
+        places = {name: given.pop(name) for name in Within.__dataclass_fields__}
+        return command(within=Within(**places), **given)
 
     return wrapper

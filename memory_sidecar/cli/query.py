@@ -59,7 +59,7 @@ def query(
     text: tuple[str, ...],
     all_projects: bool,
     no_shared: bool,
-    **said: Any,  # noqa: ANN401  fields of `MemoryQuery`
+    **options: Any,  # noqa: ANN401  fields of `MemoryQuery`
 ) -> list[MemoryHit]:
     """Find memories by what they say: the agent's own, and those that all agents share.
 
@@ -70,7 +70,7 @@ def query(
         text=resolve_text(call, text),
         filter=wanted,
         prefers="" if all_projects else project_around(call),
-        **said,
+        **options,
     )
     return show_memories(call, agent, asked, with_shared=not no_shared)
 

@@ -84,7 +84,7 @@ def search(
     no_pager: bool,
     wait_fresh_ms: int | None,
     agent: str | None,
-    **said: Any,  # noqa: ANN401  fields of both `CodeQuery` and `MemoryQuery`
+    **options: Any,  # noqa: ANN401  fields of both `CodeQuery` and `MemoryQuery`
 ) -> list[CodeHit] | list[MemoryHit]:
     """Find code by what it does or what it is called.
 
@@ -100,10 +100,10 @@ def search(
                 "--agent searches memories: these have no language, source or path",
                 hint="use `memory-sidecar query`, which has options for memories",
             )
-        remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **said)
+        remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **options)
         return show_memories(call, agent, remembered)
     codebase = call.codebase
-    asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **said)
+    asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **options)
     if wait_fresh_ms is not None:
         codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
     hits = call.mask(

@@ -108,7 +108,7 @@ def search(
     wanted: SessionFilter,
     query: tuple[str, ...],
     tier: str,
-    **said: Any,  # noqa: ANN401  fields of `SessionQuery`
+    **options: Any,  # noqa: ANN401  fields of `SessionQuery`
 ) -> list[SessionHit]:
     """Find what was said and done in earlier sessions.
 
@@ -118,7 +118,7 @@ def search(
         text=resolve_text(call, query),
         kinds=TIERS[int(tier)] if tier != "all" else tuple(HitKind),
         filter=wanted,
-        **said,
+        **options,
     )
     hits = call.services.questions.ask_and_log(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)

@@ -51,7 +51,7 @@ def store(
     project: str | None,
     directory: str | None,
     allow_secrets: bool,
-    **said: Any,  # noqa: ANN401  as `Draft` and `Changes` check it
+    **options: Any,  # noqa: ANN401  as `Draft` and `Changes` check it
 ) -> Remembered:
     """Remember TEXT as a Markdown file, to be found at once.
 
@@ -60,7 +60,8 @@ def store(
     """
     expires_at = parse_coming_time(expires, now_ms=system_clock())
     project = project_around(call) if project is None else project
-    draft = Draft(content=resolve_text(call, text), expires_at=expires_at, project=project, **said)
+    content = resolve_text(call, text)
+    draft = Draft(content=content, expires_at=expires_at, project=project, **options)
     remembered = memories_of(call, agent).store(
         draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets
     )
@@ -99,7 +100,7 @@ def update(
     if_hash: str,
     expires: str | None,
     allow_secrets: bool,
-    **said: Any,  # noqa: ANN401  as `Draft` and `Changes` check it
+    **options: Any,  # noqa: ANN401  as `Draft` and `Changes` check it
 ) -> Remembered:
     """Change the memory at PATH: its text, if TEXT is given, and what the options name.
 
@@ -111,7 +112,7 @@ def update(
         content=resolve_text(call, text) if text else None,
         expires_at=None if never else parse_coming_time(expires, now_ms=system_clock()),
         never_expires=never,
-        **said,
+        **options,
     )
     remembered = memories_of(call, agent).update(
         path, changes, if_hash=if_hash, allow_secrets=allow_secrets

@@ -154,7 +154,9 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
     if lists and (path or remove):
         raise UsageError("--list takes no other argument", hint="`memory-sidecar trust --list`")
     change = "" if lists else _change_trust(call, path or ".", remove=remove)
-    trusted = sorted(folder for folder, said in read_trust(call.environ).items() if said)
+    trusted = sorted(
+        folder for folder, is_trusted in read_trust(call.environ).items() if is_trusted
+    )
     return call.show(Trusted(trusted), trusted if lists else [change])
 
 

@@ -133,11 +133,11 @@ def read_situation(project: Project) -> str:
         text = project.tree.read(project.path / STATUS, MAX_PAGE_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return f"no {STATUS} that can be read"
-    sections = [(heading.lower(), said) for heading, said in _first_paragraphs(text) if said]
+    sections = [(heading.lower(), first) for heading, first in _first_paragraphs(text) if first]
     for word in SITUATION_WORDS:
-        for heading, said in sections:
+        for heading, first in sections:
             if heading.startswith("##") and word in heading:
-                return shorten(said)
+                return shorten(first)
     return shorten(sections[0][1]) if sections else "nothing said"
 
 

@@ -149,10 +149,10 @@ def record_trust(folder: str, trusted: bool | None, environ: Mapping[str, str]) 
     path = _file(environ)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with FileLock(path + ".lock", timeout=10, mode=0o600):
-        kept = {known: said for known, said in read_trust(environ).items() if known != real}
+        kept = {known: trust for known, trust in read_trust(environ).items() if known != real}
         if trusted is not None:
             kept[real] = trusted
-        lines = [(b"+" if said else b"-") + os.fsencode(known) for known, said in kept.items()]
+        lines = [(b"+" if trust else b"-") + os.fsencode(known) for known, trust in kept.items()]
         _replace(path, b"".join(line + b"\n" for line in lines))
 
 
@@ -170,8 +170,8 @@ def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
             _write(f"note: {shown} is not trusted, so its {what} are not used; {hint}\n")
         return False
     _write(f"{shown} has its own {what}, which may name programs to run.\nTrust it? [y/N] ")
-    said = os.read(0, 1024).decode("utf-8", "replace").strip().lower()
-    trusted = said in ("y", "yes")
+    answer = os.read(0, 1024).decode("utf-8", "replace").strip().lower()
+    trusted = answer in ("y", "yes")
     try:
         record_trust(folder, trusted, environ)
     except (OSError, ValueError) as error:

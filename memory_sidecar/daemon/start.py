@@ -58,7 +58,7 @@ def start_daemon(
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
     process: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
-    said: set[Callable[[str], None]] = set()  # each is called once: our process may lose the race
+    reported: set[Callable[[str], None]] = set()  # each once: our process may lose the race
     try:
         Tree(data_dir, is_own=True).make("state")
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
@@ -66,9 +66,9 @@ def start_daemon(
             if link is not None:
                 return link
             tell, notice = (say_starting, STARTING) if process else (say, WAITING.format(data_dir))
-            if waited_s > _SAY_AFTER_S and tell not in said:
+            if waited_s > _SAY_AFTER_S and tell not in reported:
                 tell(notice)
-                said.add(tell)
+                reported.add(tell)
             if process is None:
                 if starting.acquire():
                     process = _spawn(data_dir)

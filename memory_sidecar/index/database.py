@@ -105,8 +105,8 @@ class Database(ReadableDatabase[S]):
         absent source stay, with a notice; it is an error only if all `sources` are absent.
         """
         return self.ask(
-            lambda said: index_sources(
-                self.owner, self._with_missing(sources, said), said, full=full, embed=embed
+            lambda reporter: index_sources(
+                self.owner, self._with_missing(sources, reporter), reporter, full=full, embed=embed
             ),
             reporter,
             patience_s=INDEX_PATIENCE_S,
@@ -128,13 +128,13 @@ class Database(ReadableDatabase[S]):
         """
         began = monotonic()
 
-        def work(said: Reporter) -> bool:
-            first(said)
-            self.owner.refresh(source, said, ScanScope(under=under))
+        def work(reporter: Reporter) -> bool:
+            first(reporter)
+            self.owner.refresh(source, reporter, ScanScope(under=under))
             with suppress(ModelError):
                 waits = self.is_watching and (is_late() or count_waiting(self.open()) > AT_ONCE)
                 if not waits:
-                    self.owner.embed(said, parts=[(source.name, "")], until=is_late)
+                    self.owner.embed(reporter, parts=[(source.name, "")], until=is_late)
             return True
 
         def is_late() -> bool:
@@ -163,10 +163,10 @@ class Database(ReadableDatabase[S]):
     def rescan(self, sources: Sequence[Source], reporter: Reporter) -> bool:
         """Index what changed while no process watched; return False if another process writes."""
 
-        def work(said: Reporter) -> None:
+        def work(reporter: Reporter) -> None:
             for source in sources:
                 with suppress(NotFound, PathRefused):  # the rows of an absent source stay
-                    self.owner.refresh(source, said)
+                    self.owner.refresh(source, reporter)
 
         with suppress(CannotWrite):
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
@@ -188,7 +188,7 @@ class Database(ReadableDatabase[S]):
         `all_of_it` also deletes the rows of other sources, and sets a damaged database aside.
         """
 
-        def work(said: Reporter) -> IndexReport:
+        def work(reporter: Reporter) -> IndexReport:
             store = self.open()
             if all_of_it and (damage := damage_of(self.paths.db)):
                 raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
@@ -202,7 +202,9 @@ class Database(ReadableDatabase[S]):
                     gone = set(source_names(connection)) - {source.name for source in sources}
                 for name in gone:
                     store.forget_source(name)
-            return index_sources(self.owner, self._with_missing(sources, said), said, embed=True)
+            return index_sources(
+                self.owner, self._with_missing(sources, reporter), reporter, embed=True
+            )
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
@@ -292,12 +294,12 @@ class Database(ReadableDatabase[S]):
                     reporter.notice(f"{name} cannot be indexed: {live.error}")
             return
 
-        def work(said: Reporter) -> None:
+        def work(reporter: Reporter) -> None:
             with self.open().reading() as connection:  # another request may have built them
                 _, still_missing = self._known_and_missing(connection, missing, Silent())
             if still_missing:
                 embed = embeds and not self.is_watching
-                index_sources(self.owner, still_missing, said, embed=embed)
+                index_sources(self.owner, still_missing, reporter, embed=embed)
 
         wait_s = MISSING_PATIENCE_S if self.is_watching else math.inf
         try:
@@ -314,9 +316,9 @@ class Database(ReadableDatabase[S]):
     def _change(self, source: Source, work: Callable[[Reporter], None], reporter: Reporter) -> None:
         """Stop watching `source`, then have the owner run `work`, which changes its rows."""
 
-        def unwatched(said: Reporter) -> None:
+        def unwatched(reporter: Reporter) -> None:
             self.owner.unwatch(source.name)  # again: a pass may have begun meanwhile
-            work(said)
+            work(reporter)
 
         self.owner.unwatch(source.name)
         self.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)

@@ -79,8 +79,8 @@ class Indexed(Answer):
 def index_project(caller: Caller, asked: IndexProject, report: Reporter) -> Indexed:
     """Index the open project; later saves are followed."""
     first = caller.folders[0]
-    said = first / plain_path(asked.path) if asked.path else indexable_folder(caller) or first
-    wanted = Path(os.path.normpath(said))
+    chosen = first / plain_path(asked.path) if asked.path else indexable_folder(caller) or first
+    wanted = Path(os.path.normpath(chosen))
     if all(real_path(wanted) != real_path(each) for each in caller.folders):
         named = ", ".join(map(str, caller.folders))
         raise PathRefused(

@@ -224,11 +224,11 @@ class SessionText(StoredAnswer):
 
 
 def _summary_lines(summary: Summary) -> list[str]:
-    said = [summary.brief, summary.detailed]
-    said += [f"decided: {each}" for each in summary.key_decisions]
-    said += [f"solved: {each}" for each in summary.problems_solved]
-    said += [f"note: {summary.user_note}"] if summary.user_note else []
-    return [each for each in said if each]
+    lines = [summary.brief, summary.detailed]
+    lines += [f"decided: {each}" for each in summary.key_decisions]
+    lines += [f"solved: {each}" for each in summary.problems_solved]
+    lines += [f"note: {summary.user_note}"] if summary.user_note else []
+    return [each for each in lines if each]
 
 
 def _turn_text(turn: Turn) -> str:

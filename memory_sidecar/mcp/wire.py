@@ -81,10 +81,10 @@ class Wire:
     async def streams(self) -> AsyncIterator[Streams]:
         """Open the streams from and to the client; the first ends with the connection."""
         heard, hear = anyio.create_memory_object_stream[Inbound](0)
-        say, said = anyio.create_memory_object_stream[SessionMessage](0)
+        say, sent = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._read, heard)
-            tasks.start_soon(self._write, said)
+            tasks.start_soon(self._write, sent)
             yield hear, say
 
     async def _read(self, heard: ObjectSendStream[Inbound]) -> None:
@@ -108,9 +108,9 @@ class Wire:
             except LineTooLong as error:
                 await self._write_line(error.line.refusal)
 
-    async def _write(self, said: ObjectReceiveStream[SessionMessage]) -> None:
-        async with said:
-            async for each in said:
+    async def _write(self, sent: ObjectReceiveStream[SessionMessage]) -> None:
+        async with sent:
+            async for each in sent:
                 message = each.message
                 line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:

@@ -336,9 +336,9 @@ class Memories(Recall):
         """Find files in the draft's category with the same content, whatever their names are."""
         if not self._agent.paths.db.exists():
             return []
-        said = (directory, draft.category, normalised_content(draft.content))
+        wanted = (directory, draft.category, normalised_content(draft.content))
         return self._agent.answer(
-            lambda _, connection: files_with_content(connection, *said), self._reporter
+            lambda _, connection: files_with_content(connection, *wanted), self._reporter
         )
 
     def _files_linking_to(self, directory: str, file: str) -> list[str]:

@@ -6,11 +6,13 @@ Every order ends with the path, so that a list is the same after a rebuild of th
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import ChainMap, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from itertools import chain
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +33,6 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.names import MEMORY_SUFFIX
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
-
-P = TypeVar("P", bound=tuple[Any, ...])
 
 TITLE_CHARACTERS = 160
 
@@ -97,35 +97,35 @@ class MemoryRows:
         return [_make_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
 
 
-def list_memories(databases: Sequence[MemoryRows], wanted: MemoryList) -> list[StoredMemory]:
-    """List the memories of all `databases` that `wanted` describes, in its order, then by path."""
-    part, page = split_page(wanted, databases=len(databases))
-    places = [(*place, rows.agent) for rows in databases for place in rows.places(part)]
-    places = merge_places(places, wanted)[page]
-    found = {
-        (rows.agent, key): stored
-        for rows in databases
-        for key, stored in rows.read([key for *_, key, its in places if its == rows.agent]).items()
-    }
-    return [found[agent, key] for _, _, key, agent in places]
+AskEach = Callable[[Callable[[MemoryRows], Any]], Iterable[Any]]
+"""Asks each of several databases, and returns the answers of those that can be read."""
 
 
-def split_page(wanted: MemoryList, *, databases: int) -> tuple[MemoryList, slice]:
-    """Split a list over several databases: the list for each, and the page of the merged answers.
+def asking(*databases: MemoryRows) -> AskEach:
+    """Return the function that asks each of `databases`, which are open."""
+    return lambda ask: [ask(rows) for rows in databases]
 
-    Which database a page's memories come from is not known before, so each is asked for all
-    memories up to the end of the page.
+
+def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
+    """List the memories of several databases that `wanted` describes, in its order, then by path.
+
+    Which database a page's memories come from is not known before, so each is asked for the places
+    of all memories up to the end of the page. A memory that is gone by the second reading is left
+    out.
     """
-    if databases == 1:
-        return wanted, slice(None)
     stop = None if wanted.limit is None else wanted.offset + wanted.limit
-    return replace(wanted, offset=0, limit=stop), slice(wanted.offset, stop)
+    upto = replace(wanted, offset=0, limit=stop)
+    found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(upto)])
+    places = sorted(chain(*found), key=itemgetter(1, 3))
+    places.sort(key=itemgetter(0), reverse=wanted.is_descending)
+    page = places[wanted.offset : stop]
 
+    def read_page(rows: MemoryRows) -> dict[tuple[str, int], StoredMemory]:
+        read = rows.read([key for *_, key, agent in page if agent == rows.agent])
+        return {(rows.agent, key): stored for key, stored in read.items()}
 
-def merge_places(places: Sequence[P], wanted: MemoryList) -> list[P]:
-    """Merge the places of several databases, each with its agent's name at the end, in order."""
-    by_path = sorted(places, key=lambda each: (each[1], each[-1]))
-    return sorted(by_path, key=lambda each: each[0], reverse=wanted.is_descending)
+    known = ChainMap(*ask_each(read_page))
+    return [known[agent, key] for *_, key, agent in page if (agent, key) in known]
 
 
 def paths_beginning(connection: Connection, first: str) -> list[str]:

@@ -5,8 +5,7 @@ An agent whose database cannot be read is left out, and a notice says so.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from memory_sidecar.core.errors import SidecarError
@@ -14,7 +13,7 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import row_count
 from memory_sidecar.memories.facets import Facets, count_by_facet
-from memory_sidecar.memories.lists import MemoryRows, merge_places, split_page
+from memory_sidecar.memories.lists import MemoryRows, list_memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import Memory, MemoryHit
@@ -26,30 +25,17 @@ class Overview:
     """Reads the memories of all `agents`, for one call."""
 
     def __init__(self, agents: Sequence[AgentDatabase], reporter: Reporter) -> None:
-        self._agents = {agent.name: agent for agent in agents if agent.exists}
+        self._agents = [agent for agent in agents if agent.exists]
         self._reporter = reporter
 
     def list_memories(self, wanted: MemoryList) -> list[Memory]:
         """List the memories that `wanted` describes, in its order, equal ones by path."""
-        part, page = split_page(wanted, databases=len(self._agents))
-        found = self._ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(part)])
-        places = merge_places([each for some in found for each in some], wanted)[page]
-        keys: dict[str, list[int]] = {}
-        for _, _, key, name in places:
-            keys.setdefault(name, []).append(key)
-
-        def read_chosen(rows: MemoryRows) -> dict[tuple[str, int], Memory]:
-            known = rows.read(keys[rows.agent])
-            return {(rows.agent, key): stored.memory for key, stored in known.items()}
-
-        read = ChainMap(*self._ask_each(read_chosen, keys))
-        # A memory that was removed between the two reads is left out.
-        return [read[name, key] for _, _, key, name in places if (name, key) in read]
+        return [stored.memory for stored in list_memories(self._ask_each, wanted)]
 
     def query(self, query: MemoryQuery) -> list[MemoryHit]:
         """Search all agents and merge the hits, since a relevance means the same for each."""
         hits: list[MemoryHit] = []
-        for agent in self._agents.values():
+        for agent in self._agents:
             try:
                 hits += Recall(agent, self._reporter).query(query, with_shared=False)
             except SidecarError as error:
@@ -64,12 +50,10 @@ class Overview:
         """Count the memories that satisfy `wanted` by each property."""
         return Facets.of(self._ask_each(lambda rows: (rows.agent, count_by_facet(rows, wanted))))
 
-    def _ask_each(
-        self, ask: Callable[[MemoryRows], T], names: Collection[str] | None = None
-    ) -> list[T]:
-        """Collect the answers of all agents or of `names`, each from one commit of its database."""
+    def _ask_each(self, ask: Callable[[MemoryRows], T]) -> list[T]:
+        """Collect the answers of all agents, each from one commit of its database."""
         answers = []
-        for agent in (self._agents[name] for name in (self._agents if names is None else names)):
+        for agent in self._agents:
             try:
                 answers.append(self._ask_one(agent, ask))
             except SidecarError as error:

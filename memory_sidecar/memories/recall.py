@@ -28,6 +28,7 @@ from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory
 from memory_sidecar.memories.lists import (
     MemoryRows,
+    asking,
     list_memories,
     paths_beginning,
     paths_like,
@@ -96,7 +97,7 @@ class Recall:
 
     def _list_stored(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            found = list_memories([rows for _, _, rows in readable], wanted)
+            found = list_memories(asking(*(rows for _, _, rows in readable)), wanted)
             if not found:
                 self._note_unknown_category(wanted.filter.category, readable)
             return found

@@ -168,8 +168,8 @@ def _began_at(document: Mapping[str, Any], now: int) -> int:
     times = [document.get("created_at")]
     if isinstance(messages, list):
         times += [m.get("created_at") for m in messages if isinstance(m, dict)]
-    said = (_moment(text) for text in times if isinstance(text, str))
-    return next((at for at in said if at is not None), now)
+    moments = (_moment(text) for text in times if isinstance(text, str))
+    return next((at for at in moments if at is not None), now)
 
 
 # Fields

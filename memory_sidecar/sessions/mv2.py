@@ -124,9 +124,9 @@ class Memvid:
             raise MemvidFailed(f"{self._program} does not start: {error.strerror}") from error
         if done.returncode:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            said = next((line for line in lines if "WARN" not in line), "nothing")
+            reason = next((line for line in lines if "WARN" not in line), "nothing")
             raise MemvidFailed(
-                f"{COMMAND} {verb} {file.name} failed: {said}",
+                f"{COMMAND} {verb} {file.name} failed: {reason}",
                 hint=f"`memvid verify {file}` tells more",
             )
         return done.stdout

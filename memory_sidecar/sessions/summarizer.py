@@ -54,9 +54,9 @@ def summarize(
             f"the summarizer {words[0]} does not start: {error.strerror}", hint=hint
         ) from error
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()[-_SHOWN_CHARACTERS:]
+        output = done.stderr.decode("utf-8", "replace").strip()[-_SHOWN_CHARACTERS:]
         raise SummarizerFailed(
-            f"the summarizer {words[0]} ended with status {done.returncode}: {said}", hint=hint
+            f"the summarizer {words[0]} ended with status {done.returncode}: {output}", hint=hint
         )
     try:
         summary = read_summary(parse_document(done.stdout))

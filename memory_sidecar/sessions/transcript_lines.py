@@ -48,28 +48,28 @@ def parse_message(line: Mapping[str, Any]) -> dict[str, str] | None:
     """
     if any(line.get(mark) for mark in _NO_MESSAGE):
         return None
-    said = _queued_prompt(line) or line.get("message")
-    if isinstance(said, Mapping):
-        said = {"role": line.get("role"), **said}  # Cursor has the role beside the message
-        identity = as_text(said.get("id")) or as_text(line.get("uuid"))
+    spoken = _queued_prompt(line) or line.get("message")
+    if isinstance(spoken, Mapping):
+        spoken = {"role": line.get("role"), **spoken}  # Cursor has the role beside the message
+        identity = as_text(spoken.get("id")) or as_text(line.get("uuid"))
     else:
-        said = unwrap_event(line)
-        identity = as_text(said.get("id"))
-    role = _role(said)
-    is_codex_setup = said is not line and role == Role.SYSTEM
-    if not role or is_codex_setup or "subtype" in said or said.get("model") == SYNTHETIC:
+        spoken = unwrap_event(line)
+        identity = as_text(spoken.get("id"))
+    role = _role(spoken)
+    is_codex_setup = spoken is not line and role == Role.SYSTEM
+    if not role or is_codex_setup or "subtype" in spoken or spoken.get("model") == SYNTHETIC:
         return None
     if line.get("isCompactSummary"):
         role = Role.SYSTEM.value  # the model wrote it, though the line is a user's
-    words = _join_texts(said.get("content", said.get("parts")), is_user=role == Role.USER)
+    words = _join_texts(spoken.get("content", spoken.get("parts")), is_user=role == Role.USER)
     if not words:
         return None
     values = {
         "id": identity,
         "role": role,
         "content": words,
-        "speaker": as_text(said.get("speaker")) or as_text(said.get("name")),
-        "created_at": _time(line) or _time(said),
+        "speaker": as_text(spoken.get("speaker")) or as_text(spoken.get("name")),
+        "created_at": _time(line) or _time(spoken),
     }
     return {name: value for name, value in values.items() if value}
 
@@ -90,8 +90,8 @@ def _queued_prompt(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {"role": "user", "content": queued.get("prompt")}
 
 
-def _role(said: Mapping[str, Any]) -> str:
-    role = said.get("role") or said.get("type")
+def _role(spoken: Mapping[str, Any]) -> str:
+    role = spoken.get("role") or spoken.get("type")
     role = _ROLES.get(role, role) if isinstance(role, str) else ""
     return role if role in set(Role) else ""
 

@@ -82,11 +82,11 @@ def read_sessions(data: bytes, *, name: str) -> Transcript:
 
 def _unpack_chat(whole: Any) -> list[Any]:  # noqa: ANN401  JSON
     """Return the messages of a chat of Gemini CLI, which is one object; else `whole` alone."""
-    said = whole.get("messages") if isinstance(whole, dict) and "projectHash" in whole else None
-    if not isinstance(said, list):
+    messages = whole.get("messages") if isinstance(whole, dict) and "projectHash" in whole else None
+    if not isinstance(messages, list):
         return [whole]
     return [
-        {**each, "sessionId": whole.get("sessionId")} for each in said if isinstance(each, dict)
+        {**each, "sessionId": whole.get("sessionId")} for each in messages if isinstance(each, dict)
     ]
 
 
@@ -133,8 +133,8 @@ def _is_session(item: object) -> bool:
 
 def _make_session_id(document: Mapping[str, Any], name: str, *, is_alone: bool) -> str:
     """Make an id of the file's name and the first message, or of the whole session if not alone."""
-    said = document.get("messages")
-    begins = said[0] if is_alone and said else {**document, "metadata": None}
+    messages = document.get("messages")
+    begins = messages[0] if is_alone and messages else {**document, "metadata": None}
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePath(name).stem)[:_NAME_CHARACTERS].strip("-._")
     return "-".join(filter(None, (stem, short_hash(begins))))
 
@@ -200,7 +200,7 @@ def _is_of_subagent(meta: Mapping[str, Any]) -> bool:
 def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
     """Add the metadata, title and message of one line."""
     event, inner = unwrap_event(line), line.get("message")
-    said = inner if isinstance(inner, Mapping) else event
+    payload = inner if isinstance(inner, Mapping) else event
     git = event.get("git")
     transcript.project_path = (
         transcript.project_path or as_text(line.get("cwd")) or as_text(event.get("cwd"))
@@ -209,7 +209,7 @@ def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
         ("git_branch", line.get("gitBranch")),
         ("git_branch", git.get("branch") if isinstance(git, Mapping) else None),
         ("version", line.get("version") or event.get("cli_version")),
-        ("model", said.get("model") if said.get("model") != SYNTHETIC else None),
+        ("model", payload.get("model") if payload.get("model") != SYNTHETIC else None),
     ):
         if as_text(value):
             transcript.metadata.setdefault(key, as_text(value))
@@ -219,7 +219,7 @@ def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
         return
     transcript.lines.add(uuid)
     if message := parse_message(line):
-        _append(transcript, message, is_part=said is inner and message["role"] == Role.ASSISTANT)
+        _append(transcript, message, is_part=payload is inner and message["role"] == Role.ASSISTANT)
 
 
 def _append(transcript: _Transcript, message: dict[str, str], *, is_part: bool) -> None:

@@ -175,10 +175,10 @@ class SharedRows:
         if not rows:
             return
         # Column by column takes half the time.
-        found, names, scopes, *said = zip(*rows, strict=True)
+        found, names, scopes, *opinions = zip(*rows, strict=True)
         described = zip(map(str.split, names), scopes, strict=True)
         self._described.update(zip(found, described, strict=True))
-        for arm, each in zip(arms, said, strict=True):
+        for arm, each in zip(arms, opinions, strict=True):
             arm.known.update(zip(found, each, strict=True))
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:

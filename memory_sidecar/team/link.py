@@ -223,16 +223,16 @@ class TeamLink:
 
     def _translate(self, error: psycopg.Error) -> SidecarError:
         """Return the error of ours that names the cause and a next step."""
-        said = _message_of(error)
+        message = _message_of(error)
         match error:
-            case errors.InsufficientPrivilege() if "extension" in said:
+            case errors.InsufficientPrivilege() if "extension" in message:
                 return DatabaseRefused(
-                    f"{self.shown}: {said}",
+                    f"{self.shown}: {message}",
                     hint="a superuser runs CREATE EXTENSION vector there: see docs/team.md",
                 )
             case errors.InsufficientPrivilege():
                 return DatabaseRefused(
-                    f"{self.shown}: {said}",
+                    f"{self.shown}: {message}",
                     hint="its owner runs `memory-sidecar team init` and grants the role:"
                     " see docs/team.md",
                 )
@@ -240,7 +240,7 @@ class TeamLink:
                 return DiskFull(f"{self.shown}: the server's disk is full", hint="free some space")
             case errors.ReadOnlySqlTransaction():
                 return DatabaseRefused(
-                    f"{self.shown}: {said}",
+                    f"{self.shown}: {message}",
                     hint="it is a standby, or read-only for now: name the primary as `database`",
                 )
             case errors.LockNotAvailable():
@@ -261,32 +261,32 @@ class TeamLink:
                 )
             case psycopg.OperationalError() if _is_refusal(error):
                 return DatabaseRefused(
-                    f"{self.shown} refused: {said}",
+                    f"{self.shown} refused: {message}",
                     hint="check user, password (PGPASSWORD, passfile, database_password_command),"
                     f" sslmode and pg_hba.conf; {_OF_DAEMON}",
                 )
             case psycopg.OperationalError() | psycopg.InterfaceError():
                 return DatabaseUnreachable(
-                    f"{self.shown} does not answer: {said}",
+                    f"{self.shown} does not answer: {message}",
                     hint="ask again in a while; what is on this machine goes on answering",
                 )
             case _:
-                return DatabaseError(f"{self.shown}: {said}", hint="`memory-sidecar doctor`")
+                return DatabaseError(f"{self.shown}: {message}", hint="`memory-sidecar doctor`")
 
 
 def _message_of(error: psycopg.Error) -> str:
     """Return the message of the server or of libpq in one line, without advice and address."""
-    if said := error.diag.message_primary:
-        return said
+    if message := error.diag.message_primary:
+        return message
     lines = [line for line in str(error).strip().split("\n") if not line.startswith("\t")]
     return lines[-1].rpartition("FATAL:")[2].rpartition(" failed: ")[2].strip()
 
 
 def _is_refusal(error: psycopg.Error) -> bool:
     """Whether the server refused the login for good, or lacks the TLS that is asked for."""
-    said = str(error)
-    return bool(_TLS.search(said)) or (
-        "FATAL:" in said and not (error.sqlstate or _BUSY.search(said))
+    message = str(error)
+    return bool(_TLS.search(message)) or (
+        "FATAL:" in message and not (error.sqlstate or _BUSY.search(message))
     )
 
 
