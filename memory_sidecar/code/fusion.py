@@ -89,7 +89,7 @@ _ASIDES = (
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
             r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
             r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
-            r"|\.min\.(js|css)$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
+            r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
             re.IGNORECASE,
         ),
         re.compile(

@@ -1,12 +1,14 @@
 """Turns ranked chunks into hits: folds copies, masks keys that a chunk cuts, keeps to a budget.
 
 Copies are chunks of different files that share most of their lines and define the same: vendored
-code, worktrees of one repository, fixtures. Similar methods of two classes are no copies, nor are
-the first lines of files that begin alike; `_fold_key` tells them apart.
+code, worktrees of one repository, fixtures. Builds of one script (`shop.mjs` beside `shop.cjs.js`)
+are cut at other lines, so that a chunk of one may hold most of one of the other. Similar methods of
+two classes are no copies, nor are the first lines of files that begin alike: see `_fold_key`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -23,6 +25,7 @@ from memory_sidecar.core.results import rounded
 
 COPIES_READ = 10  # chunks read beyond the hits asked for, to find their copies
 SHARED_LINES = 0.8  # of the distinct lines of two copies together (Jaccard)
+_BUILD = re.compile(r"((?:.*/)?[^/.]+)(?:\.[\w-]+)?\.[cm]?js")  # shop.js, shop.mjs, shop.cjs.js
 KEY_LINES = 120  # read around a chunk to see a private key whole
 
 
@@ -96,14 +99,18 @@ def _fold(chunks: Iterable[StoredChunk]) -> list[Fold]:
     folds: list[Fold] = []
     alike: dict[object, list[Fold]] = {}
     for chunk in chunks:
-        others = alike.setdefault(_fold_key(chunk), [])
-        for fold in others:
-            if _file_of(chunk) != _file_of(fold[0]) and _are_alike(chunk, fold[0]):
+        build = _BUILD.fullmatch(chunk.filename)
+        keys = [_fold_key(chunk), *([(chunk.source, build[1])] if build else [])]
+        for fold, is_build in (
+            (f, at > 0) for at, key in enumerate(keys) for f in alike.get(key, [])
+        ):
+            if _file_of(chunk) != _file_of(fold[0]) and _are_alike(chunk, fold[0], is_build):
                 fold.append(chunk)
                 break
         else:
             folds.append([chunk])
-            others.append(folds[-1])
+            for key in keys:
+                alike.setdefault(key, []).append(folds[-1])
     return folds
 
 
@@ -118,11 +125,14 @@ def _file_of(chunk: StoredChunk) -> tuple[str, str]:
     return chunk.source, chunk.filename
 
 
-def _are_alike(chunk: StoredChunk, other: StoredChunk) -> bool:
+def _are_alike(chunk: StoredChunk, other: StoredChunk, are_builds: bool) -> bool:
+    """Whether the chunks share most of their lines; of two builds, most of the shorter one's."""
     if chunk.chunk.code == other.chunk.code:
         return True
     lines, others = _lines_of(chunk.chunk.code), _lines_of(other.chunk.code)
     shared = len(lines & others)
+    if are_builds:
+        return shared >= SHARED_LINES * min(len(lines), len(others))
     return shared >= SHARED_LINES * (len(lines) + len(others) - shared)
 
 

@@ -49,6 +49,23 @@ def test_what_another_class_does_alike_is_no_copy(search, project):
     assert {"mail.py", "fax.py"} <= {hit.filename for hit in search(ASKED)}
 
 
+def test_builds_of_one_script_are_one_hit_however_they_are_cut(search, project):
+    drain = """function drain_retry_queue(queue) {
+  while (queue.length) {
+    const message = queue.pop();
+    message.attempts += 1;
+    send(message);
+  }
+}
+"""
+    other = "function bury_{0}(message) {{\n  forget_{0}(message);\n}}\n"
+    (project / "queue.mjs").write_text(f"{drain}export {{ drain_retry_queue }};\n")
+    (project / "queue.cjs.js").write_text("".join(map(other.format, range(5))) + drain)
+    (project / "worker.js").write_text(other.format(0) + drain)
+    hits = search(ASKED)
+    assert sorted(len(hit.copies) for hit in hits if "drain_retry_queue" in hit.symbols) == [0, 1]
+
+
 def test_many_copies_leave_no_answer_short(search, project):
     for number in range(COPIES_READ + 5):
         (project / f"copy_{number}.py").write_text(DRAIN)
