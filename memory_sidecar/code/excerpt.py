@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from memory_sidecar.code.fusion import without_framing
 from memory_sidecar.index.words import STOPWORDS, plain_words
 
 LINES = 5
@@ -28,8 +29,8 @@ class Excerpt:
 
 
 def stems_of(question: str) -> frozenset[str]:
-    """Return the stems of the words of `question`, without stop words."""
-    return frozenset(map(_stem, set(plain_words(question)) - STOPWORDS))
+    """Return the stems of the words of what `question` is about, without stop words."""
+    return frozenset(map(_stem, set(plain_words(without_framing(question))) - STOPWORDS))
 
 
 def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINES) -> Excerpt:

@@ -41,6 +41,12 @@ def test_rare_words_outweigh_frequent_ones():
     assert "unique thing" in excerpt(lines, stems_of("unique message")).lines
 
 
+def test_the_wording_around_a_request_is_not_what_matches():
+    lines = ["# the code works", *("filler" for _ in range(9)), "retry()"]
+    assert "retry()" in excerpt(lines, stems_of("show me the code for retries")).lines
+    assert stems_of("how does the retry work?") == {"retr"}
+
+
 def test_beginning_is_shown_where_no_word_occurs():
     assert excerpt(["", "", *CODE], stems_of("xyzzy")).lines[0] == CODE[0]
     assert excerpt([""], stems_of("xyzzy")).lines == ("",)
