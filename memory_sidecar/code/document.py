@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
+from memory_sidecar.chunking.notebook import read_notebook
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
 from memory_sidecar.core.language import detect_language
@@ -129,8 +130,10 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
         read = read_text(source.root, file, max_file_bytes=max_file_bytes)
     if isinstance(read, ReadSkipped):
         return skipped_document(source, file, read.reason, version=CHUNKER_VERSION)
-    language = detect_language(file.path, read.text)
-    parsed = parse_text(read.text, language)
+    text, language = read.text, detect_language(file.path, read.text)
+    if file.path.endswith(".ipynb"):
+        text, language = read_notebook(text) or (text, language)
+    parsed = parse_text(text, language)
     chunks = parsed.chunks
     return CodeDocument(
         source=source.name,

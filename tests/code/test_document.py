@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 from memory_sidecar.chunking.chunk import chunk_text, parse_text
-from memory_sidecar.code.document import HEAD_CHARACTERS, FileNames, head_of
-from memory_sidecar.core.model import Chunk
+from memory_sidecar.code.document import (
+    HEAD_CHARACTERS,
+    CodeDocument,
+    FileNames,
+    build_document,
+    head_of,
+)
+from memory_sidecar.core.model import Chunk, Source, SourceFile
 
 METHOD = """\
     @deprecated
@@ -90,3 +98,12 @@ def test_every_definition_of_a_generated_file_is_known():
     text = "".join(f"#define R{number} {number}\n" for number in range(20_001))
     names = FileNames.of(parse_text(text, "c", with_references=False))
     assert (len(names.definitions), names.definitions[-1].name) == (20_001, "R20000")
+
+
+def test_a_notebook_defines_what_its_cells_do(tmp_path):
+    cell = {"cell_type": "code", "source": ["def load(path):\n", "    return open(path)"]}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell]}, indent=1))
+    built = build_document(Source("s", tmp_path), SourceFile("a.ipynb", 1, 0, 0), 1 << 20)
+    assert isinstance(built, CodeDocument)
+    assert (built.language, [each.name for each in built.names.definitions]) == ("python", ["load"])
+    assert built.chunks[0].code == "def load(path):\n    return open(path)"
