@@ -8,18 +8,16 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import (
-    Group,
     allow_secrets_option,
+    command_group,
     resolve_text,
     with_agent,
-    with_help,
 )
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def category() -> None:
     """Categories of memories: folders, each with a word on what it is for."""
 

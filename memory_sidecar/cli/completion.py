@@ -15,7 +15,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import Group, with_call, with_help
+from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.installation import PROGRAM
@@ -36,8 +36,7 @@ class Installed:
     path: Annotated[str, about("of the written file")]
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def completion() -> None:
     """Have a shell complete commands, options and names with Tab."""
 

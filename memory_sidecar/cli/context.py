@@ -8,7 +8,7 @@ from functools import wraps
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import Group, allow_secrets_option, with_call, with_help
+from memory_sidecar.cli.options import allow_secrets_option, command_group, with_call
 from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import DECISION, AtomDraft
@@ -53,8 +53,7 @@ def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
     return wrapper
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def context() -> None:
     """Dense-context roots: experiments, knowledge and patterns, one finding a file.
 

@@ -8,7 +8,7 @@ import click
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
-from memory_sidecar.cli.options import Group, force_option, with_call, with_help
+from memory_sidecar.cli.options import command_group, force_option, with_call
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
@@ -170,8 +170,7 @@ def _all_report_lines(call: Call, report: IndexReport | AgentReports) -> Iterato
         yield from _all_report_lines(call, each)
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def source() -> None:
     """Registered sources: the folders that `index` keeps up to date."""
 

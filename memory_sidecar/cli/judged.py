@@ -10,13 +10,12 @@ import click
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
+from memory_sidecar.cli.options import command_group, with_agent, with_call
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import real_place
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def judged() -> None:
     """Questions of yours with the right answers, for `./task bench` to rank by."""
 

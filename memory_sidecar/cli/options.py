@@ -165,6 +165,11 @@ class Group(click.Group):
             )
 
 
+def command_group(function: Command) -> click.Group:
+    """Make a group of commands; the docstring of `function` says what they are about."""
+    return click.group(cls=Group)(with_help(function))
+
+
 def with_call(command: Command) -> Command:
     """Add the options that every command has, and pass its `Call` as the first argument."""
 

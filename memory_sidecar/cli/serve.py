@@ -12,7 +12,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.daemon import serve as serve_until_stopped
 from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.options import Group, with_call, with_help
+from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.results import about, build_from
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
@@ -95,8 +95,7 @@ class Daemon:
     resident_bytes: Annotated[int, about("of memory that it holds")]
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def daemon() -> None:
     """Your running daemons. `stop` ends one; one that keeps nothing ends when it is unused."""
 

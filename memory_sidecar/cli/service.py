@@ -8,10 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import Group, with_call, with_help
+from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import NotFound, SidecarError
 from memory_sidecar.core.installation import PROGRAM
@@ -23,8 +21,7 @@ from memory_sidecar.daemon.address import socket_paths
 UNITS = (f"{PROGRAM}.socket", f"{PROGRAM}.service")
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def service() -> None:
     """Start the daemon with your session, by systemd. Without it the first command does."""
 

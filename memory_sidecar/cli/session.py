@@ -9,7 +9,7 @@ import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import COUNT, Group, allow_secrets_option, with_agent, with_help
+from memory_sidecar.cli.options import COUNT, allow_secrets_option, command_group, with_agent
 from memory_sidecar.cli.session_search import indent_lines, list_sessions, search, sessions_of
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_user_file
@@ -34,8 +34,7 @@ from memory_sidecar.sessions.results import (
 from memory_sidecar.sessions.retention import Retention
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def session() -> None:
     """Sessions: what was said and done, to be found again and learned from."""
 

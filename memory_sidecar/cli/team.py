@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import Group, with_agent, with_call, with_help
+from memory_sidecar.cli.options import command_group, with_agent, with_call
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import about, build_from, pluralize
@@ -55,8 +55,7 @@ over_option = click.option(
 )
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def team() -> None:
     """A team's PostgreSQL, which `database` names."""
 
@@ -118,8 +117,7 @@ def _show_copy(call: Call, database: str, file: Path, kept: Sequence[ExportedSou
     return call.show(TeamCopy(database, str(file), sources), [*lines, f"{file}; {database}"])
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def memory() -> None:
     """An agent's memories and sessions and those of its team: push, pull."""
 

@@ -13,7 +13,7 @@ from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import Group, resolve_text, with_call, with_help
+from memory_sidecar.cli.options import command_group, resolve_text, with_call
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
@@ -70,8 +70,7 @@ def _check_line(check: Check) -> str:
     return f"{'ok  ' if check.ok else 'FAIL'} {check.check}: {check.text}{hint}"
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def model() -> None:
     """The embedding model: where it comes from, and whether it is sound."""
 
@@ -173,8 +172,7 @@ def _change_trust(call: Call, path: str, *, remove: bool) -> str:
     return f"{folder} is {'no longer trusted' if remove else 'trusted'}"
 
 
-@click.group(cls=Group)
-@with_help
+@command_group
 def skills() -> None:
     """Skills for coding agents: when and how to search, index and remember."""
 

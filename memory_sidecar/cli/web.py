@@ -100,22 +100,17 @@ def _start(call: Call, port: int) -> Site:
         from memory_sidecar.web.site import Site
 
     host = call.host
+    kept = host.kept if host else {}
     site = Site(
         call.services,
         environ=call.child_environ,
         daemon=lambda: daemon_here(host.log) if host else None,
         idle_s=IDLE_MINUTES * 60,
-        on_end=lambda: _forget(call),
+        on_end=lambda: kept.pop(WEB, None),
     )
     site.start(port)
-    if host:
-        host.kept[WEB] = site
+    kept[WEB] = site
     return site
-
-
-def _forget(call: Call) -> None:
-    if call.host:
-        call.host.kept.pop(WEB, None)
 
 
 def _stop(call: Call) -> bool:

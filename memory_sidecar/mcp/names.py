@@ -30,6 +30,7 @@ MAX_PLACES = 200
 MAP_TOKENS = 1000
 More = Annotated[int, about("found besides: a larger top_k gives them")]
 Hit = DefinitionHit | ReferenceHit | MapEntry
+H = TypeVar("H", DefinitionHit, ReferenceHit)
 T = TypeVar("T")
 
 _AT_LINE = re.compile(r"[^:][:#]L?\d+(?:[-:]L?\d+)?$")
@@ -64,9 +65,7 @@ class Definitions(Answer):
     more: More = 0
 
     def text(self) -> str:
-        hits = self.definitions
-        lines = [_definition_line(each, _file_label(each, hits)) for each in hits]
-        return "\n".join([*lines, *_more_lines(self.more)]) or "nothing found"
+        return _list_hits(self.definitions, _definition_line, self.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +81,7 @@ class References(Answer):
     more: More = 0
 
     def text(self) -> str:
-        hits = self.references
-        lines = [_reference_line(each, _file_label(each, hits)) for each in hits]
-        return "\n".join([*lines, *_more_lines(self.more)]) or "nothing found"
+        return _list_hits(self.references, _reference_line, self.more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +215,11 @@ def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
     return f"[{hit.source}] {hit.filename}" if has_several else hit.filename
 
 
-def _more_lines(more: int) -> list[str]:
-    return [f"{more} more: a larger top_k gives them"] if more else []
+def _list_hits(hits: Sequence[H], describe: Callable[[H, str], str], more: int) -> str:
+    """List `hits`, a line each by `describe`, and say how many `more` there are."""
+    lines = [describe(each, _file_label(each, hits)) for each in hits]
+    lines += [f"{more} more: a larger top_k gives them"] if more else []
+    return "\n".join(lines) or "nothing found"
 
 
 def _definition_line(hit: DefinitionHit, file: str) -> str:

@@ -6,6 +6,7 @@ An agent whose database cannot be read is left out, and a notice says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from memory_sidecar.core.errors import SidecarError
@@ -34,13 +35,11 @@ class Overview:
 
     def query(self, query: MemoryQuery) -> list[MemoryHit]:
         """Search all agents and merge the hits, since a relevance means the same for each."""
-        hits: list[MemoryHit] = []
-        for agent in self._agents:
-            try:
-                hits += Recall(agent, self._reporter).query(query, with_shared=False)
-            except SidecarError as error:
-                self._reporter.notice(f"without {agent.name}: {error.with_hint}")
-        return sorted(hits, key=lambda hit: (-hit.relevance, hit.path, hit.agent))[: query.top_k]
+        found = self._collect(
+            lambda agent: Recall(agent, self._reporter).query(query, with_shared=False)
+        )
+        best = sorted(chain(*found), key=lambda hit: (-hit.relevance, hit.path, hit.agent))
+        return best[: query.top_k]
 
     def count(self) -> int:
         """Count all memories."""
@@ -52,15 +51,17 @@ class Overview:
 
     def _ask_each(self, ask: Callable[[MemoryRows], T]) -> list[T]:
         """Collect the answers of all agents, each from one commit of its database."""
+        return self._collect(
+            lambda agent: agent.answer(
+                lambda _, here: ask(MemoryRows(agent.name, here, agent.clock())), self._reporter
+            )
+        )
+
+    def _collect(self, ask: Callable[[AgentDatabase], T]) -> list[T]:
         answers = []
         for agent in self._agents:
             try:
-                answers.append(self._ask_one(agent, ask))
+                answers.append(ask(agent))
             except SidecarError as error:
                 self._reporter.notice(f"without {agent.name}: {error.with_hint}")
         return answers
-
-    def _ask_one(self, agent: AgentDatabase, ask: Callable[[MemoryRows], T]) -> T:
-        return agent.answer(
-            lambda _, here: ask(MemoryRows(agent.name, here, agent.clock())), self._reporter
-        )

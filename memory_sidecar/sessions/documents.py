@@ -12,7 +12,7 @@ import json
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -74,7 +74,9 @@ def read_session(document: Mapping[str, Any]) -> Session:
         session_id=check_session_id(session.session_id),
         updated_at=updated_at,
         project_path=normalise_project_path(session.project_path),
-        topics=_distinct(topic.strip().lower() for topic in session.topics),
+        topics=tuple(
+            dict.fromkeys(filter(None, (each.strip().lower() for each in session.topics)))
+        ),
         messages=messages,
         summary=_clean_summary(session.summary) if session.summary else None,
     )
@@ -215,10 +217,6 @@ def _clean_summary(summary: Summary) -> Summary:
         problems_solved=tuple(filter(str.strip, summary.problems_solved)),
         technologies=tuple(filter(str.strip, summary.technologies)),
     )
-
-
-def _distinct(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for item in items if item))
 
 
 # Conversion from JSON, with error messages of our own

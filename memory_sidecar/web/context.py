@@ -33,8 +33,9 @@ def show(visit: Visit) -> View:
         none = {"roots": [], "root": "", "projects": [], "atoms": [], "findings": []}
         return View(template="context.html", title="Context", data=none, more={"graph": None})
     context = _context(visit, roots)
-    projects = _projects(visit, context.root)
-    one = projects[0] if visit.text("project") else None
+    named = visit.text("project")
+    projects = [context.root.project(named)] if named else context.root.projects()
+    one = projects[0] if named else None
     atoms, findings = _read(visit, context, projects, one)
     graph = draw(atoms, visit.text("atom"))
     listed = [node.atom for node in graph.nodes] if graph and visit.text("atom") else atoms
@@ -131,11 +132,6 @@ def _stamps(root: Root) -> dict[str, Stamp]:
     for project in root.projects():
         folders += [project.path, project.meta, *(project.folder(kind) for kind in AtomKind)]
     return stamps_within(folders)
-
-
-def _projects(visit: Visit, root: Root) -> list[Project]:
-    named = visit.text("project")
-    return [root.project(named)] if named else root.projects()
 
 
 def _is_wanted(visit: Visit, atom: AtomUse) -> bool:

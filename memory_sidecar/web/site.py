@@ -54,7 +54,7 @@ class Site:
         environ: Mapping[str, str],
         daemon: Callable[[], DaemonStatus | None],
         idle_s: float,
-        on_end: Callable[[], None] = lambda: None,
+        on_end: Callable[[], object] = lambda: None,
     ) -> None:
         self._app = WebApp(services, environ, daemon, lambda: self._server.should_exit)
         self._idle_s = idle_s
