@@ -12,8 +12,8 @@ A line for each question and how well it was answered; the oldest are dropped:
      "weak": false, "ms": 8.21, "agent": "architect"}
 
 Broken lines are skipped; any number of processes may append at once. A logged question holds no
-answer and no secret. It is written in the background, so that an answer neither waits for the log
-nor fails with it.
+answer and no secret. It is written in the background a moment later, with the others of that
+moment, so that an answer neither waits for the log nor fails with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -45,6 +47,7 @@ PART_BYTES = 64 << 20  # of a log, read at once
 ASKED_BEFORE = "asked.before.jsonl"
 HALF_BYTES = 2 << 20  # of the questions: some 15,000
 MAX_CHARACTERS = 300  # of a question
+WRITTEN_AFTER_S = 0.1  # at once, writing would take Python's lock from the answer
 _SEARCHED_CHARACTERS = 4 * MAX_CHARACTERS  # searched for secrets, so that no half of one is kept
 
 _log = logging.getLogger(__name__)
@@ -183,6 +186,8 @@ class QuestionLog:
         self._tree = tree
         self._clock = clock
         self._is_kept = is_kept
+        self._waiting: deque[AskedQuestion] = deque()
+        self._closing = threading.Event()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="questions")
 
     def ask_and_log(
@@ -198,8 +203,9 @@ class QuestionLog:
             ms = round(1000 * (time.perf_counter() - began), 2)
             is_weak = not hits or hits[0].is_weak
             asked = AskedQuestion(self._clock(), kind, text, len(hits), is_weak, ms, agent)
+            self._waiting.append(asked)
             with suppress(RuntimeError):  # it was closed while this was asked
-                self._writer.submit(self._write, asked)
+                self._writer.submit(self._write_waiting)
         return hits
 
     def since(self, at: int) -> list[AskedQuestion]:
@@ -211,15 +217,22 @@ class QuestionLog:
 
     def close(self) -> None:
         """Write the waiting questions; later ones are not logged."""
+        self._closing.set()
         self._writer.shutdown()
 
-    def _write(self, asked: AskedQuestion) -> None:
-        masked = mask_credentials(asked.text[:_SEARCHED_CHARACTERS])[0][:MAX_CHARACTERS]
+    def _write_waiting(self) -> None:
+        if not self._waiting:
+            return  # a question before this one took it along
+        self._closing.wait(WRITTEN_AFTER_S)
+        lines = []
+        while self._waiting:
+            asked = self._waiting.popleft()
+            masked = mask_credentials(asked.text[:_SEARCHED_CHARACTERS])[0][:MAX_CHARACTERS]
+            lines.append(asdict(asked) | {"text": masked})
         try:
             if os.path.isdir(self._tree.path):  # noqa: PTH112  an answer makes no data directory
                 self._make_room()
-                line = asdict(asked) | {"text": masked}
-                append_lines(self._tree, Path(QUESTIONS, ASKED), [line])
+                append_lines(self._tree, Path(QUESTIONS, ASKED), lines)
         except OSError as error:
             _log.debug("a question is not kept: %s", error)
 

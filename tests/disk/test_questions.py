@@ -61,9 +61,11 @@ def test_what_is_kept_of_a_question(open_log, tmp_path):
 
 def test_the_oldest_go_where_there_are_too_many(open_log, tmp_path, monkeypatch):
     monkeypatch.setattr(usage, "HALF_BYTES", 2000)
+    monkeypatch.setattr(usage, "WRITTEN_AFTER_S", 0)
     log = open_log()
     for number in range(200):
         log.ask_and_log(Asked.CODE, "a", f"question {number}", lambda: [Hit(False)])
+        log.since(NOW)  # written, before the next is asked
     kept = [question.text for question in log.since(0)]
     log.close()
     assert kept == [f"question {number}" for number in range(200 - len(kept), 200)]
@@ -93,6 +95,15 @@ def test_where_it_cannot_be_kept_the_answer_comes_all_the_same(open_log, tmp_pat
     assert log.since(0) == []
     assert not (tmp_path / "none").exists()
     assert not (tmp_path.parent / ASKED).exists()
+
+
+def test_what_waits_to_be_written_is_written_before_the_end(open_log, monkeypatch):
+    monkeypatch.setattr(usage, "WRITTEN_AFTER_S", 3600)
+    log = open_log()
+    for text in ("first", "second"):
+        log.ask_and_log(Asked.CODE, "a", text, lambda: [Hit(False)])
+    log.close()
+    assert [question.text for question in open_log().since(0)] == ["first", "second"]
 
 
 def test_broken_lines_count_for_nothing(open_log, tmp_path):
