@@ -107,8 +107,8 @@ def rank_hybrid(
     candidates: Candidates,
     question: Question,
     *,
-    coverage: Callable[[str], float],
-    symbols: Sequence[str],
+    path_boosts: Callable[[ChunkFile], Mapping[str, float]],
+    defined: Sequence[int],
     defines_name: Mask,
     at_named_path: Mask,
     holds_message: Mask,
@@ -117,8 +117,8 @@ def rank_hybrid(
 ) -> Ranked:
     """Score `candidates` by all arms, by their paths and by what `question` names.
 
-    `coverage(path)`: the share of the question's words, by idf, that stand in a path.
-    `symbols`, by chunk: the names that it defines, separated by spaces.
+    `path_boosts(file)`: what `boosts_of_path` returns for the file.
+    `defined`, by chunk: the bits (`Question.match_bits`) of the names that it defines.
     `defines_name`, by chunk: whether it defines a name in the question.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
@@ -132,7 +132,7 @@ def rank_hybrid(
     average = 0.0
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
-    boosts = _file_boosts(candidates, question, coverage, symbols, history)
+    boosts = _file_boosts(candidates, question, path_boosts, defined, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
     held = _word_shares_of_files(candidates, words)
     boosts["file_words"] = FILE_WORDS_WEIGHT * _above_common_level(held, is_aside)
@@ -166,29 +166,35 @@ def rank_hybrid(
     return Ranked(scores + steps["further_chunk"], summands, boosts, steps)
 
 
+def boosts_of_path(question: Question, file: ChunkFile, coverage: float) -> dict[str, float]:
+    """Return, by name, what a chunk gains or loses by the path of its file; see `path_boost`."""
+    return {
+        **question.penalties(file.path),
+        "path": question.path_boost(file.path, coverage, project=file.source),
+        "guide": question.guide_boost(file.path),
+    }
+
+
 def _file_boosts(
     candidates: Candidates,
     question: Question,
-    coverage: Callable[[str], float],
-    symbols: Sequence[str],
+    path_boosts: Callable[[ChunkFile], Mapping[str, float]],
+    defined: Sequence[int],
     history: Mapping[File, HistoryBoost],
 ) -> dict[str, Scores]:
     """Return, by name of the boost, what each candidate gains or loses by its file: (n,) each."""
     count = np.bincount(candidates.file_numbers)
     defined_bits = [0] * len(candidates.files)
-    for number, each in zip(candidates.file_numbers.tolist(), symbols, strict=True):
-        defined_bits[number] |= question.match_bits(each)
+    for number, bits in zip(candidates.file_numbers.tolist(), defined, strict=True):
+        defined_bits[number] |= bits
     shares = np.array([question.share_of_bits(bits) for bits in defined_bits])
-    paths = [file.path for file in candidates.files]
-    penalties = [question.penalties(path) for path in paths]
+    by_path = [path_boosts(file) for file in candidates.files]
     by_commits = [history.get((file.source, file.path)) for file in candidates.files]
     by_file = {
-        **{kind: [each.get(kind, 0.0) for each in penalties] for kind in question.asides},
-        "path": [
-            question.path_boost(file.path, coverage(file.path), project=file.source)
-            for file in candidates.files
-        ],
-        "guide": [question.guide_boost(path) for path in paths],
+        **{
+            kind: [each.get(kind, 0.0) for each in by_path]
+            for kind in (*question.asides, "path", "guide")
+        },
         "history": [each.boost if each else 0.0 for each in by_commits],
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }

@@ -15,19 +15,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.code import fusion, hits
-from memory_sidecar.code.directory import Line
+from memory_sidecar.code.directory import ChunkFile, Line
 from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.messages import chunks_with_template
 from memory_sidecar.code.query_names import QueryNames, names_in
-from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, Ranked, rank_by_arm, rank_hybrid
+from memory_sidecar.code.ranking import (
+    WEAK_BELOW,
+    Candidates,
+    Ranked,
+    boosts_of_path,
+    rank_by_arm,
+    rank_hybrid,
+)
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch
 from memory_sidecar.core.errors import NotFound
@@ -117,23 +124,38 @@ def _hybrid(
     holding = {} if question.names_language else rows.chunks_by_word(asked)
     static = wait_static()
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
-    # Read while the model still works.
-    described = dict(rows.symbols_of(np.unique(found).tolist()))
+
+    @cache
+    def path_boosts(file: ChunkFile) -> Mapping[str, float]:
+        coverage = keywords.coverage(_stems_of_path(file.path))
+        return boosts_of_path(question, file, coverage)
+
+    def describe(ids: Sequence[int]) -> dict[int, tuple[int, bool]]:
+        """Return which of the question's words and names each chunk defines."""
+        return {
+            each: (question.match_bits(" ".join(symbols)), names.are_defined_by(symbols, scope))
+            for each, (symbols, scope) in rows.symbols_of(ids).items()
+        }
+
+    # Done while the model still works.
+    found = np.unique(found)
+    described = describe(found.tolist())
+    files, file_numbers = rows.files_of(found)
+    for number in set(file_numbers.tolist()):
+        path_boosts(files[number])
     vector = wait_vector()
     candidates = _candidates(
         rows, vector=vector, static=static, keyword=words, depth=depth, found=found
     )
     ids: list[int] = candidates.ids.tolist()
-    described.update(rows.symbols_of([each for each in ids if each not in described]))
-    symbols_and_scopes = [described.get(each, ([], "")) for each in ids]
+    described.update(describe([each for each in ids if each not in described]))
+    defined = [described.get(each, (0, False)) for each in ids]
     ranked = rank_hybrid(
         candidates,
         question,
-        coverage=lambda path: keywords.coverage(_stems_of_path(path)),
-        symbols=[" ".join(symbols) for symbols, _ in symbols_and_scopes],
-        defines_name=np.array(
-            [names.are_defined_by(*each) for each in symbols_and_scopes], np.bool_
-        ),
+        path_boosts=path_boosts,
+        defined=[bits for bits, _ in defined],
+        defines_name=np.array([defines_name for _, defines_name in defined], np.bool_),
         at_named_path=np.array(
             names.match_paths([file.path for file in candidates.files]), np.bool_
         ),

@@ -8,7 +8,7 @@ import pytest
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.fusion import FILE_WORDS_WEIGHT, KEYWORD_WEIGHT, Question
 from memory_sidecar.code.history import HistoryBoost
-from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, rank_hybrid
+from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, boosts_of_path, rank_hybrid
 
 
 def candidates(paths, cosine, keyword=None):
@@ -25,11 +25,12 @@ def candidates(paths, cosine, keyword=None):
 
 def ranked(paths, cosine, text="what happens", symbols=None, history=None, keyword=None, words=()):
     found = candidates(paths, cosine, keyword)
+    question = Question.of(text)
     return found, rank_hybrid(
         found,
-        Question.of(text),
-        coverage=lambda path: 0.0,
-        symbols=symbols or [""] * len(paths),
+        question,
+        path_boosts=lambda file: boosts_of_path(question, file, 0.0),
+        defined=list(map(question.match_bits, symbols or [""] * len(paths))),
         defines_name=np.zeros(len(paths), np.bool_),
         at_named_path=np.zeros(len(found.files), np.bool_),
         holds_message=np.zeros(len(paths), np.bool_),
