@@ -14,7 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import apsw
@@ -149,22 +149,25 @@ def keyword_share(bm25: Floats, half: float = BM25_HALF) -> Floats:
     return (bm25 / (bm25 + half)).astype(np.float32)
 
 
-class _Tokenizing(threading.local):
-    """A connection to no file for each thread, for the tokenizers that SQLite has."""
-
-    def __init__(self) -> None:
-        self.connection = apsw.Connection(":memory:")
+_tokenizing = threading.Lock()
 
 
-_tokenizing = _Tokenizing()
+@cache
+def _tokenizers() -> apsw.Connection:
+    """Open a connection to no file, for the tokenizers that SQLite has; hold `_tokenizing`.
+
+    One for all threads: opening it takes longer than tokenizing a question.
+    """
+    return apsw.Connection(":memory:")
 
 
 def _tokens(name: str, arguments: list[str], text: str) -> list[str]:
-    tokenizer = _tokenizing.connection.fts5_tokenizer(name, arguments)
     data = text.encode("utf-8", "replace")
-    tokens: Iterable[Any] = tokenizer(
-        data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
-    )
+    with _tokenizing:
+        tokenizer = _tokenizers().fts5_tokenizer(name, arguments)
+        tokens: Iterable[Any] = tokenizer(
+            data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+        )
     return list(tokens)
 
 
