@@ -200,7 +200,7 @@ class Question:
             subject=subject.strip() or text,
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            may_be_message=asked.startswith(text) and not _QUESTION_WORD.match(asked),
+            may_be_message=text == asked and not _QUESTION_WORD.match(text),
             asks_for_guide=asks_for_guide,
             asides=_asides_to(text, asks_for_guide=asks_for_guide),
             words=words,
@@ -279,7 +279,7 @@ class Question:
 
 
 def without_framing(text: str) -> str:
-    """Return `text` without the wording around what it is about, and the marks at its end.
+    """Return `text` without the wording around what it is about, and a question's mark at its end.
 
     `text` itself if nothing would remain.
     """
@@ -290,8 +290,8 @@ def without_framing(text: str) -> str:
         for _ in range(MAX_FRAMES):
             subject = _TAIL.sub("", subject).rstrip(" ,")
         subject = _JOINING.sub("", subject)
-    if " " in subject:  # otherwise perhaps a name: `empty?`
-        subject = subject.rstrip("?!. ")
+    if " " in subject and (subject != whole or _QUESTION_WORD.match(subject)):
+        subject = subject.rstrip("?!. ")  # not of a message, nor of a name: `empty?`
     names = [word for word in subject.split() if word.lower().rstrip("?!.,:") not in _KINDS]
     if len(names) == 1 and _NAME_BESIDE_KIND.search(names[0]):
         subject = names[0]

@@ -8,7 +8,8 @@ A name that no source defines is first looked for in the text of chunks, letter 
 the key of a setting, a flag, or defined by another package. If no chunk holds it, it stands for the
 defined names that begin with it, else for those that do so whatever the case of letters, else for
 those one typo away: a letter too many, too few, wrong, or two swapped. A name with many candidates
-stands for none.
+stands for none. A query of one word in lower case also stands for the names that differ in the case
+of letters alone: `router` for `Router`.
 """
 
 from __future__ import annotations
@@ -151,6 +152,9 @@ def resolve_undefined(
     symbols: list[tuple[str, ...]] = []
     chunks: list[int] = []
     for token in names.tokens:
+        if names.is_single_word and token.islower() and (same := known.same_but_for_case(token)):
+            symbols += [(name,) for name in same]
+            continue
         if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
             continue
         holding = _chunks_holding(token, find, read)
@@ -214,8 +218,17 @@ class _Definitions:
         None if there are many.
         """
         found = self._with_first_letter(prefix, prefix=prefix)
-        same = [name for name in found if len(name) == len(prefix)]
-        return _unless_many(same or found)
+        return self.same_but_for_case(prefix) or _unless_many(found)
+
+    def same_but_for_case(self, name: str) -> list[str]:
+        """Return the names equal to `name` but for the case of letters; none if there are many."""
+        return _unless_many(
+            [
+                other
+                for other in self._with_first_letter(name, prefix=name)
+                if len(other) == len(name)
+            ]
+        )
 
     def one_typo_from(self, name: str) -> list[str]:
         """Return the names one typo away with the same first letter in any case; none if many."""

@@ -66,7 +66,7 @@ def test_a_request_is_no_message_and_an_exclamation_may_be_one():
     assert not Question.of("show me the code for the cart").may_be_message
     assert not Question.of("where are totals rounded?").may_be_message
     assert Question.of("Did you forget to call init?").may_be_message
-    assert Question.of("a total must be positive!").text == "a total must be positive"
+    assert Question.of("a total must be positive!").text == "a total must be positive!"
 
 
 @pytest.mark.parametrize(

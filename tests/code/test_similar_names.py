@@ -106,3 +106,10 @@ def test_half_a_name_that_has_the_stem_of_very_many_words_is_half_of_one(search,
     best = search("Profil")[0]
     assert best.filename == "profiles.py"
     assert best.explain.boosts["exact_symbol"] == 1
+
+
+def test_a_word_in_lower_case_means_names_in_any_case_however_often_it_is_written(search, project):
+    (project / "queue.py").write_text("class RetryQueue:\n    pass\n")
+    uses = "".join(f"# a retryqueue is used here, {number}\n" for number in range(40))
+    (project / "retryqueue.md").write_text(uses)
+    assert search("retryqueue")[0].filename == "queue.py"
