@@ -261,7 +261,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
         case apsw.NotADBError() | apsw.CorruptError():
             return StoreForeign(
                 f"{path} is not one of our databases ({error})",
-                hint="name another file with --db; this one was left as it is",
+                hint="move it away to have it made anew, or name another with --db",
             )
         case apsw.FullError():
             return _disk_full(path)
