@@ -329,7 +329,8 @@ class Codebase:
     def why(self, path: Path) -> Why:
         """Explain whether `path`, absolute, is indexed, and why."""
         real = real_place(path)
-        place = real.parent if real.is_symlink() else real
+        is_link = os.path.islink(real)  # noqa: PTH114  False where no folder may be entered
+        place = real.parent if is_link else real
         source = self.registry.containing(place, with_worktrees=True)
         if source is None:
             return why_outside(real)
