@@ -217,15 +217,16 @@ class _Definitions:
 
         None if there are many.
         """
-        found = self._with_first_letter(prefix, prefix=prefix)
-        return self.same_but_for_case(prefix) or _unless_many(found)
+        return self.same_but_for_case(prefix) or _unless_many(
+            self._with_first_letter(prefix, prefix=prefix)
+        )
 
     def same_but_for_case(self, name: str) -> list[str]:
         """Return the names equal to `name` but for the case of letters; none if there are many."""
         return _unless_many(
             [
                 other
-                for other in self._with_first_letter(name, prefix=name)
+                for other in self._with_first_letter(name, length=len(name), prefix=name)
                 if len(other) == len(name)
             ]
         )

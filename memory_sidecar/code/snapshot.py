@@ -14,6 +14,7 @@ from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
+from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import CodeFilter
@@ -93,7 +94,8 @@ class Snapshot:
     def _notice_too_large(self, wanted: CodeFilter, reporter: Reporter) -> None:
         rows = self.connection.execute(
             "SELECT source, path FROM files INDEXED BY files_not_indexed"
-            " WHERE status = 'skipped' AND status <> 'indexed' AND reason LIKE 'larger than %'"
+            " WHERE status = 'skipped' AND status <> 'indexed' AND reason LIKE ?",
+            (f"{reasons.TOO_LARGE} %",),
         )
         is_wanted = file_filter(wanted)
         named = (ChunkFile(source, path, detect_language(path)) for source, path in rows)

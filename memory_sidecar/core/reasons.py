@@ -20,6 +20,7 @@ LONG_LINES: Final = "lines too long"  # data in one line; nothing in it can be p
 BINARY: Final = "binary"
 NOT_TEXT: Final = "not text"  # neither UTF-8 nor UTF-16, nor mostly ASCII
 EMPTY: Final = "empty"
+TOO_LARGE: Final = "larger than"  # before the limit: see `larger_than`
 LFS_POINTER: Final = "git LFS pointer"  # `git lfs pull` brings the file
 
 
@@ -27,5 +28,5 @@ def larger_than(limit_bytes: int) -> str:
     """`larger than 1 MiB`, in the largest unit that divides the limit."""
     for unit_bytes, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if limit_bytes >= unit_bytes and limit_bytes % unit_bytes == 0:
-            return f"larger than {limit_bytes // unit_bytes} {unit}"
-    return f"larger than {limit_bytes} bytes"
+            return f"{TOO_LARGE} {limit_bytes // unit_bytes} {unit}"
+    return f"{TOO_LARGE} {limit_bytes} bytes"

@@ -208,8 +208,8 @@ class Sessions:
                 self._reporter.progress("files", done, len(files))
         except BaseException:
             if saved:
-                notice = f"{len(saved)} of the sessions are in; run the same command again for the"
-                self._reporter.notice(f"{notice} others")
+                state = f"{len(saved)} of the sessions are in"
+                self._reporter.notice(f"{state}; run the same command again for the others")
             raise
         finally:
             self._index([each.path for each in saved])
