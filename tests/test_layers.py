@@ -97,7 +97,7 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "jinja2": ("the same", ("web",)),
     "markupsafe": ("what is escaped already is known where pages are made", ("web",)),
     "markdown_it": ("the same", ("web",)),
-    "pygments": ("the same", ("web",)),
+    "pygments": ("the same", ("web", "cli")),
     "rich": ("only what talks to people draws", ("cli",)),
 }
 

@@ -46,7 +46,6 @@ TOP_K = 10
 TOP_K_ON_TERMINAL = 5  # what a screen shows
 
 GUTTER = "{:>6}  "
-THEME = "ansi_dark"  # the terminal's own colours, which fit any background
 FOUND = "bold underline"
 
 
@@ -203,9 +202,15 @@ def _highlight(
     call: Call, language: str, code: Sequence[str], part: Excerpt, stems: frozenset[str]
 ) -> list[str]:
     """Return the lines of `part`, an excerpt of `code`, with the escape sequences of colours."""
+    from pygments.token import Error
     from rich.console import Console
-    from rich.syntax import Syntax
+    from rich.style import Style
+    from rich.syntax import ANSI_DARK, ANSISyntaxTheme, Syntax
 
+    # The terminal's own colours fit any background. Only the words found are underlined, and no
+    # character is marked as an error: a chunk may begin inside a docstring.
+    styles = {token: each + Style(underline=False) for token, each in ANSI_DARK.items()}
+    theme = ANSISyntaxTheme({**styles, Error: Style()})
     out = io.StringIO()
     width = max(call.columns - len(GUTTER.format(0)), 20) if call.is_terminal else None
     console = Console(
@@ -216,7 +221,7 @@ def _highlight(
         _environ={},
     )
     # The whole chunk is highlighted, because a docstring or comment may span several lines.
-    drawn = Syntax("", language, theme=THEME).highlight("\n".join(code)).split("\n")
+    drawn = Syntax("", language, theme=theme).highlight("\n".join(code)).split("\n")
     for number, line in enumerate(part.lines, part.first):
         text = drawn[number] if number < len(drawn) and drawn[number].plain == line else None
         if text is None:  # the lexer changed the text

@@ -101,6 +101,13 @@ def test_path_is_a_link_and_words_stand_out(tmp_path, shown):
     assert line.count("\x1b[1;4") == 2
 
 
+def test_nothing_but_the_words_found_is_underlined(tmp_path, shown):
+    code = "``in the middle`` of a docstring\nclass Total(price.Error): ..."
+    _, *lines = hit_lines(made(tmp_path), [hit(code)], shown)
+    styled = re.findall(r"\x1b\[([\d;]+)m([^\x1b]*)", "\n".join(lines))
+    assert [text for style, text in styled if "4" in style.split(";")] == ["Total", "price"]
+
+
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_nothing_steers_a_terminal_that_wants_plain_text(tmp_path, shown, environ):
     lines = hit_lines(made(tmp_path, **environ), [hit("total = '\x1b[31m'")], shown)
