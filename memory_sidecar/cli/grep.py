@@ -6,7 +6,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.options import with_call, with_globs, with_language
+from memory_sidecar.cli.options import globs_from_here, with_call, with_globs, with_language
 from memory_sidecar.core.language import known_language
 from memory_sidecar.grep import handlers as handler
 from memory_sidecar.grep.handlers import FoundCode
@@ -49,7 +49,7 @@ def grep(
         handler.GrepQuery(
             pattern=call.text(pattern),
             languages=tuple(map(known_language, languages)),
-            path_globs=globs,
+            path_globs=globs_from_here(call, globs),
             limit=limit,
         ),
         [call.path(path) for path in paths] or [call.cwd],

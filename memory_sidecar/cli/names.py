@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -19,6 +18,7 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line
+from memory_sidecar.code.files import parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
@@ -33,8 +33,6 @@ TOP_K = 50
 MOST_RELATED = 10  # as `search`: anything resembles a little, and most of it says nothing
 NOTHING_RELATED = "nothing resembles it"
 T = TypeVar("T")
-
-_AT_LINE = re.compile(r"(.+):(\d{1,9})(?:[-:]\d+)?")
 
 
 def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[..., object]:
@@ -148,11 +146,11 @@ def _make_query(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQu
 
 def _parse_line(call: Call, text: str) -> Line | None:
     """Parse FILE:LINE; `None` for any other text. Raises NotFound if no source has the file."""
-    at_line = _AT_LINE.fullmatch(text)
-    if not at_line or not ("/" in text or call.path(at_line[1]).exists()):
+    place = parse_place(text)
+    if not place or not ("/" in text or call.path(place[0]).exists()):
         return None
-    source, path = locate(call, at_line[1])
-    return Line(source, path, int(at_line[2]))
+    source, path = locate(call, place[0])
+    return Line(source, path, place[1])
 
 
 def locate(call: Call, file: str) -> tuple[str, str]:

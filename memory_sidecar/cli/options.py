@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,9 @@ from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import CodeFilter, SearchMode
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import load_settings
+from memory_sidecar.disk.globs import relative_globs
 
 Command = Callable[..., object]
 
@@ -53,7 +56,7 @@ with_language = click.option(
     "--language", "languages", multiple=True, metavar="L", help="Any of these."
 )
 with_globs = click.option(
-    "--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore; any."
+    "--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore, {a,b} too; any."
 )
 with_sources = click.option(
     "--source", "sources", multiple=True, metavar="NAME", help="Any of these."
@@ -284,6 +287,17 @@ def resolve_text(call: Call, words: tuple[str, ...]) -> str:
     return call.text(" ".join(words))
 
 
+def globs_from_here(call: Call, globs: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of --path relative to the source around the working directory."""
+    if not globs:
+        return ()
+    registry = call.codebase.registry
+    around = registry.containing(call.cwd)
+    here = Path(real_path(call.cwd)).relative_to(around.root).as_posix() if around else ""
+    roots = [call.cwd] if around is None else []
+    return relative_globs(globs, [*roots, *(source.root for source in registry.all())], here)
+
+
 @dataclass(frozen=True, slots=True)
 class Within:
     """The options of `with_places`: where in the code to look."""
@@ -304,7 +318,8 @@ class Within:
             raise UsageError("--all and --source exclude each other", hint="leave one of them out")
         if not (self.everywhere or sources or call.db):
             sources = (call.codebase.require_source_around(call.cwd).name,)
-        return CodeFilter(sources, tuple(map(known_language, self.languages)), self.globs)
+        languages = tuple(map(known_language, self.languages))
+        return CodeFilter(sources, languages, globs_from_here(call, self.globs))
 
 
 def with_places(command: Command) -> Command:

@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 import numpy.typing as npt
-from pathspec import GitIgnoreSpec
-from pathspec.patterns.gitignore import GitIgnorePatternError
 
-from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.report import source_names
 
@@ -174,14 +172,13 @@ class ChunkDirectory:
             self._file_numbers = np.resize(self._file_numbers, capacity)
 
 
-_OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 MATCHES_KEPT = 1 << 14  # cached results of paths with globs, for queries with the same globs
 
 
 def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFilter) -> Ids | None:
     """Return the ids of chunks that satisfy `wanted`, ascending; `None` if every chunk does.
 
-    A path glob is a line of a `.gitignore`: `*.py` anywhere, `src/` for all below it,
+    A path glob is one of `disk.globs`: `*.py` anywhere, `src/` for all below it,
     `/tests/**/test_*.py` from the root of the source. Raises UsageError for an invalid glob.
     """
     if wanted == CodeFilter(sources=wanted.sources) and (
@@ -195,7 +192,7 @@ def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
     """Return a predicate: whether a file satisfies `wanted`. Raises UsageError (invalid glob)."""
     sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
     if globs:
-        _compiled(globs)  # raise now, even if there are no files
+        compile_globs(globs)  # raise now, even if there are no files
     is_at = _path_filter(globs)
 
     def is_wanted(file: ChunkFile) -> bool:
@@ -214,7 +211,7 @@ _PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+")
 
 @lru_cache(maxsize=MATCHES_KEPT)
 def _matches(globs: tuple[str, ...], path: str) -> bool:
-    return bool(_compiled(globs).match_file(path))
+    return bool(compile_globs(globs).match_file(path))
 
 
 def _path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
@@ -224,15 +221,3 @@ def _path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
     files = frozenset(glob.lstrip("/") for glob in globs)
     folders = tuple(f"{glob.strip('/')}/" for glob in globs)
     return lambda path: path in files or path.startswith(folders)
-
-
-@lru_cache
-def _compiled(globs: tuple[str, ...]) -> GitIgnoreSpec:
-    hint = "for example 'src/**/*.py'"
-    for glob in globs:
-        if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
-            raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=hint)
-    try:
-        return GitIgnoreSpec.from_lines(globs)
-    except GitIgnorePatternError as error:
-        raise UsageError(f"--path: {error}", hint=hint) from error

@@ -21,7 +21,7 @@ from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.read import ReadSkipped, read_text
 
-_LINES = re.compile(r"(.+?)[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?")
+_PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
 MAX_ALIKE = 3
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
@@ -43,15 +43,24 @@ class FileText(NamedPath):
     text: str = ""
 
 
+def parse_place(text: str) -> tuple[str, int, int] | None:
+    """Return path, first and last line (0 for none) of a place as editors and compilers write it.
+
+    `a.py:10`, `a.py:10:5`, `a.py:10-20`, `a.py#L10-L20` and `a.cs(10,5)`; `None` for other texts.
+    """
+    found = _PLACE.fullmatch(text)
+    return found and (found[1], int(found[2] or found[4]), int(found[3] or 0))
+
+
 def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
     """Return the files of `sources` that `text` may mean, likeliest first; they may not exist.
 
     `text` is a path, absolute or relative to a source or to the folder above it, with `/` or `\\`;
-    lines may follow as in `a.py:10-20`. Raises PathRefused if it leads out of all sources.
+    lines may follow, see `parse_place`. Raises PathRefused if it leads out of all sources.
     """
     readings = [(text, 0, 0)]
-    if lines := _LINES.fullmatch(text):
-        readings.append((lines[1], int(lines[2]), int(lines[3] or 0)))
+    if place := parse_place(text):
+        readings.append(place)
     readings += [
         (path.replace("\\", "/"), first, last) for path, first, last in readings if "\\" in path
     ]

@@ -9,15 +9,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
-from pathspec import GitIgnoreSpec
-from pathspec.patterns.gitignore import GitIgnorePatternError
-
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import Reporter, about, pluralize
+from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.disk.read import ReadSkipped, read_text, size_limit
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
@@ -168,10 +166,7 @@ def _files(
         found = [(root, file) for file in scan.files]
     if not globs:
         return found
-    try:
-        spec = GitIgnoreSpec.from_lines(globs)
-    except GitIgnorePatternError as error:
-        raise UsageError(f"--path: {error}", hint="for example 'src/**/*.py'") from error
+    spec = compile_globs(globs)
     return [each for each in found if spec.match_file(each[1].path)]
 
 

@@ -26,6 +26,7 @@ from memory_sidecar.core.results import (
     pluralize,
     warn_if_weak,
 )
+from memory_sidecar.disk.globs import relative_globs
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.paging import (
     MAX_LINE,
@@ -327,11 +328,5 @@ def notice_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter
 
 def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:
     """Make `paths`, which may be absolute, URIs, or have `./` or `\\`, relative to a source."""
-    roots = [f"{source.root.as_posix()}/" for source in caller.codebase.registry.all()]
-    below = []
-    for path in paths:
-        glob = plain_path(path).replace("\\", "/")
-        for root in roots:
-            glob = glob.removeprefix(root)
-        below.append(glob.removeprefix("./"))
-    return tuple(below)
+    roots = [source.root for source in caller.codebase.registry.all()]
+    return relative_globs([plain_path(path).replace("\\", "/") for path in paths], roots)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,7 +12,7 @@ from pydantic import Field
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.files import NamedPath, resolve_paths
+from memory_sidecar.code.files import NamedPath, parse_place, resolve_paths
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
@@ -32,8 +31,6 @@ More = Annotated[int, about("found besides: a larger top_k gives them")]
 Hit = DefinitionHit | ReferenceHit | MapEntry
 H = TypeVar("H", DefinitionHit, ReferenceHit)
 T = TypeVar("T")
-
-_AT_LINE = re.compile(r"[^:][:#]L?\d+(?:[-:]L?\d+)?$")
 
 
 class OfName(Arguments):
@@ -181,7 +178,7 @@ def _ask(
     def answer(here: Snapshot) -> Cut[T]:
         graph = here.graph
         what: str | Line = asked.name
-        if _AT_LINE.search(asked.name):
+        if parse_place(asked.name):
             file = _file(caller, graph, asked.name, asked.source, report)
             what = Line(file.source.name, file.path, file.first)
         return ask(graph, NameQuery(what, asked.top_k, within))

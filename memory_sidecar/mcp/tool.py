@@ -8,13 +8,15 @@ they have only names, types and what a name does not say; the error for a wrong 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import getdoc
-from typing import Annotated, Any, TypeVar, cast, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import mcp_types as types
 from pydantic import (
@@ -38,6 +40,9 @@ Unlisted = Annotated[T, _UNLISTED]
 """The type of an argument that few calls need: accepted, but not in `tools/list`."""
 
 
+_SCALARS = {str, int, float, bool, Literal}
+_WORD = re.compile(r"[^\s{}]+")
+_A_DICTIONARY = re.compile(r"a valid dictionary( or instance of \w+)?")
 _PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
 
 
@@ -51,15 +56,24 @@ class Arguments(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _as_list(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
-        """Accept text for a list, as models write it: a list in JSON, or its only element."""
-        field = cls.model_fields[about.field_name or ""]
-        if not isinstance(given, str) or get_origin(field.annotation) not in (list, tuple):
+    def _from_text(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
+        """Accept text for a list or an object, as models write it.
+
+        Either in JSON; a list also as its only element, or as words with commas between them.
+        """
+        kind = cls.model_fields[about.field_name or ""].annotation
+        is_list = get_origin(kind) in (list, tuple)
+        choices = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+        is_scalar = any((get_origin(each) or each) in _SCALARS for each in choices)
+        if not isinstance(given, str) or is_scalar:
             return given
         with suppress(ValueError, RecursionError):
-            if isinstance(listed := json.loads(given), list):
-                return listed
-        return [given]
+            if isinstance(parsed := json.loads(given), list if is_list else dict):
+                return parsed
+        if not is_list:
+            return given
+        words = [word.strip() for word in given.split(",")]
+        return words if all(map(_WORD.fullmatch, words)) else list(filter(None, [given]))
 
     @property
     def question(self) -> str:
@@ -232,4 +246,5 @@ def _error_text(error: Any) -> str:  # noqa: ANN401  a TypedDict of pydantic_cor
     if error["type"] == "missing":
         return f"{where!r} is missing"
     message = error["msg"].replace("a valid tuple", "a list")
+    message = _A_DICTIONARY.sub("an object", message)
     return f"{where!r}: {message[0].lower()}{message[1:]}"

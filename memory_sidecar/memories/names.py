@@ -121,6 +121,11 @@ def _check_relative(path: str) -> str:
     return text
 
 
+def with_slashes(path: str) -> str:
+    """Return `path` with `/` for `\\`, and without `./` before it."""
+    return path.strip().replace("\\", "/").removeprefix("./")
+
+
 def is_hidden(path: str) -> bool:
     """Whether the file or a folder above it begins with a dot, and so is no memory."""
     return any(part.startswith(".") for part in path.split("/"))

@@ -6,6 +6,7 @@ import logging
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import product
 from typing import TypeVar
 
 from memory_sidecar.core.errors import (
@@ -35,7 +36,7 @@ from memory_sidecar.memories.lists import (
 )
 from memory_sidecar.memories.lookup import list_categories, skip_reason
 from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.names import check_path
+from memory_sidecar.memories.names import check_path, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
@@ -160,11 +161,12 @@ class Recall:
 
     def _find_memory(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         """Find the memory that `path` names, see `get`, and the agent that it is of."""
+        names = dict.fromkeys((path, with_slashes(path)))
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
-            for find in (_find_exact, _find_by_beginning):
+            for find, name in product((_find_exact, _find_by_beginning), names):
                 for agent, _, rows in readable:
-                    if stored := find(rows, path):
+                    if stored := find(rows, name):
                         return agent, stored
             for agent, _, rows in readable:
                 if reason := skip_reason(rows.connection, path) or _why_not_indexed(agent, path):
@@ -201,7 +203,7 @@ class Recall:
         another that is gone: the first must not be changed by mistake.
         """
         found = self.peek(path).path
-        if is_another_whole_name(path, found):
+        if is_another_whole_name(with_slashes(path), found):
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",
                 hint=f"{found} exists: give its full name",

@@ -35,6 +35,14 @@ def test_a_moved_source_keeps_what_is_indexed(make_codebase, project, tmp_path, 
     assert codebase.index([], reporter=notices).files_processed == 0
 
 
+def test_a_path_may_be_where_one_is(serve, project):
+    assert serve("index", project, "--wait", "keyword").status == 0
+    for command in (("search", "add_item", "--files"), ("grep", "def add_item($$$): $$$")):
+        for path in (".", "./cart.py", "../shop", project / "shop", "*.{py,ts}"):
+            assert "cart.py" in serve(*command, "--path", path, cwd=project / "shop").out
+        assert serve(*command, "--path", "../shpo", cwd=project / "shop").out == ""
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [

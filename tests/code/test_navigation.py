@@ -212,6 +212,11 @@ def test_an_import_and_a_call_of_what_it_names_are_exact(ask):
     ]
 
 
+@pytest.mark.parametrize("place", ["shop/money.py:1:5", "shop/money.py(1,5)", "shop/money.py#L1"])
+def test_a_place_is_one_as_compilers_write_it(ask, place):
+    assert places(ask("def", place)) == ["shop/money.py:1  exact"]
+
+
 def test_a_method_of_another_class_is_told_apart_by_its_variable(ask):
     assert places(ask("refs", "Cart.add", "--language", "python")) == [
         "shop/checkout.py:8 check_out likely"

@@ -249,7 +249,12 @@ def test_a_file_is_read_however_its_path_is_written(caller, project, path):
     named = path.format(project=project)
     whole = given(caller, "read_file", path=named)
     assert (whole["filename"], whole["start_line"]) == ("shop/cart.py", 1)
-    for lines, where in ((":2", (2, whole["total_lines"])), (":2-3", (2, 3)), ("#L2-L3", (2, 3))):
+    for lines, where in (
+        (":2", (2, whole["total_lines"])),
+        ("(2,5)", (2, whole["total_lines"])),
+        (":2-3", (2, 3)),
+        ("#L2-L3", (2, 3)),
+    ):
         part = given(caller, "read_file", path=named + lines)
         assert (part["start_line"], part["end_line"]) == where
     part = given(caller, "read_file", path=f"{named}:2-3", start_line=4, end_line=4)
@@ -283,11 +288,23 @@ def test_a_path_that_can_be_none_is_refused(caller):
 
 
 @pytest.mark.parametrize(
-    "path", ["./shop/cart.py", "shop\\*.py", "{project}/shop/**", "file://{project}/shop/**"]
+    "path",
+    [
+        "./shop/cart.py",
+        "shop\\*.py",
+        "{project}/shop/**",
+        "file://{project}/shop/**",
+        "{project}",
+        ".",
+        "",
+        "shop/*.{{py,ts}}",
+        "docs/**, shop/**",
+    ],
 )
 def test_patterns_are_taken_however_they_are_written(caller, project, path):
-    globs = [path.format(project=project)]
-    assert given(caller, "search_code", query="add_item", paths=globs)["hits"]
+    glob = path.format(project=project)
+    for globs in (glob, [glob]) if ", " not in glob else (glob,):
+        assert given(caller, "search_code", query="add_item", paths=globs)["hits"]
 
 
 def test_patterns_that_leave_nothing_are_pointed_at(caller):

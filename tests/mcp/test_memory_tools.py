@@ -58,6 +58,33 @@ def test_a_list_may_come_as_text(newcomer, tags):
     assert paths(given(newcomer, "query_memories", tags=["payment"])) == [path]
 
 
+def test_words_with_commas_between_them_are_a_list_and_a_sentence_is_none(newcomer):
+    for content, tags, meant in (
+        ("Build first", "area:build, lang:py", ["area:build", "lang:py"]),
+        ("Measure first", "measured, twice in a row", ["measured, twice in a row"]),
+    ):
+        path = remember(newcomer, content, tags=tags)
+        assert given(newcomer, "get_memory", path=path)["memory"]["tag_list"] == meant
+
+
+def test_an_object_may_come_as_text_in_json(newcomer):
+    said = json.dumps({"brief": "The token refresh failed", "outcome": "success"})
+    saved = given(newcomer, "save_session", summary=said, metadata='{"branch": "main"}')
+    read = given(newcomer, "get_session", session_id=saved["session_id"])
+    assert read["summary"]["brief"] == "The token refresh failed"
+    assert "'summary': input should be an object" in refused(
+        newcomer, "save_session", summary="it failed"
+    )
+
+
+@pytest.mark.parametrize("form", ["./{path}", "{dots}", " {path} "])
+def test_a_memory_is_named_however_its_path_is_written(newcomer, form):
+    path = remember(newcomer)
+    named = form.format(path=path, dots=path.replace("/", "\\"))
+    assert given(newcomer, "get_memory", path=named)["memory"]["content"] == RULE
+    assert given(newcomer, "move_memory", path=named, to="pattern/")["path"].startswith("pattern/")
+
+
 def test_same_text_is_stored_once(newcomer):
     assert remember(newcomer) == remember(newcomer)
     again = given(newcomer, "store_memory", content=RULE, category="pitfall")

@@ -46,6 +46,17 @@ def test_a_memory_that_says_nothing_is_called_by_its_path(served, reader):
     assert 'aria-label="Select blank/nothing.md"' in reader.get("/memories?agent=silent").text
 
 
+def test_an_agent_that_cannot_be_read_is_not_said_to_have_no_memories(served, reader):
+    paths = served.services.data_dir.agent("unread")
+    write_memory(served.services.data_dir.root / "knowledge" / "unread", "pit/a.md", "Unread")
+    paths.db.write_text("not a database of ours\n" * 100)
+    for view in ("/memories?agent=unread", "/memories?as=unread"):
+        shown = reader.get(view).text
+        assert "without unread: " in shown
+        assert "No memor" not in shown
+    paths.db.unlink()
+
+
 def test_what_is_stored_is_text(served, reader):
     content = f"""# {SCRIPT}
 

@@ -1,0 +1,72 @@
+"""Which files the path filters of a question mean: each is a line of a `.gitignore`, or has braces.
+
+People and models write them as shells and editors do: `./src`, `..`, absolute, `*.{ts,tsx}`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore import GitIgnorePatternError
+
+from memory_sidecar.core.errors import UsageError
+
+MAX_ALTERNATIVES = 256
+_OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
+_INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
+_HINT = "for example 'src/**/*.py'"
+
+
+def relative_globs(globs: Iterable[str], roots: Iterable[Path], here: str = "") -> tuple[str, ...]:
+    """Make `globs` relative to a source: absolute ones below one of `roots`, and `.` and `..`.
+
+    `here`: the folder that `.` means, relative to its source. Returns an empty tuple, which means
+    all files, if one of the globs means a whole source, and if all are empty.
+    """
+    above = sorted((root.as_posix() for root in roots), key=len, reverse=True)
+    made = []
+    for glob in filter(str.strip, globs):
+        root = next((root for root in above if f"{glob}/".startswith(f"{root}/")), None)
+        if root is not None:
+            path = posixpath.normpath(f".{glob.removeprefix(root)}")
+        elif glob.split("/")[0] in (".", ".."):
+            path = posixpath.normpath(f"./{here}/{glob}")
+        else:
+            path = glob.strip("/") and glob  # "/" is a whole source
+        if path in ("", "."):
+            return ()
+        is_changed = path != glob and not path.startswith("../")
+        made.append(f"/{path}{'/' if glob.endswith('/') else ''}" if is_changed else glob)
+    return tuple(made)
+
+
+@lru_cache
+def compile_globs(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    """Compile `globs`: a file is meant that one of them means. Raises UsageError."""
+    for glob in globs:
+        if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
+            raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)
+    try:
+        return GitIgnoreSpec.from_lines([each for glob in globs for each in _alternatives(glob)])
+    except GitIgnorePatternError as error:
+        raise UsageError(f"--path: {error}", hint=_HINT) from error
+
+
+def _alternatives(glob: str) -> Iterator[str]:
+    """Yield `glob` once for each choice in its braces. Raises UsageError for too many."""
+    pending, count = [glob], 1
+    while pending:
+        one = pending.pop()
+        if (braces := _INNERMOST_BRACES.search(one)) is None:
+            yield one
+            continue
+        parts = braces[1].split(",")
+        count += len(parts) - 1
+        if count > MAX_ALTERNATIVES:
+            raise UsageError(f"--path: {glob!r} has too many alternatives in braces", hint=_HINT)
+        pending += [one[: braces.start()] + part + one[braces.end() :] for part in parts]

@@ -1,0 +1,61 @@
+"""Path filters as shells, editors and models write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.globs import compile_globs, relative_globs
+
+ROOTS = [Path("/srv/shop"), Path("/srv/shop/web")]
+
+
+@pytest.mark.parametrize(
+    ("glob", "relative"),
+    [
+        ("*.py", "*.py"),
+        ("docs/", "docs/"),
+        ("./docs/", "/src/docs/"),
+        ("./*.py", "/src/*.py"),
+        ("../docs", "/docs"),
+        ("../../other", "../../other"),
+        (".github/**", ".github/**"),
+        ("...", "..."),
+        ("/srv/shop/docs/**", "/docs/**"),
+        ("/srv/shop/web/a.ts", "/a.ts"),
+        ("/srv/shopping", "/srv/shopping"),
+    ],
+)
+def test_a_glob_becomes_relative_to_its_source(glob, relative):
+    assert relative_globs([glob], ROOTS, "src") == (relative,)
+
+
+@pytest.mark.parametrize("glob", ["/", "..", "./..", "/srv/shop", "/srv/shop/"])
+def test_a_glob_of_a_whole_source_means_all_files(glob):
+    assert relative_globs(["*.py", glob], ROOTS, "src") == ()
+
+
+def test_an_empty_glob_is_left_out():
+    assert relative_globs(["*.py", "", " "], ROOTS) == ("*.py",)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "is_meant"),
+    [
+        ("**/*.{ts,tsx}", "web/a.tsx", True),
+        ("**/*.{ts,tsx}", "web/a.py", False),
+        ("{docs,src/{a,b}}/**", "src/b/c.py", True),
+        ("app/{id}/page.ts", "app/{id}/page.ts", True),
+        (r"app/\{a,b\}.ts", "app/{a,b}.ts", True),
+        (r"app/\{a,b\}.ts", "app/a.ts", False),
+    ],
+)
+def test_braces_hold_alternatives(glob, path, is_meant):
+    assert compile_globs((glob,)).match_file(path) is is_meant
+
+
+def test_braces_that_multiply_are_refused():
+    with pytest.raises(UsageError, match="too many alternatives"):
+        compile_globs(("{a,b}" * 20,))
