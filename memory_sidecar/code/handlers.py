@@ -16,7 +16,7 @@ from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
-from memory_sidecar.code.search import clear_caches, related_chunks, search_code
+from memory_sidecar.code.search import clear_caches, related_chunks, search_code, wordings_of
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -191,6 +191,8 @@ class Codebase:
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         embeds = query.mode is not SearchMode.KEYWORD
         with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
+            # Before a team's database is asked, while the model works.
+            begun = self.data.begin_embedding(here.connection, wordings_of(query))
 
             def ask(rows: CodeRows) -> list[CodeHit]:
                 embed_query = embed_static = None
@@ -203,7 +205,8 @@ class Codebase:
                         required=query.mode is SearchMode.VECTOR,
                         static=embed_static,
                     )
-                return search_code(query, rows, embed_query=embed_query, embed_static=embed_static)
+                embeddings = begun if embed_query else ()
+                return search_code(query, rows, embeddings=embeddings, embed_static=embed_static)
 
             local = LocalRows(here.connection, here.store, query.filter)
             hits = self.sharing.ask(ask, local, reporter)

@@ -66,15 +66,16 @@ def search_code(
     query: CodeQuery,
     rows: CodeRows,
     *,
-    embed_query: EmbedQuery | None,
+    embeddings: Sequence[Future[Vector]] = (),
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
     """Return the best of `rows` for `query`, best first.
 
-    Without `embed_query` there is no vector arm; without `embed_static`, which returns (256,), no
-    static one. Keyword and vector mode rank the text as it is by one arm alone.
+    `embeddings`: of `wordings_of(query)` by the model; without them there is no vector arm, without
+    `embed_static`, which returns (256,), no static one. Keyword and vector mode rank the text as it
+    is by one arm alone.
     """
-    text = query.text[:MAX_QUERY_CHARACTERS]
+    text = _text_of(query)
     depth = max(DEPTH, query.top_k)
     history: Mapping[File, HistoryBoost] = {}
     if query.mode is SearchMode.KEYWORD:
@@ -82,32 +83,48 @@ def search_code(
         candidates = _candidates(rows, keyword=rows.keyword_arm(keywords), depth=depth)
         ranked = rank_by_arm("keyword", candidates.keyword)
     elif query.mode is SearchMode.VECTOR:
-        wait_vector = _submit_search(rows.vector_search, embed_query, (text,), depth)
+        wait_vector = _submit_search(rows.vector_search, embeddings, depth)
         candidates = _candidates(rows, vector=wait_vector(), depth=depth)
         ranked = rank_by_arm("cosine", candidates.cosine)
     else:
         candidates, ranked, history = _hybrid(
             Question.of(text),
             rows,
-            embed_query=embed_query,
+            embeddings=embeddings,
             embed_static=embed_static,
             depth=depth,
         )
     return cut_to_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
 
 
+def wordings_of(query: CodeQuery) -> Sequence[str]:
+    """Return the texts that the model embeds for `query`; the mean of their vectors counts."""
+    match query.mode:
+        case SearchMode.KEYWORD:
+            return ()
+        case SearchMode.VECTOR:
+            return (_text_of(query),)
+        case _:
+            return Question.of(_text_of(query)).wordings
+
+
+def _text_of(query: CodeQuery) -> str:
+    return query.text[:MAX_QUERY_CHARACTERS]
+
+
 def _hybrid(
     question: Question,
     rows: CodeRows,
     *,
-    embed_query: EmbedQuery | None,
+    embeddings: Sequence[Future[Vector]],
     embed_static: EmbedQuery | None,
     depth: int,
 ) -> tuple[Candidates, Ranked, Mapping[File, HistoryBoost]]:
     """Return what all arms find, its ranking, and the boosts by commits. See `search_code`."""
     # First: embedding takes longer than everything else together.
-    wait_vector = _submit_search(rows.vector_search, embed_query, question.wordings, depth)
-    wait_static = _submit_search(rows.static_search, embed_static, (question.subject,), depth)
+    wait_vector = _submit_search(rows.vector_search, embeddings, depth)
+    static_of = [SEARCH_POOL.submit(embed_static, question.subject)] if embed_static else ()
+    wait_static = _submit_search(rows.static_search, static_of, depth)
     keywords = rows.keywords(question.subject)
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
@@ -167,18 +184,14 @@ def _hybrid(
 
 
 def _submit_search(
-    nearest: Callable[[], VectorSearch],
-    embed: EmbedQuery | None,
-    wordings: Sequence[str],
-    depth: int,
+    nearest: Callable[[], VectorSearch], embeddings: Sequence[Future[Vector]], depth: int
 ) -> Callable[[], SearchArm]:
     """Start a vector search in another thread; the function returned waits for its arm.
 
-    Without `embed` that is an arm which knows no row. The mean of the `wordings`' vectors counts.
+    Without `embeddings` that is an arm which knows no row. Their mean counts.
     """
-    if embed is None:
+    if not embeddings:
         return lambda: SILENT
-    embeddings = [SEARCH_POOL.submit(embed, wording) for wording in wordings]
     return SEARCH_POOL.submit(_run_search, nearest(), embeddings, depth).result
 
 

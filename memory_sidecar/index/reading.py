@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -24,11 +25,12 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
 from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.index.arms import SEARCH_POOL
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts, source_completeness, source_names
 from memory_sidecar.index.schema import found_version, is_outdated, read_identity
-from memory_sidecar.index.vectors import EmbedQuery
+from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 BY_KEYWORD = "by keyword alone"
 BY_STATIC = "by keyword and static vectors"
@@ -235,6 +237,16 @@ class ReadableDatabase(ABC, Generic[S]):
                 connection = stack.enter_context(store.reading())
             self._say_standings(connection, wanted, reporter)
             yield store, connection
+
+    def begin_embedding(
+        self, connection: Connection, texts: Sequence[str]
+    ) -> Sequence[Future[Vector]]:
+        """Begin to embed `texts` in other threads, if `connection` has vectors of our model."""
+        with suppress(ModelError):
+            embedder = self.models.embedder
+            if texts and read_identity(connection, "model") == embedder.files.sha256:
+                return [SEARCH_POOL.submit(embedder.embed_query, text) for text in texts]
+        return ()
 
     def embed_query(
         self,
