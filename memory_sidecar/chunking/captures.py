@@ -1,17 +1,47 @@
-"""Reads two captures of the queries for definitions: `@word` and `@lead`.
+"""Reads three captures of the queries for definitions: `@kind`, `@word` and `@lead`.
 
-A `@word` is a keyword that makes a call a definition in Elixir, or a block in HCL; the queries
-cannot compare it, since their predicates have no text. A `@lead` is a comment, an attribute or a
-decorator above a definition.
+The type of a `@kind` says what is defined. A `@word` is a keyword that makes a call a definition in
+Elixir, PHP and Ruby, or a block in HCL; the queries cannot compare it, since their predicates have
+no text. A `@lead` is a comment, an attribute or a decorator above a definition.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 
 import tree_sitter
+
+# The kind of a definition by a part of its node's type; the first part that occurs counts.
+_KINDS = {
+    **dict.fromkeys(
+        "data_constructor enum_assignment enum_case enum_constant enum_entry enum_member"
+        " enum_variant enumerator gadt_constructor newtype_constructor pattern_synonym"
+        " property_identifier".split(),
+        "constant",
+    ),
+    **dict.fromkeys(
+        "constructor destructor indexer init_declaration method operator_declaration subscript"
+        " type_element".split(),
+        "method",
+    ),
+    **dict.fromkeys(("preproc", "macro"), "macro"),
+    **dict.fromkeys(("func", "lambda", "subroutine"), "function"),
+    "protocol_property": "field",
+    **dict.fromkeys(("interface", "protocol"), "interface"),
+    "instance": "impl",
+    "resource": "resource",
+    **{word: word for word in ("trait", "enum", "struct", "union", "signal", "impl")},
+    **dict.fromkeys(("class", "record", "object", "actor"), "class"),
+    **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
+    **dict.fromkeys("constant_declaration event field parameter property".split(), "field"),
+    **dict.fromkeys("alias concept delegate family newtype type typedef".split(), "type"),
+    **{word: word for word in ("table", "view", "trigger")},
+    "create_index": "index",
+    **dict.fromkeys(("bind", "signature"), "function"),  # of Haskell
+}
 
 # The kind of definition by keyword.
 _ELIXIR = MappingProxyType(
@@ -22,8 +52,16 @@ _ELIXIR = MappingProxyType(
         "defmodule": "module",
         "defprotocol": "protocol",
         "defimpl": "impl",
+        **dict.fromkeys(("@type", "@typep", "@opaque"), "type"),
     }
 )
+_RUBY = MappingProxyType(
+    {
+        **dict.fromkeys(("attr_accessor", "attr_reader", "attr_writer"), "property"),
+        **dict.fromkeys(("alias", "alias_method", "define_method"), "method"),
+    }
+)
+_PHP = MappingProxyType({"define": "variable"})
 _HCL = MappingProxyType(
     {
         **dict.fromkeys(("resource", "data"), "resource"),
@@ -31,16 +69,25 @@ _HCL = MappingProxyType(
         "module": "module",
     }
 )
-DEFINING: Mapping[str, Mapping[str, str]] = MappingProxyType({"elixir": _ELIXIR, "hcl": _HCL})
+DEFINING: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"elixir": _ELIXIR, "hcl": _HCL, "php": _PHP, "ruby": _RUBY}
+)
+NAMING_ONE = frozenset({"alias_method", "define_method"})  # by their first argument
 OWNERS: Mapping[str, str] = MappingProxyType(  # the prefix in a use of the definition: `var.name`
     {"variable": "var", "locals": "local", "module": "module"}
 )
-LEADS = frozenset({"@deprecated", "@dialyzer", "@doc", "@impl", "@since", "@spec"})
+LEADS = frozenset({"@deprecated", "@dialyzer", "@doc", "@impl", "@since", "@spec", "@typedoc"})
 KEYWORDS = frozenset(  # of Elixir, where they parse as calls
     b"alias case cond def defdelegate defexception defguard defguardp defimpl defmacro defmacrop"
     b" defmodule defoverridable defp defprotocol defstruct for if import quote receive require try"
     b" unless unquote unquote_splicing use with".split()
 )
+
+
+@cache
+def kind_of_type(node_type: str) -> str:
+    """Return the kind of a definition whose node, or `@kind`, is of `node_type`."""
+    return next((kind for word, kind in _KINDS.items() if word in node_type), "variable")
 
 
 def word_of(data: bytes, captures: Mapping[str, Sequence[tree_sitter.Node]]) -> str | None:

@@ -19,11 +19,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 
 import tree_sitter
 
-from memory_sidecar.chunking.captures import DEFINING, LEADS, OWNERS, Leads, word_of
+from memory_sidecar.chunking.captures import (
+    DEFINING,
+    LEADS,
+    NAMING_ONE,
+    OWNERS,
+    Leads,
+    kind_of_type,
+    word_of,
+)
 from memory_sidecar.chunking.references import Reference, find_references, has_references
 from memory_sidecar.chunking.syntax import bare_byte, has_grammar, load_query, parse
 
@@ -43,37 +50,20 @@ _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
 _MAX_BROKEN = 10_000  # children of an error node; a query takes half a second for them
 
-# The kind of a definition by a part of its node's type; the first part that occurs counts.
-_KINDS = {
-    **dict.fromkeys(
-        "enum_assignment enum_case enum_constant enum_entry enum_member enum_variant enumerator"
-        " property_identifier".split(),
-        "constant",
-    ),
-    **dict.fromkeys(("constructor", "destructor", "method"), "method"),
-    **dict.fromkeys(("preproc", "macro"), "macro"),
-    **dict.fromkeys(("func", "subroutine"), "function"),
-    **dict.fromkeys(("interface", "protocol"), "interface"),
-    "instance": "impl",
-    "resource": "resource",
-    **{word: word for word in ("trait", "enum", "struct", "union", "signal", "impl")},
-    **dict.fromkeys(("class", "record", "object"), "class"),
-    **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
-    **dict.fromkeys(("delegate", "typedef", "type", "alias"), "type"),
-    **dict.fromkeys(("property", "field", "event"), "field"),
-    **{word: word for word in ("table", "view", "trigger")},
-    "create_index": "index",
-}
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
 _NAMED_VALUES = frozenset({"function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 _FUNCTIONS = frozenset({"function", "method"})
 _IN_CLAUSES = frozenset({"elixir", "haskell"})  # languages that define a function by clauses
-_WITH_CLAUSES = _FUNCTIONS | {"macro", "variable"}  # a variable is a type signature of Haskell
+_WITH_CLAUSES = _FUNCTIONS | {"macro"}
+_PROMOTED = frozenset({"property_promotion_parameter", "required_parameter"})
+_NAMED_TWICE = frozenset({"type_definition", "data_type", "newtype"})
 _RECORDS = frozenset({"struct", "union", "enum"})
 
-_QUALIFIED = re.compile(r"[\w$~]+(?:(?:::|[.:])[\w$~]+)+")
-_SEPARATOR = re.compile(r"::|[.:]")
+_QUALIFIED = re.compile(r"(?:::)?(?:[\w$]+(?:::|[.:]))+(?:operator\b.+|[\w$~]+)")
+_SEPARATOR = re.compile(r"(?<!operator)(?:::|[.:])(?=[\w$~])")
+_ARGUMENTS = re.compile(r"(?<=[\w$])(?<!operator)<[^<>]*>")  # of a C++ template
+_CONVERSION = re.compile(r"(\boperator\s+\w[^(]*)\(.*")  # `operator bool() const`
 _IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*\(")
 _WORD = re.compile(r"[\w$]+")
 _MODIFIERS = re.compile(rb"[\w \t]*")
@@ -88,7 +78,7 @@ class Definition:
     start: int  # first row, with its doc comment, attributes and decorators
     name_row: int
     stop: int  # row after its last one
-    kind: str  # class, function, method, variable …: one of the values of `_KINDS`
+    kind: str  # class, function, method, variable …: see `captures.kind_of_type`
     head: tuple[tuple[int, int], ...]  # byte ranges of its signature, without comments
 
     @property
@@ -140,6 +130,8 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
                 leads.add(lead[0])
             continue
         if word is not None and word not in kinds:
+            continue
+        if word in NAMING_ONE and captures["name"][0].prev_named_sibling:
             continue
         if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
             continue
@@ -246,9 +238,11 @@ def _nest(
         kind = _kind(match, owner, is_owned=is_owned)
         if kind == "variable" and match.node.type == "declaration" and owner_kind in _FUNCTIONS:
             continue  # a local variable of C, whose query matches at any depth
-        if owner and owner.node.type == "type_definition" and outer.rpartition(".")[2] == local:
-            continue  # `typedef struct cart {…} cart;`
-        path = f"{outer}.{local}" if outer else local
+        if owner and owner.node.type in _NAMED_TWICE and outer.rpartition(".")[2] == local:
+            continue  # `typedef struct cart {…} cart;`, `data Cart = Cart Int`
+        if match.node.type in _PROMOTED:  # a parameter of the constructor is a field of its class
+            outer = outer.rpartition(".")[0]
+        path = outer if match.node.type == "companion_object" else f"{outer}.{local}".lstrip(".")
         first = match.node.start_point.row
         start = max(leads.first_row(first), floor) if first != last_first else first
         last_first = first
@@ -273,7 +267,7 @@ def _nest(
 
 
 def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str:
-    kind = _kind_of_type(match.kind)
+    kind = kind_of_type(match.kind)
     if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
         kind = "function"
     if kind == "function" and (is_owned or (outer and _kind(outer, None) in _TYPES)):
@@ -281,16 +275,14 @@ def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str
     return kind
 
 
-@cache
-def _kind_of_type(node_type: str) -> str:
-    return next((kind for word, kind in _KINDS.items() if word in node_type), "variable")
-
-
 def _is_prototype(node: tree_sitter.Node) -> bool:
     """Whether `node` declares a C function, as `int *add(int);`, not a pointer to one or a type."""
     inner: tree_sitter.Node | None = None if node.type == "type_definition" else node
     while inner is not None and inner.type != "function_declarator":
-        inner = inner.child_by_field_name("declarator")
+        is_reference = inner.type == "reference_declarator"
+        inner = inner.named_child(0) if is_reference else inner.child_by_field_name("declarator")
+        if inner is not None and inner.type == "operator_cast":
+            return True
     named = inner and inner.child_by_field_name("declarator")
     return named is not None and named.type != "parenthesized_declarator"
 
@@ -299,10 +291,15 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
     """Return the bare name and the part of the path: `add` and `Cart.add` for `Cart::add`."""
     text = _text(data, match.name)
     if not text.isidentifier():
-        text = " ".join(text.split())[:_MAX_NAME].strip("\"'`")
+        text = " ".join(text.split())[:_MAX_NAME]
+        if text[:1] in "\"'`:":  # `'` may end a name of Haskell
+            text = text.strip("\"'`:")
+        text = _CONVERSION.sub(r"\1", text)
+        while "<" in text and text != (text := _ARGUMENTS.sub("", text)):
+            pass
         if match.symbol and _QUALIFIED.fullmatch(text):
-            parts = _SEPARATOR.split(text)
-            return parts[-1], ".".join(parts)
+            *owners, text = _SEPARATOR.split(text)
+            return text, ".".join((*owners, text))
         text = text.replace("::", ".")
     if match.owner:
         return text, f"{_text(data, match.owner[0])}.{text}"

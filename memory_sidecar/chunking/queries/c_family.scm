@@ -3,7 +3,7 @@
   declarator: (type_identifier) @name) @definition
 (type_definition declarator: [(type_identifier) @name
   (_ declarator: (type_identifier) @name)
-  (function_declarator declarator: (parenthesized_declarator (_ declarator: (type_identifier) @name)))]) @definition
+  (function_declarator declarator: (parenthesized_declarator [(type_identifier) @name (_ declarator: (type_identifier) @name)]))]) @definition
 (declaration declarator: [(identifier) @name
   (_ declarator: (identifier) @name)
   (_ declarator: (_ declarator: (identifier) @name))

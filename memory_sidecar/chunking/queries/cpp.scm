@@ -15,12 +15,17 @@
 (alias_declaration name: (type_identifier) @name) @definition
 (function_definition declarator: (function_declarator declarator: (_) @name) body: (_)? @body) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
+(function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) body: (_)? @body) @definition
 (function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
 (function_definition declarator: (operator_cast) @name body: (_)? @body) @definition
-(declaration declarator: (function_declarator declarator: [(identifier) (qualified_identifier) (destructor_name)] @name)) @definition
-(declaration declarator: (pointer_declarator declarator: (function_declarator declarator: [(identifier) (qualified_identifier)] @name))) @definition
-(declaration declarator: (reference_declarator (function_declarator declarator: [(identifier) (qualified_identifier)] @name))) @definition
-(field_declaration declarator: (function_declarator declarator: (_) @name)) @definition
-(field_declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @definition
-(field_declaration declarator: (reference_declarator (function_declarator declarator: (_) @name))) @definition
+(declaration declarator: [(operator_cast) @name
+  (function_declarator declarator: [(identifier) (qualified_identifier) (destructor_name) (operator_name)] @name)
+  (pointer_declarator declarator: (function_declarator declarator: [(identifier) (qualified_identifier) (operator_name)] @name))
+  (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))
+  (reference_declarator (function_declarator declarator: [(identifier) (qualified_identifier) (operator_name)] @name))]) @definition
+(field_declaration declarator: [
+  (function_declarator declarator: [(field_identifier) (operator_name)] @name)
+  (pointer_declarator declarator: (function_declarator declarator: [(field_identifier) (operator_name)] @name))
+  (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (field_identifier) @name)))
+  (reference_declarator (function_declarator declarator: [(field_identifier) (operator_name)] @name))]) @definition
 (template_parameter_list) @lead

@@ -7,11 +7,14 @@
     (generic_type type: (type_identifier) @owner)
     (pointer_type (generic_type type: (type_identifier) @owner))]))
   name: (field_identifier) @name body: (block)? @body) @definition
-(type_declaration (type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body))) @definition
+(type_declaration (type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body) @kind)) @definition
+(type_declaration (type_spec name: (type_identifier) @name type: (interface_type) @kind)) @definition
 (type_declaration (type_spec name: (type_identifier) @name)) @definition
 (method_elem name: (field_identifier) @name) @definition
 (type_declaration (type_alias name: (type_identifier) @name)) @definition
 (source_file (const_declaration (const_spec name: (identifier) @name) @definition))
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @definition)))
+(source_file (var_declaration (var_spec name: (identifier) @name
+  value: (expression_list . (func_literal body: (_) @body) @kind .)) @definition))
 (comment) @lead

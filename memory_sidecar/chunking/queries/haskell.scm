@@ -4,8 +4,28 @@
 (type_synonym name: (_) @name) @definition
 (class name: (_) @name declarations: (_)? @body) @definition
 (instance name: (_) @name declarations: (_)? @body) @scope
-(signature name: (variable) @name) @definition
-(declarations [(function name: (variable) @name) (bind name: (variable) @name)] @definition)
-(class_declarations [(function name: (_) @name) (bind name: (_) @name)] @definition)
-(instance_declarations [(function name: (_) @name) (bind name: (_) @name)] @definition)
+(data_family name: (_) @name) @definition
+(type_family name: (_) @name) @definition
+; A constructor named like its type is that type: outline.py drops it.
+(data_constructor constructor: [(prefix name: (_) @name) (record name: (_) @name)]) @definition
+(newtype_constructor name: (_) @name) @definition
+(gadt_constructor name: (constructor) @name) @definition
+(field name: (field_name (variable) @name)) @definition
+(pattern_synonym (equation synonym: [(constructor) @name
+  (apply function: [(constructor) @name
+    (apply function: [(constructor) @name
+      (apply function: [(constructor) @name (apply function: (constructor) @name)])])])])) @definition
+(signature name: [(variable) @name (prefix_id (operator) @name)]) @definition
+(declarations [
+  (function name: [(variable) @name (prefix_id (operator) @name)])
+  (function (infix operator: (operator) @name))
+  (bind name: [(variable) @name (prefix_id (operator) @name)])] @definition)
+(class_declarations [
+  (function name: [(variable) @name (prefix_id (operator) @name)])
+  (function (infix operator: (operator) @name))
+  (bind name: [(variable) @name (prefix_id (operator) @name)])] @definition)
+(instance_declarations [
+  (function name: [(variable) @name (prefix_id (operator) @name)])
+  (function (infix operator: (operator) @name))
+  (bind name: [(variable) @name (prefix_id (operator) @name)])] @definition)
 [(comment) (haddock)] @lead

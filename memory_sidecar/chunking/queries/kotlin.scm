@@ -1,5 +1,6 @@
 ; Kotlin. An extension function is listed by its own name.
-(class_declaration name: (identifier) @name [(class_body) (enum_class_body)]? @body) @definition
+(class_declaration ["class" "interface"] @kind name: (identifier) @name (class_body)? @body) @definition
+(class_declaration name: (identifier) @name (enum_class_body) @kind @body) @definition
 (object_declaration name: (identifier) @name (class_body)? @body) @definition
 (companion_object "companion" @name (class_body) @body) @scope
 (function_declaration name: (identifier) @name (function_body)? @body) @definition

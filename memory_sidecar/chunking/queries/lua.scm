@@ -1,7 +1,7 @@
 ; Lua. `function Cart.add` and `function Cart:add` are `add`, owned by Cart.
 (function_declaration name: (_) @name body: (block)? @body) @definition
 (assignment_statement
-  (variable_list name: (_) @name)
-  (expression_list value: (function_definition body: (block)? @body))) @definition
-(field name: (identifier) @name value: (function_definition body: (block)? @body)) @definition
+  (variable_list . name: [(identifier) (dot_index_expression)] @name)
+  (expression_list . value: (function_definition body: (block)? @body) @kind)) @definition
+(field name: [(identifier) @name (string content: (_) @name)] value: (function_definition body: (block)? @body) @kind) @definition
 (comment) @lead

@@ -1,7 +1,10 @@
-; Ruby.
+; Ruby. `attr_reader :items` is a call that defines a method; the called word says so.
 (module name: (_) @name body: (body_statement)? @body) @definition
 (class name: (_) @name body: (body_statement)? @body) @definition
 (method name: (_) @name body: (_)? @body) @definition
 (singleton_method name: (_) @name body: (_)? @body) @definition
 (assignment left: (constant) @name) @definition
+(operator_assignment left: (constant) @name) @definition
+(alias "alias" @word name: (_) @name) @definition
+(call !receiver method: (identifier) @word arguments: (argument_list (simple_symbol) @name) block: (_)? @body) @definition
 (comment) @lead

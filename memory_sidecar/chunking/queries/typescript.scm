@@ -14,17 +14,19 @@
 (abstract_method_signature name: (_) @name) @definition
 (enum_body name: (property_identifier) @name @definition)
 (enum_assignment name: (_) @name) @definition
-(public_field_definition name: (_) @name value: (arrow_function body: (_) @body)) @definition
+(public_field_definition name: (_) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)] @kind) @definition
 (variable_declarator name: (identifier) @name
-  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition
 (assignment_expression left: (member_expression) @name
-  right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+  right: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition
 (pair key: (property_identifier) @name
-  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition
+  value: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition
 (function_expression name: (identifier) @name body: (_) @body) @definition
 (generator_function name: (identifier) @name body: (_) @body) @definition
-(program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value)) @definition)
-(program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value)) @definition)
-(export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition)
+(program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
+(program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
+(export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition))
+(variable_declarator name: (identifier) @name value: (class body: (class_body) @body) @kind) @definition
+(ambient_declaration (_ (variable_declarator name: (identifier) @name) @definition))
 (decorator) @lead
 (comment) @lead

@@ -1,0 +1,145 @@
+"""Which definitions are found, of what kind and in what scope, by the idioms of each language."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.chunking.outline import outline
+
+IDIOMS = [
+    (
+        "a template and its members outside of the class",
+        "cpp",
+        "template <> struct Box<int> { int& at(int i); operator bool() const; int** all(); };\n"
+        "template <class T> T Box<T>::get() const { return x; }\n"
+        "template <class T> Box<T>& Box<T>::operator=(const Box<T>& o) { return *this; }\n",
+        "struct Box, method Box.at, method Box.operator bool, method Box.all, method Box.get,"
+        " method Box.operator=",
+    ),
+    (
+        "pointers to pointers, and a function type in parentheses",
+        "c",
+        "char **names(int n) { return 0; }\ntypedef int (visit)(int);\n",
+        "function names, type visit",
+    ),
+    (
+        "conversions and indexers",
+        "csharp",
+        "class A { public static implicit operator B(A a) => a.b; int this[int i] => Go(); }",
+        "class A, method A.B, method A.this",
+    ),
+    (
+        "types, of which an attribute is one",
+        "elixir",
+        "defmodule A do\n  @typedoc false\n  @type t :: atom\n  @opaque p(x) :: {x}\nend\n",
+        "module A, type A.t, type A.p",
+    ),
+    (
+        "structs, and functions in variables",
+        "go",
+        "package p\ntype S struct { a int }\nvar now = func() int { return clock() }\n",
+        "struct S, function now",
+    ),
+    (
+        "constructors, fields, operators, and names that end in a prime",
+        "haskell",
+        "data Shape = Circle Int | Square { side :: Int }\nnewtype Id = Id { unId :: Int }\n"
+        "type family F a\npattern P x y = Pair x y\nclass M' a where\n  (<+>) :: a -> a -> a\n"
+        "step' :: Int -> Int\nstep' x = x\nx |> f = f x\nmain = do\n  run\n",
+        "type Shape, constant Shape.Circle, constant Shape.Square, field Shape.Square.side,"
+        " type Id, field Id.unId, type F, constant P, class M', method M'.<+>, function step',"
+        " function |>, function main",
+    ),
+    (
+        "elements and constants of annotations",
+        "java",
+        'public @interface An { String value() default ""; int K = 1; }',
+        "type An, method An.value, field An.K",
+    ),
+    (
+        "classes and generators bound to a name, and declarators beside each other",
+        "javascript",
+        "const K = class { m() {} };\nconst g = function* () {};\nlet a = 1, f = () => 2;\n"
+        "class C { on = () => { go(); }; }\n",
+        "class K, method K.m, function g, variable a, function f, class C, method C.on",
+    ),
+    (
+        "interfaces, enums, and members of a companion",
+        "kotlin",
+        "interface I {\n  fun f()\n}\nenum class E(val c: Int) {\n  A(1);\n"
+        "  companion object Codes { fun of(c: Int) = A }\n}\n",
+        "interface I, method I.f, enum E, constant E.A, class E, method E.of",
+    ),
+    (
+        "functions in tables and fields",
+        "lua",
+        "local t = { add = function() go() end }\nM.none = function() end\n"
+        "M[function() return 1 end] = function() end\n",
+        "function add, function M.none",
+    ),
+    (
+        "constants by define(), and properties that a constructor declares",
+        "php",
+        "<?php define('MAX', 1); run('NO');\n"
+        "class A { function __construct(private readonly Foo $foo, $plain) {} }\n",
+        "variable MAX, class A, method A.__construct, field A.foo",
+    ),
+    (
+        "names that a condition or an import decides, and lambdas",
+        "python",
+        "try:\n    import fast\nexcept ImportError:\n    fast = None\n"
+        "if X:\n    T = 1\nelse:\n    T = 2\n"
+        "def f():\n    if X:\n        local = 1\nshort = lambda x: go(x)\n",
+        "variable fast, variable T, variable T, function f, function short",
+    ),
+    (
+        "accessors, aliases, methods made by name, and a class at the root",
+        "ruby",
+        "class Cart\n  attr_accessor :items,\n    :owner\n  alias sum total\n"
+        "  alias_method :size, :count\n  define_method(:made) { |x| x }\n  get :items\nend\n"
+        "class ::Top; end\n",
+        "class Cart, field Cart.items, field Cart.owner, method Cart.sum, method Cart.size,"
+        " method Cart.made, class Top",
+    ),
+    (
+        "types of a trait, and what is implemented for references and primitives",
+        "rust",
+        "trait T { type Out: Copy; }\nimpl T for &str { fn a() {} }\n"
+        "impl<'a> I for &'a P<X> { fn b() {} }\n"
+        "impl T for u8 { fn c() {} }\nimpl T for dyn Any { fn d() {} }\n",
+        "trait T, type T.Out, impl str, method str.a, impl P, method P.b, impl u8, method u8.c,"
+        " impl Any, method Any.d",
+    ),
+    (
+        "values at the top, and abstract ones",
+        "scala",
+        "val top = 1\nabstract class A { val name: String }\n",
+        "variable top, class A, variable A.name",
+    ),
+    (
+        "structs, enums, actors, subscripts, operators, and members of protocols",
+        "swift",
+        "struct S { subscript(i: Int) -> Int { 1 } }\nenum E { case a }\nactor A {}\n"
+        "protocol P {\n  associatedtype Item\n  var name: String { get }\n  init(x: Int)\n}\n"
+        "prefix func +++ (a: Int) -> Int { a }\n",
+        "struct S, method S.subscript, enum E, constant E.a, class A, interface P, type P.Item,"
+        " field P.name, method P.init, function +++",
+    ),
+    (
+        "what is declared for others",
+        "typescript",
+        "declare const VERSION: string;\nexport const g = function* () {};\n"
+        "class C { static make = function () {}; }\n",
+        "variable VERSION, function g, class C, method C.make",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "expected"),
+    [row[1:] for row in IDIOMS],
+    ids=[f"{row[1]}: {row[0]}" for row in IDIOMS],
+)
+def test_definitions_have_their_kind_and_scope(language, source, expected):
+    found = outline(source.encode(), language).definitions
+    assert ", ".join(f"{each.kind} {each.path}" for each in found) == expected
