@@ -138,11 +138,12 @@ def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats
         copy_vectors(cursor, "chunk_vectors", found)
 
 
-def fold_words(connection: Connected, source: int, first_chunks: Mapping[int, int]) -> None:
-    """Join the rows of words that have more than `MOST_SEGMENTS`, dropping deleted chunks.
-
-    `first_chunks`: by file, the id of the first chunk of its current version.
-    """
+def fold_words(connection: Connected, source: int) -> None:
+    """Join the rows of words that have more than `MOST_SEGMENTS`, dropping deleted chunks."""
+    files = connection.execute(
+        "SELECT id, first_chunk FROM files WHERE source = %s AND chunks > 0", (source,)
+    )
+    first_chunks: dict[int, int] = dict(files.fetchall())
     many = connection.execute(
         "SELECT term FROM words WHERE source = %s GROUP BY term HAVING count(*) > %s",
         (source, MOST_SEGMENTS),

@@ -275,19 +275,9 @@ class PostgresSource:
                 known=at_hand.known if row.model == made.model else {},
                 static=at_hand.static if row.static == made.static else {},
             )
-            write_documents(
-                connection,
-                source,
-                generation,
-                written,
-                gone=gone,
-                at_hand=at_hand,
-            )
+            write_documents(connection, source, generation, written, gone=gone, at_hand=at_hand)
             if generation % FOLD_EVERY == 0:
-                files = self.files(connection, replace(row, generation=generation))
-                fold_words(
-                    connection, source, {id_: each.first_chunk for id_, each in files.items()}
-                )
+                fold_words(connection, source)
 
     def _lease(self, connection: Connected, *, by_force: bool = False) -> tuple[int, int]:
         """Take the lease; return the source's id and this generation. Raises LeaseHeld."""

@@ -8,6 +8,8 @@ import pytest
 from memory_sidecar.code.document import build_document
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.index.document import BuildError
+from memory_sidecar.team import source as team_source
+from memory_sidecar.team.code_write import fold_words
 from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
 from tests.waiting import eventually
@@ -118,3 +120,23 @@ def test_what_is_saved_after_a_watched_source_was_published_goes_up(make_member,
     giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
     eventually(lambda: "shop/coupon.py" in str(content_of(link)[0]))
     end(scheduler)
+
+
+def test_what_a_lost_transaction_had_folded_is_found_all_the_same(make_member, monkeypatch):
+    monkeypatch.setattr(team_source, "FOLD_EVERY", 1)
+    giver = make_member("a")
+    giver.index()
+    lost: list[tuple[int, ...]] = []
+
+    def fold_and_lose(connection, *values):
+        fold_words(connection, *values)
+        if not lost:
+            lost.append(values)
+            connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    monkeypatch.setattr(team_source, "fold_words", fold_and_lose)
+    giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    giver.index()
+    assert lost
+    assert giver.own() == set()
+    assert giver.find("redeem_coupon")[0].filename == "shop/coupon.py"
