@@ -47,6 +47,7 @@ SCHEMA_NAME = "memory_sidecar"
 
 _OURS = {
     "application_name": "memory-sidecar",
+    "client_encoding": "utf8",  # whatever the environment says; without it that of the database
     "options": f"-c search_path={SCHEMA_NAME},public -c jit=off"
     " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
     " -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search=600",
@@ -225,16 +226,14 @@ class TeamLink:
         """Return the error of ours that names the cause and a next step."""
         message = _message_of(error)
         match error:
-            case errors.InsufficientPrivilege() if "extension" in message:
-                return DatabaseRefused(
-                    f"{self.shown}: {message}",
-                    hint="a superuser runs CREATE EXTENSION vector there: see docs/team.md",
-                )
             case errors.InsufficientPrivilege():
+                remedy = (
+                    "a superuser runs CREATE EXTENSION vector there"
+                    if "extension" in message
+                    else "its owner runs `memory-sidecar team init` and grants the role"
+                )
                 return DatabaseRefused(
-                    f"{self.shown}: {message}",
-                    hint="its owner runs `memory-sidecar team init` and grants the role:"
-                    " see docs/team.md",
+                    f"{self.shown}: {message}", hint=f"{remedy}: see docs/team.md"
                 )
             case errors.DiskFull():
                 return DiskFull(f"{self.shown}: the server's disk is full", hint="free some space")
@@ -242,6 +241,12 @@ class TeamLink:
                 return DatabaseRefused(
                     f"{self.shown}: {message}",
                     hint="it is a standby, or read-only for now: name the primary as `database`",
+                )
+            case errors.QueryCanceled():
+                return DatabaseError(
+                    f"{self.shown}: {message}",
+                    hint="a statement_timeout there is too short for this, and for the graphs of"
+                    " vectors: ALTER ROLE ... SET statement_timeout = 0",
                 )
             case errors.LockNotAvailable():
                 return DatabaseError(

@@ -14,7 +14,7 @@ from typing import Final
 
 from psycopg import errors
 
-from memory_sidecar.core.errors import NoIndex, StoreNewer, TeamEmpty
+from memory_sidecar.core.errors import DatabaseRefused, NoIndex, StoreNewer, TeamEmpty
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import SCHEMA_NAME, TeamLink
@@ -75,6 +75,7 @@ def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
         found = _version(connection)
         _refuse_newer(found, link)
         if not found:
+            _require_unicode(connection, link)
             connection.execute(_MAKE)
         else:
             brings = f"{link.shown}: bringing its schema from version {found} to {VERSION}"
@@ -132,6 +133,16 @@ def _version(connection: Connected) -> int:
 def _read_version(connection: Connected) -> int:
     row = connection.execute("SELECT value FROM identity WHERE key = 'version'").fetchone()
     return int(row[0]) if row else 0
+
+
+def _require_unicode(connection: Connected, link: TeamLink) -> None:
+    row = connection.execute("SHOW server_encoding").fetchone()
+    assert row
+    if row[0] not in ("UTF8", "SQL_ASCII"):  # which keeps bytes as they come
+        raise DatabaseRefused(
+            f"{link.shown} has the encoding {row[0]}, which lacks most characters",
+            hint="createdb --encoding UTF8 --template template0",
+        )
 
 
 def _refuse_newer(found: int, link: TeamLink) -> None:

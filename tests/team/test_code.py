@@ -407,6 +407,33 @@ def _scores(hits) -> dict[str, float]:
     return {f"{hit.filename}:{hit.location}: {hit.code}": hit.score for hit in hits}
 
 
+def test_characters_of_any_language_are_shared_whatever_the_environment_says(
+    make_member, monkeypatch
+):
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    giver = make_member("a")
+    giver.write("shop/größe.py", "# Größentabelle → 検索\n")
+    giver.index()
+    assert giver.own() == set()
+    assert giver.find("Größentabelle")[0].filename == "shop/größe.py"
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_of_another_encoding_keeps_all_characters_or_is_refused(
+    make_member, database, encoding
+):
+    name = conninfo_to_dict(database)["dbname"]
+    with psycopg.connect(database.replace(f"/{name}?", "/postgres?"), autocommit=True) as owner:
+        owner.execute(f"DROP DATABASE {name}")
+        owner.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'")
+    giver = make_member("a")
+    giver.write("shop/größe.py", "# Größentabelle → 検索\n")
+    giver.index()
+    assert giver.find("Größentabelle")[0].filename == "shop/größe.py"
+    is_refused = giver.notices.has("has the encoding LATIN1, which lacks most characters")
+    assert (is_refused, giver.own() == set()) == ((encoding == "LATIN1"), encoding != "LATIN1")
+
+
 def content_of(link) -> list[object]:
     """Of the team's database, without ids and order: rows, words that can be found, counts."""
     with link.reading() as connection:

@@ -225,6 +225,15 @@ def test_a_connection_that_was_kept_and_answers_no_more_is_given_up(link, monkey
         os.kill(kept, signal.SIGCONT)
 
 
+def test_a_limit_of_the_server_on_statements_is_named(link):
+    told = pytest.raises(DatabaseError, match=r"statement timeout$")
+    with told as raised, link.writing() as connection:
+        connection.execute("SET LOCAL statement_timeout = '10ms'")
+        connection.execute("SELECT pg_sleep(60)")
+    assert not isinstance(raised.value, DatabaseUnreachable)
+    assert "statement_timeout = 0" in raised.value.hint
+
+
 def test_a_reader_writes_nothing_and_sees_one_commit(link):
     with link.writing() as connection:
         connection.execute("CREATE TABLE kept (n int)")
