@@ -16,11 +16,9 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
-from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter, about, pluralize
-from memory_sidecar.core.sqlite import Connection, damage_of, sqlite_version
+from memory_sidecar.core.sqlite import Connection, column, damage_of, sqlite_version
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
 from memory_sidecar.index.database import Database
@@ -29,17 +27,10 @@ from memory_sidecar.index.report import (
     VectorCounts,
     count_sources,
     count_vectors,
-    list_files,
 )
-from memory_sidecar.memories.health import (
-    broken_files,
-    contradictions,
-    duplicate_ids,
-    list_challenged,
-    list_cold,
-    list_faded,
-    missing_successors,
-)
+from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
+from memory_sidecar.memories.model import COLD_AFTER_MS
+from memory_sidecar.memories.strength import today
 
 SHOWN = 5  # names in the text of one check, at most
 
@@ -184,7 +175,7 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
         text = f"never completely indexed: {', '.join(left)}"
         return Check(check, False, text, _index_hint(agent), agent, "index")
     failed = sum(source.failed for source in counts)
-    if failed and not agent:  # `_faults` names the files of an agent
+    if failed and not agent:  # `_files` names those of an agent
         return Check(
             check, False, f"{pluralize(failed, 'file')} could not be indexed",
             "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
@@ -256,8 +247,7 @@ def examine_agents(services: Services) -> list[Check]:
         found = examine_index(agent.data, name)
         if len(found) > 1:  # its database can be read
             with agent.data.open().reading() as connection:
-                for look in (_faults, _skipped, _doubts):
-                    found += look(agent, connection)
+                found += [*_files(agent, connection), *_doubts(agent, connection)]
         checks += found
     return checks
 
@@ -276,55 +266,28 @@ def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Repo
             agent.data.update(agent.sources(), reporter)
 
 
-def _faults(agent: Agent, connection: Connection) -> Iterator[Check]:
-    """Yield a failed check for each kind of fault in the agent's files, or one that passes."""
-    check = f"agent {agent.name}, files"
-    failed = [f"{each.path}: {each.reason}" for each in list_files(connection, FileStatus.FAILED)]
-    faults = (
-        ([f"{path}: {why}" for path, why in broken_files(connection)],
-         "cannot be read as they should be", "fix them; what could be read of them counts"),
-        (failed,
-         "could not be read", "make them readable; they are tried again"),
-        ([f"{each}: {', '.join(paths)}" for each, paths in duplicate_ids(connection)],
-         "give an id that is given twice", "give one of each another id"),
-        ([f"{path} -> {target}" for path, target in missing_successors(connection)],
-         "are superseded by one that is not there", "name another, or remove superseded_by"),
-        ([f"{one} and {other}" for one, other in contradictions(connection)],
-         "supersede each other", "remove one of the two `supersedes`"),
-    )  # fmt: skip
-    found = False
-    for faulty, what, hint in faults:
-        if faulty:
-            found = True
+def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
+    """Yield a failed check for each kind of fault in the agent's files, and list skipped ones."""
+    check, is_sound = f"agent {agent.name}, files", True
+    for what, hint, sql in FAULTS:
+        if faulty := column(connection, sql):
+            is_sound = False
             text = f"{len(faulty):,} {what}: {_shorten(faulty)}"
             yield Check(check, False, text, hint, agent=agent.name)
-    if not found:
+    if is_sound:
         yield Check(check, True, "all are sound", agent=agent.name)
-
-
-def _skipped(agent: Agent, connection: Connection) -> Iterator[Check]:
-    """Yield a check that lists the files that were skipped, except empty ones."""
-    skipped = [
-        f"{each.path}: {each.reason}"
-        for each in list_files(connection, FileStatus.SKIPPED)
-        if each.reason != reasons.EMPTY
-    ]
-    if skipped:
+    if skipped := column(connection, SKIPPED):
         text = f"{len(skipped):,} left out: {_shorten(skipped)}"
         hint = "make readable memories of them, or remove them"
-        yield Check(f"agent {agent.name}, files", True, text, hint, agent=agent.name)
+        yield Check(check, True, text, hint, agent=agent.name)
 
 
 def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a check for each kind of memory that the user may want to update or prune."""
     now = system_clock()
-    doubts = (
-        (list_faded(connection, now=now), "stale, hardly any strength left"),
-        (list_cold(connection, now=now), "cold, two weeks old and never read"),
-        (list_challenged(connection), "contradicted, their status is challenged"),
-    )
-    for paths, what in doubts:
-        if paths:
+    values = {"now": now, "today": today(now), "cold_before": now - COLD_AFTER_MS}
+    for what, sql in DOUBTS:
+        if paths := column(connection, sql, values):
             yield Check(
                 f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_shorten(paths)}",
                 "update, pin or remove them, or see "

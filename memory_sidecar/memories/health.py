@@ -1,81 +1,75 @@
-"""Finds what may be wrong with the memories of a database, for `doctor`. Only reads."""
+"""SQL for `doctor`: what may be wrong with the memories of a database, one text a row.
+
+Bind `now` (epoch ms), `today` (see `strength.today`) and `cold_before` (epoch ms).
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-from memory_sidecar.core.sqlite import Connection, column
-from memory_sidecar.memories.model import COLD_AFTER_MS
-from memory_sidecar.memories.strength import STRENGTH_SQL, today
+from memory_sidecar.memories.strength import STRENGTH_SQL
 
 FADED = 0.1  # strength below which a memory counts as faded
 
 _CURRENT = "standing = 'active' AND NOT superseded AND (expires_at IS NULL OR expires_at > :now)"
+_NOT_INDEXED = (
+    "SELECT path || ': ' || reason FROM files INDEXED BY files_not_indexed"
+    " WHERE status <> 'indexed' AND status"
+)
 
-
-def broken_files(connection: Connection) -> list[tuple[str, str]]:
-    """List path and problem of each memory whose file was only understood in part."""
-    rows = "SELECT path, problem FROM memories WHERE problem <> '' ORDER BY path"
-    return list(connection.execute(rows))
-
-
-def duplicate_ids(connection: Connection) -> list[tuple[str, list[str]]]:
-    """List each id that the frontmatter of several memories gives, with their paths.
-
-    Atoms of different projects may have the same id.
-    """
-    paths: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for declared, directory, project, path in connection.execute(
-        "SELECT declared_id, directory, project, path FROM memories"
-        " WHERE declared_id <> '' ORDER BY declared_id, path",
-    ):
-        paths[declared, directory, project].append(path)
-    return [(key[0], found) for key, found in paths.items() if len(found) > 1]
-
-
-def contradictions(connection: Connection) -> list[tuple[str, str]]:
-    """List the pairs of memories of which each says that it supersedes the other."""
-    rows = connection.execute(
-        "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
-        " JOIN memories o ON o.path = r.target"
+FAULTS = (
+    (
+        "cannot be read as they should be",
+        "fix them; what could be read of them counts",
+        "SELECT path || ': ' || problem FROM memories WHERE problem <> '' ORDER BY path",
+    ),
+    (
+        "could not be read",
+        "make them readable; they are tried again",
+        f"{_NOT_INDEXED} = 'failed' ORDER BY source, path",
+    ),
+    (  # atoms of different projects may have the same id
+        "give an id that is given twice",
+        "give one of each another id",
+        "SELECT declared_id || ': ' || group_concat(path, ', ' ORDER BY path) FROM memories"
+        " WHERE declared_id <> '' GROUP BY declared_id, directory, project HAVING count(*) > 1"
+        " ORDER BY declared_id, min(path)",
+    ),
+    (
+        "are superseded by one that is not there",
+        "name another, or remove superseded_by",
+        "SELECT m.path || ' -> ' || r.target FROM memories m"
+        " JOIN memory_relations r ON r.memory = m.key WHERE r.relation = 'superseded_by'"
+        " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
+        " ORDER BY m.path, r.target",
+    ),
+    (
+        "supersede each other",
+        "remove one of the two `supersedes`",
+        "SELECT m.path || ' and ' || r.target FROM memories m"
+        " JOIN memory_relations r ON r.memory = m.key JOIN memories o ON o.path = r.target"
         " JOIN memory_relations b ON b.memory = o.key AND b.target = m.path"
         " WHERE r.relation = 'supersedes' AND b.relation = 'supersedes' AND m.path < r.target"
         " ORDER BY m.path, r.target",
-    )
-    return list(rows)
+    ),
+)
+"""What is wrong with the files of an agent, the hint, and the SQL that lists them."""
 
+SKIPPED = f"{_NOT_INDEXED} = 'skipped' AND reason <> 'empty' ORDER BY source, path"
+"""The SQL that lists the files that are no memories, except for empty ones."""
 
-def missing_successors(connection: Connection) -> list[tuple[str, str]]:
-    """List the memories whose successor does not exist, with the path that they name."""
-    rows = connection.execute(
-        "SELECT m.path, r.target FROM memories m JOIN memory_relations r ON r.memory = m.key"
-        " WHERE r.relation = 'superseded_by'"
-        " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
-        " ORDER BY m.path, r.target",
-    )
-    return list(rows)
-
-
-def list_challenged(connection: Connection) -> list[str]:
-    """List the paths of the memories whose status is `challenged`."""
-    return column(connection, "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path")
-
-
-def list_faded(connection: Connection, *, now: int) -> list[str]:
-    """List the paths of current memories with a strength below FADED, the weakest first."""
-    return column(
-        connection,
+DOUBTS = (
+    (
+        "stale, hardly any strength left",
         f"SELECT path FROM memories WHERE {_CURRENT} AND {STRENGTH_SQL} < {FADED}"
         f" ORDER BY {STRENGTH_SQL}, path",
-        {"now": now, "today": today(now)},
-    )
-
-
-def list_cold(connection: Connection, *, now: int) -> list[str]:
-    """List the paths of current memories that are two weeks old and were never read."""
-    return column(
-        connection,
+    ),
+    (
+        "cold, two weeks old and never read",
         f"SELECT path FROM memories WHERE {_CURRENT} AND uses + refs = 0"
-        " AND created_at < :before ORDER BY created_at, path",
-        {"now": now, "before": now - COLD_AFTER_MS},
-    )
+        " AND created_at < :cold_before ORDER BY created_at, path",
+    ),
+    (
+        "contradicted, their status is challenged",
+        "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path",
+    ),
+)
+"""What the user may want to update or prune, and the SQL that lists the paths of it."""
