@@ -19,7 +19,7 @@ from memory_sidecar.context.layout import (
     INDEX,
     MAX_PAGE_BYTES,
     Project,
-    page_bytes,
+    page_text,
     template,
 )
 from memory_sidecar.core.atomic import create_file, replace_file
@@ -267,7 +267,7 @@ def create_atom(
         draft = replace(draft, tags=(*draft.tags, ANTI_PATTERN_TAG))
     known = (AtomId.parse(name.removesuffix(".md")) for name in _pages(project.folder(kind)))
     numbers = [each.number for each in known if each and each.kind is kind]
-    index = (page_bytes(project.tree, project.index(kind)) or b"").decode("utf-8", "replace")
+    index = page_text(project.tree, project.index(kind))
     number = 1 + max(last_given(index), *numbers, 0)
     while True:
         atom_id = AtomId(kind, number)

@@ -21,7 +21,7 @@ from memory_sidecar.context.layout import (
     Project,
     make_project,
     make_root,
-    page_bytes,
+    page_text,
 )
 from memory_sidecar.context.lists import (
     FILES,
@@ -76,7 +76,7 @@ def check_size(loaded: Loaded) -> Iterator[Finding]:
             (ISSUES, MAX_ISSUES_LINES, "delete what is resolved"),
         ):
             path = project.path / name
-            if (count := len(_lines(project.tree, path))) > limit:
+            if (count := len(page_text(project.tree, path).splitlines())) > limit:
                 text = f"it has {count} lines, and {limit} are allowed"
                 yield Finding(path, limit + 1, text, remedy)
     user = loaded.root.path / USER
@@ -90,7 +90,7 @@ def check_sections(loaded: Loaded) -> Iterator[Finding]:
     """STATUS.md says where things stand, what is under way, what blocks, and what is next."""
     for project in _projects(loaded):
         path = project.path / STATUS
-        lines = map(_HEADING.fullmatch, _lines(project.tree, path))
+        lines = map(_HEADING.fullmatch, page_text(project.tree, path).splitlines())
         headings = [found[1].lower() for found in lines if found]
         for name, words in STATUS_SECTIONS.items():
             if path.is_file() and not any(word in head for head in headings for word in words):
@@ -169,7 +169,7 @@ def _unlisted(
 ) -> Iterator[Finding]:
     if not page.is_file():
         return
-    text = "\n".join(_lines(tree, page))
+    text = page_text(tree, page)
     if replace_list(text, FILES, []) is None:
         yield Finding(
             page, 1, "the comments around its list of files are not whole",
@@ -179,8 +179,3 @@ def _unlisted(
     for each in wanted:
         if not re.search(rf"(?<![\w./-]){re.escape(each.path)}(?![\w-])", text):
             yield Finding(page, 1, f"it does not name {each.path}", REGEN, fix=fix)
-
-
-def _lines(tree: Tree, path: Path) -> list[str]:
-    """Read the lines of a file; none if it is missing."""
-    return (page_bytes(tree, path) or b"").decode("utf-8", "replace").splitlines()

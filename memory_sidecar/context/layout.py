@@ -155,6 +155,11 @@ def page_bytes(tree: Tree, path: Path) -> bytes | None:
         return b""
 
 
+def page_text(tree: Tree, path: Path) -> str:
+    """Read the page at `path` as text; "" as `page_bytes` has it, or if nothing is there."""
+    return (page_bytes(tree, path) or b"").decode("utf-8", "replace")
+
+
 def is_unfilled(path: str, text: str) -> bool:
     """Whether `text`, apart from its generated lists, is the template of the page at `path`.
 

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING
 
 from memory_sidecar.context.atoms import Atom, Finding, Shelf, last_given, read_shelf
 from memory_sidecar.context.index import is_current, refs_in, render_index
-from memory_sidecar.context.layout import CORTEX, OVERVIEW, Project, Root, page_bytes, template
+from memory_sidecar.context.layout import (
+    CORTEX,
+    OVERVIEW,
+    Project,
+    Root,
+    page_bytes,
+    page_text,
+    template,
+)
 from memory_sidecar.context.lists import (
     FILES,
     PROJECT_LINES,
@@ -83,7 +91,7 @@ class LoadedProject:
 def load_project(project: Project, *, now_ms: int) -> LoadedProject:
     """Load a project, with changes for its counts, the atoms' refs, indexes and list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
-    indexes = {shelf.kind: _text(project.tree, project.index(shelf.kind)) for shelf in shelves}
+    indexes = {shelf.kind: page_text(project.tree, project.index(shelf.kind)) for shelf in shelves}
     known = load_counts(project)
     # The refs in an index are used for the first count only, which then includes them.
     had = _refs_in_files(shelves, indexes.values() if known is None else ())
@@ -272,8 +280,3 @@ def _list_change(
 def _change(tree: Tree, path: Path, text: str) -> list[Change]:
     before, after = page_bytes(tree, path), text.encode()
     return [] if before == after else [Change(tree, path, before, after)]
-
-
-def _text(tree: Tree, path: Path) -> str:
-    """ "" where there is no file, or none that could be text."""
-    return (page_bytes(tree, path) or b"").decode("utf-8", "replace")

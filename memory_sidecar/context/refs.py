@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from memory_sidecar.context.layout import Project, page_bytes
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.json_text import BrokenJson, read_json
@@ -47,6 +49,9 @@ class Counted:
     before: int = 0  # reads that no log ever held
     days: Mapping[str, int] = field(default_factory=dict)
     last: str = ""  # the newest line that was counted
+
+
+_COUNTS = msgspec.json.Decoder(dict[str, Counted])
 
 
 def count_refs(
@@ -116,16 +121,8 @@ def rotate_log(project: Project, *, suffix: str) -> Path | None:
 def load_counts(project: Project) -> dict[str, Counted] | None:
     """Load the counts of a project; `None` if their file is missing or broken."""
     try:
-        data = read_json(page_bytes(project.tree, project.meta / COUNTS) or b"")
-        return {
-            str(atom): Counted(
-                before=int(counted["before"]),
-                days={str(day): int(n) for day, n in counted["days"].items()},
-                last=str(counted["last"]),
-            )
-            for atom, counted in data.items()
-        }
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return _COUNTS.decode(page_bytes(project.tree, project.meta / COUNTS) or b"")
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

@@ -83,7 +83,7 @@ class VectorCache:
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
         self._off_until_s = 0.0
-        self._said = ""  # why it is off
+        self._logged = ""  # why it is off
         self._rows_since_trim = TRIM_EVERY_ROWS  # not known: the first write looks
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Vector]:
@@ -150,11 +150,11 @@ class VectorCache:
             except StoreError as error:
                 self._off_until_s = self._now_s() + RETRY_S
                 self._disconnect()
-                if error.message != self._said:
-                    self._said = error.message
+                if error.message != self._logged:
+                    self._logged = error.message
                     _log.warning("vectors are not remembered: %s", error.message)
                 return otherwise
-            self._said = ""
+            self._logged = ""
             return answer
 
     def _run(self, task: Callable[[apsw.Connection], Answer]) -> Answer:

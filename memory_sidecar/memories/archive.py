@@ -34,14 +34,6 @@ class Archive:
     root: Path
     data: Tree
 
-    def remove(
-        self, directory: KnowledgeDirectory, path: str, *, now_ms: int, if_hash: str = ""
-    ) -> Archived:
-        """Move the memory at `path` into the archive. Raises NotFound and Conflict."""
-        with directory.changing():
-            found = directory.read(check_path(path), if_hash=if_hash)
-            return self.take(directory, found.path, now_ms=now_ms)
-
     def take(self, directory: KnowledgeDirectory, path: str, *, now_ms: int) -> Archived:
         """Move the file at `path` into the archive. The caller holds the directory's lock."""
         batch = compact_utc(now_ms)

@@ -30,7 +30,6 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.model import OWN_DIRECTORY
-from memory_sidecar.memories.names import check_path
 
 LOCK_TIMEOUT_S = 60
 
@@ -153,13 +152,6 @@ class KnowledgeDirectory:
         with named_errors(file):
             replace_file(self.tree, file, text.encode())
         return MemoryFile.of(old.path, text)
-
-    def remove(self, path: str, *, if_hash: str = "") -> str:
-        """Delete the memory at `path` for good, under the lock; return its path on disk."""
-        with self.changing():
-            found = self.read(check_path(path), if_hash=if_hash)
-            self.delete(found.path)
-            return found.path
 
     def delete(self, path: str) -> None:
         """Delete the file at `path`, and the folders above it that become empty."""

@@ -97,12 +97,13 @@ class Memories(Recall):
         Raises NotFound and Conflict.
         """
         directory, file = self._resolve(path)
-        if for_good:
-            gone, batch = directory.remove(file, if_hash=if_hash), None
-        else:
-            now = self._agent.clock()
-            archived = self._archive.remove(directory, file, now_ms=now, if_hash=if_hash)
-            gone, batch = archived.path, archived.batch
+        with directory.changing():
+            gone = directory.read(check_path(file), if_hash=if_hash).path
+            batch = None
+            if for_good:
+                directory.delete(gone)
+            else:
+                batch = self._archive.take(directory, gone, now_ms=self._agent.clock()).batch
         self._index(directory.name, [gone])
         path = address(directory.name, gone)
         return Removed(self._agent.name, path, removed=True, batch=batch)

@@ -11,7 +11,7 @@ from typing import Any
 
 from memory_sidecar.sessions.transcript_lines import as_text
 
-_SAID = frozenset({"text", "multimodal_text"})  # other contents are tool calls and thoughts
+_SPOKEN = frozenset({"text", "multimodal_text"})  # other contents are tool calls and thoughts
 
 Fields = Mapping[str, Any]
 
@@ -50,11 +50,11 @@ def _shown_messages(chat: Fields) -> list[Fields]:
 def _chatgpt_line(message: Fields) -> dict[str, Any]:
     author, content = _fields(message, "author"), _fields(message, "content")
     is_for_tool = message.get("recipient", "all") != "all"
-    is_said = content.get("content_type") in _SAID and not is_for_tool
+    is_spoken = content.get("content_type") in _SPOKEN and not is_for_tool
     return {
         "id": message.get("id"),
         "role": author.get("role"),
-        "content": content.get("parts") if is_said else "",
+        "content": content.get("parts") if is_spoken else "",
         "created_at": message.get("create_time"),
     }
 

@@ -70,15 +70,20 @@ def _document(session: str, rows: Mapping[str, list[Row]], name: str) -> dict[st
 
 
 def _summary(rows: Mapping[str, list[Row]]) -> dict[str, Any]:
-    told = [_lines(f"{part}: {as_text(row.get(part))}" for part in _PARTS if as_text(row.get(part)))
-            for row in rows["summaries"]]  # fmt: skip
+    parts = (
+        [f"{part}: {text}" for part in _PARTS if (text := as_text(row.get(part)))]
+        for row in rows["summaries"]
+    )
     briefs = (
         as_text(row.get(key)) for key in ("request", "completed") for row in rows["summaries"]
     )
     brief = next((text for text in briefs if text.strip()), "")
     if not brief:
         return {}
-    summary: dict[str, Any] = {"brief": brief, "detailed": "\n\n".join(filter(None, told))}
+    summary: dict[str, Any] = {
+        "brief": brief,
+        "detailed": "\n\n".join(filter(None, map(_lines, parts))),
+    }
     for kind, key in _OBSERVED.items():
         titles = (
             as_text(row.get("title")) for row in rows["observations"] if row.get("type") == kind

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
+from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.results import ExpiredSession, Head
 
@@ -31,11 +32,10 @@ def expired_sessions(
         if session.pinned:
             continue
         if keep.keep_count is not None and place >= keep.keep_count:
-            found.append(
-                ExpiredSession(**asdict(session), reason=f"older than the latest {keep.keep_count}")
-            )
+            reason = f"older than the latest {keep.keep_count}"
         elif session.updated_at < kept_since:
-            found.append(
-                ExpiredSession(**asdict(session), reason=f"not updated for {keep.keep_days} days")
-            )
+            reason = f"not updated for {keep.keep_days} days"
+        else:
+            continue
+        found.append(build_from(ExpiredSession, session, reason=reason))
     return found

@@ -57,22 +57,17 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
     raise TeamEmpty(f"{link.shown} holds nothing yet", hint=hint)
 
 
-def has_schema(connection: Connected) -> bool:
-    """Whether there is a schema, of any version."""
-    return _version(connection) > 0
-
-
 def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
     """Create the schema, or migrate it. Raises StoreNewer; DatabaseRefused without the right.
 
     If it is current, only its version is read.
     """
     with link.reading() as connection:
-        if _version(connection) == VERSION:
+        if schema_version(connection) == VERSION:
             return
     with link.writing(patience_s=inf) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        found = _version(connection)
+        found = schema_version(connection)
         _refuse_newer(found, link)
         if not found:
             _require_unicode(connection, link)
@@ -122,7 +117,7 @@ def _script(name: str) -> str:
     return resources.files("memory_sidecar").joinpath("team", name).read_text("utf-8")
 
 
-def _version(connection: Connected) -> int:
+def schema_version(connection: Connected) -> int:
     """Return the version of the schema; 0 if there is none."""
     held = connection.execute("SELECT to_regclass('identity') IS NOT NULL").fetchone()
     if held is None or not held[0]:

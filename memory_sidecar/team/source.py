@@ -35,7 +35,7 @@ from memory_sidecar.team.code_write import (
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
-from memory_sidecar.team.schema import has_schema, make_schema, require_schema
+from memory_sidecar.team.schema import make_schema, require_schema, schema_version
 from memory_sidecar.team.shared_files import (
     SharedFile,
     SharedFiles,
@@ -160,7 +160,7 @@ class PostgresSource:
         machine gave it to an older team.
         """
         with self._link.reading() as connection:
-            is_new = not has_schema(connection) or read_sources(
+            is_new = not schema_version(connection) or read_sources(
                 connection, [(self.origin, False)]
             ) == [None]
             if not is_new:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
-from memory_sidecar.context.layout import Project, Root, is_root, page_bytes
+from memory_sidecar.context.layout import Project, Root, is_root, page_text
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound
@@ -153,7 +153,5 @@ def _use_of(atom: AtomUse) -> tuple[str, ...]:
 
 def _indexes(project: Project) -> list[tuple[str, str]]:
     """Return the folder name and the text of each generated index that exists."""
-    pages = [(kind.folder, page_bytes(project.tree, project.index(kind))) for kind in AtomKind]
-    return [
-        (name, mask_credentials(page.decode("utf-8", "replace"))[0]) for name, page in pages if page
-    ]
+    pages = [(kind.folder, page_text(project.tree, project.index(kind))) for kind in AtomKind]
+    return [(name, mask_credentials(page)[0]) for name, page in pages if page]

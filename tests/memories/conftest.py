@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.names import check_path
+from memory_sidecar.memories.results import Archived
 from memory_sidecar.memories.write import Written, store
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -36,6 +39,12 @@ def remember(directory: KnowledgeDirectory) -> Callable[..., Written]:
         return store(directory, draft, now_ms=at)
 
     return remember
+
+
+def remove(directory: KnowledgeDirectory, archive: Archive, path: str) -> Archived:
+    """Archive the memory at `path`, as `Memories.remove` does."""
+    with directory.changing():
+        return archive.take(directory, directory.read(check_path(path)).path, now_ms=NOW)
 
 
 def tree(root: Path) -> dict[str, str]:

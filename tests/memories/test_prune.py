@@ -14,7 +14,7 @@ from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.model import StoredMemory
 from memory_sidecar.memories.results import Archived, Memory
 from memory_sidecar.memories.write import update
-from tests.memories.conftest import DAY_MS, NOW, tree
+from tests.memories.conftest import DAY_MS, NOW, remove, tree
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
     kept = remember("Stays.", "decision").file.path
     path = remember("Use SQLite.", "pitfall/deep", tags=("db",)).file.path
     before = tree(directory.root)
-    archived = archive.remove(directory, "pitfall/deep/use-sqlite", now_ms=NOW)
+    archived = remove(directory, archive, "pitfall/deep/use-sqlite")
     assert archived == Archived(BATCH, "memories", path)
     assert archive.all() == [archived]
     assert sorted(file.name for file in directory.root.iterdir()) == ["decision"]
@@ -43,7 +43,7 @@ def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
 def test_every_version_is_kept(directory, remember, archive):
     for _ in range(3):
         path = remember("Use SQLite.").file.path
-        archive.remove(directory, path, now_ms=NOW)
+        remove(directory, archive, path)
     assert [archived.batch for archived in archive.all()] == [f"{BATCH}-3", f"{BATCH}-2", BATCH]
     assert archive.latest("memories", path).batch == f"{BATCH}-3"
     assert archive.latest("memories", path, batch=BATCH).batch == BATCH
@@ -52,7 +52,7 @@ def test_every_version_is_kept(directory, remember, archive):
 def test_restoring_overwrites_nothing(directory, remember, archive):
     one, two = remember("# One\n\nold").file, remember("Two").file
     for each in (one, two):
-        archive.remove(directory, each.path, now_ms=NOW)
+        remove(directory, archive, each.path)
     new = remember("# One\n\nnew").file
     before = tree(archive.root)
     with pytest.raises(Conflict):
@@ -66,26 +66,16 @@ def test_restoring_overwrites_nothing(directory, remember, archive):
 
 def test_what_cannot_be_removed_or_restored(directory, remember, archive):
     path = remember("Use SQLite.").file.path
-    with pytest.raises(Conflict):
-        archive.remove(directory, path, now_ms=NOW, if_hash="0" * 16)
-    with pytest.raises(Conflict):
-        directory.remove(path, if_hash="0" * 16)
     with pytest.raises(NotFound):
-        archive.remove(directory, "missing", now_ms=NOW)
+        remove(directory, archive, "missing")
     with pytest.raises(NotFound):
         archive.latest("memories", "missing")
     for outside in ("../architect/use-sqlite", "/etc/passwd"):
         with pytest.raises(PathRefused):
-            archive.remove(directory, outside, now_ms=NOW)
+            remove(directory, archive, outside)
         with pytest.raises(PathRefused):
             archive.latest("memories", outside)
     assert list(tree(directory.root)) == [path]
-
-
-def test_purging_leaves_nothing(directory, remember, archive):
-    assert directory.remove(remember("A secret.", "a/b").file.path) == "a/b/a-secret.md"
-    assert list(directory.root.iterdir()) == []
-    assert archive.all() == []
 
 
 # Pruning

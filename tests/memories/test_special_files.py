@@ -14,7 +14,7 @@ from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.move import move
 from memory_sidecar.memories.write import update
-from tests.memories.conftest import NOW, tree
+from tests.memories.conftest import NOW, remove, tree
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 
@@ -43,8 +43,7 @@ def test_no_link_leads_elsewhere(directory, remember, archive, outside):
             lambda path: update(directory, path, Changes(content="ours"), now_ms=NOW),
             lambda path: move(directory, path, "new/"),
             lambda path: move(directory, kept.path, path),
-            lambda path: archive.remove(directory, path, now_ms=NOW),
-            directory.remove,
+            lambda path: remove(directory, archive, path),
         ):
             with pytest.raises(SidecarError):
                 change(path)
@@ -60,7 +59,7 @@ def test_a_fifo_is_refused_at_once(directory, remember, archive):
     for change in (
         lambda: update(directory, "pipe", Changes(content="text"), now_ms=NOW),
         lambda: move(directory, "pipe", "new"),
-        lambda: archive.remove(directory, "pipe", now_ms=NOW),
+        lambda: remove(directory, archive, "pipe"),
     ):
         with pytest.raises(PathRefused, match="not a regular file"):
             change()
@@ -73,9 +72,9 @@ def test_nothing_is_archived_into_another_folder_or_restored_from_it(
     path = remember("Kept.").file.path
     archive.root.symlink_to(outside)
     with pytest.raises(PathRefused, match="symbolic link"):
-        archive.remove(directory, path, now_ms=NOW)
+        remove(directory, archive, path)
     archive.root.unlink()
-    taken = archive.remove(directory, path, now_ms=NOW)
+    taken = remove(directory, archive, path)
     batch = archive.root / taken.batch
     batch.rename(outside / "batch")
     batch.symlink_to(outside / "batch")
