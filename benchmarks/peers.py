@@ -38,7 +38,7 @@ from latency import QUESTIONS
 from machine import describe_machine
 from trees import add_tree_options, chosen_tree, copy_part
 
-from memory_sidecar.embedding.static import find_static
+from memory_sidecar.embedding.static import TOKENIZER, WEIGHTS, find_static
 
 ROOT = Path(__file__).parents[1]
 MB = 1_000_000
@@ -173,7 +173,7 @@ def _for_ccc(installed: Path, home: Path) -> dict[str, str]:
 def _for_semble(installed: Path, home: Path) -> dict[str, str]:
     model, files = installed / "stand-in", find_static()
     if not model.is_dir():
-        _python_in(installed, MODEL_OF_SEMBLE, files.weights, files.tokenizer, model)
+        _python_in(installed, MODEL_OF_SEMBLE, files[WEIGHTS], files[TOKENIZER], model)
     return {"SEMBLE_MODEL_NAME": str(model), "SEMBLE_CACHE_LOCATION": str(home / "index")}
 
 

@@ -20,7 +20,7 @@ from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
 from memory_sidecar.core.language import detect_language
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable, Source, SourceFile
-from memory_sidecar.disk.read import ReadSkipped, read_text
+from memory_sidecar.disk.read import read_text
 from memory_sidecar.index.document import build_errors, fingerprint, skipped_document
 from memory_sidecar.index.words import index_words
 
@@ -128,8 +128,8 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
     """
     with build_errors():
         read = read_text(source.root, file, max_file_bytes=max_file_bytes)
-    if isinstance(read, ReadSkipped):
-        return skipped_document(source, file, read.reason, version=CHUNKER_VERSION)
+    if read.skip_reason:
+        return skipped_document(source, file, read.skip_reason, version=CHUNKER_VERSION)
     text, language = read.text, detect_language(file.path, read.text)
     if file.path.endswith(".ipynb"):
         text, language = read_notebook(text) or (text, language)

@@ -19,7 +19,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
 from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import ListedFile
-from memory_sidecar.disk.read import ReadSkipped, read_text
+from memory_sidecar.disk.read import read_text
 
 _PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
 MAX_ALIKE = 3
@@ -177,8 +177,8 @@ def _read(
         return None
     except OSError as error:
         raise _skipped(relative, error.strerror or str(error)) from error
-    if isinstance(read, ReadSkipped):
-        raise _skipped(relative, read.reason)
+    if read.skip_reason:
+        raise _skipped(relative, read.skip_reason)
     return read.text
 
 

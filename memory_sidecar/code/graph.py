@@ -17,7 +17,7 @@ from memory_sidecar.code.results import DefinitionPlace
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.sqlite import Connection, column
-from memory_sidecar.disk.read import TextRead, read_text
+from memory_sidecar.disk.read import read_text
 
 T = TypeVar("T", bound=DefinitionPlace)
 
@@ -278,7 +278,7 @@ class Graph:
             self._lines[file] = []
             with suppress(OSError):
                 read = read_text(Path(root or "/"), found, max_file_bytes=MAX_READ_BYTES)
-                if isinstance(read, TextRead):
+                if not read.skip_reason:
                     self._lines[file] = read.text.split("\n")
         return self._lines[file]
 

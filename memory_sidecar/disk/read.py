@@ -18,22 +18,15 @@ from memory_sidecar.core.opening import FileRefused, Tree
 
 
 @dataclass(frozen=True, slots=True)
-class TextRead:
-    """A text to index, with its original line breaks, without a byte order mark."""
+class ReadFile:
+    """The text of a file to index, or the reason to skip it until it changes."""
 
-    text: str
-    content_hash: str  # hex SHA-256 of the bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSkipped:
-    """A file that is not indexed, and not retried until it changes."""
-
-    reason: str
-    content_hash: str = ""  # "" where nothing was read
+    text: str  # with its original line breaks, without a byte order mark
+    content_hash: str  # hex SHA-256 of the bytes; "" where none were read
+    skip_reason: str = ""
 
 
-def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> TextRead | ReadSkipped:
+def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> ReadFile:
     """Read `file`, which a walk of `root` listed without a skip reason.
 
     Raises OSError where the disk refuses, FileNotFoundError and NotADirectoryError among these.
@@ -41,14 +34,14 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> TextRead 
     try:
         data = Tree(root).read(file.path, size_limit(file.path, max_file_bytes))
     except FileRefused as refusal:
-        return ReadSkipped(refusal.reason)
+        return ReadFile("", "", refusal.reason)
     content_hash = hashlib.sha256(data).hexdigest()
     text, reason = text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
     if len(data) > max_file_bytes and not reason:  # a notebook
         text = _without_outputs(text)
         if len(text.encode()) > max_file_bytes:
             reason = reasons.larger_than(max_file_bytes)
-    return ReadSkipped(reason, content_hash) if reason else TextRead(text, content_hash)
+    return ReadFile(text, content_hash, reason)
 
 
 def size_limit(name: str, max_file_bytes: int) -> int:

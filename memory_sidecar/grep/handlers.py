@@ -16,7 +16,7 @@ from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.disk.globs import compile_globs
-from memory_sidecar.disk.read import ReadSkipped, read_text, size_limit
+from memory_sidecar.disk.read import read_text, size_limit
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.finder import Finder, languages
@@ -203,7 +203,7 @@ def _search_file(
     except OSError as error:
         on_failure(f"{file.path}: {error.strerror or error}")
         return []
-    if isinstance(read, ReadSkipped):
+    if read.skip_reason:
         return []
     language = detect_language(file.path, read.text)
     if language not in languages:

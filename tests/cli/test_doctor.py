@@ -104,8 +104,8 @@ def test_an_index_by_another_process_is_no_fault(services, call, project, known_
 def static_package(tmp_path: Path) -> Path:
     """A folder with the package of the static table, each file a link."""
     files, folder = find_static(), tmp_path / "site"
-    site = files.weights.parents[2]
-    for file in (files.tokenizer, files.weights, *site.glob("wordllama-*.dist-info")):
+    site = files[WEIGHTS].parents[2]
+    for file in (*files.values(), *site.glob("wordllama-*.dist-info")):
         link = folder / file.relative_to(site)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(file)

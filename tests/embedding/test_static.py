@@ -16,7 +16,6 @@ from memory_sidecar.embedding.static import (
     DIMENSION,
     WEIGHTS,
     StaticEmbedder,
-    StaticFiles,
     find_static,
 )
 from memory_sidecar.index.models import Models
@@ -84,14 +83,14 @@ def test_without_the_package_it_says_what_to_install(tmp_path):
 def a_damaged_package(tmp_path: Path) -> Path:
     """A folder with a copy of the package, one of whose files was changed."""
     files = find_static()
-    site = files.weights.parents[2]
+    site = files[WEIGHTS].parents[2]
     for found in site.glob("wordllama-*.dist-info"):
         shutil.copytree(found, tmp_path / found.name)
-    for file in (files.tokenizer, files.weights):
+    for file in files.values():
         copy = tmp_path / file.relative_to(site)
         copy.parent.mkdir(parents=True)
         shutil.copy(file, copy)
-    assert find_static([str(tmp_path)]).weights == tmp_path / WEIGHTS
+    assert find_static([str(tmp_path)])[WEIGHTS] == tmp_path / WEIGHTS
     with (tmp_path / WEIGHTS).open("r+b") as weights:
         weights.seek(100_000)
         weights.write(b"changed")
@@ -111,8 +110,7 @@ def test_a_damaged_table_takes_static_vectors_away_and_nothing_else(damaged, mon
 
 
 def test_a_table_that_does_not_load_is_named(tmp_path):
-    files = find_static()
     broken = tmp_path / "broken.safetensors"
     broken.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
     with pytest.raises(ModelCorrupt, match=r"broken\.safetensors"):
-        StaticEmbedder(StaticFiles(files.tokenizer, broken)).embed(["x"])
+        StaticEmbedder(find_static() | {WEIGHTS: broken}).embed(["x"])
