@@ -34,7 +34,6 @@ from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     RULE_FILES,
     check_rules,
-    check_rules_above,
     excludes_of_submodule,
     find_rule_line,
     folders_up_to,
@@ -74,7 +73,8 @@ class IgnoreRules:
         self.root = root
         self._in_repository = repository_top(Path(root)) is not None
         if self._in_repository:
-            check_rules_above(root)
+            for above in map(os.fspath, Path(root).parents):
+                check_rules(above, above)
         # In a repository the rules begin at its top; elsewhere at the root of the source, and rule
         # files above must have no effect. But a walk that starts below the root reads those above
         # it, too: so it may start there only in a repository, or if there are none above the root.

@@ -93,12 +93,6 @@ def worktrees_git_dir(root: str) -> str:
     return os.path.realpath(git) if git.is_dir() else shared_git_dir(os.fspath(top))
 
 
-def check_rules_above(root: str) -> None:
-    """Raise PathRefused if a rule file in a folder above `root` must not be opened."""
-    for folder in Path(root).parents:
-        check_rules(os.fspath(folder), os.fspath(folder))
-
-
 def rules_above(paths: Iterable[str]) -> set[str]:
     """Return the relative paths of all rule files of a source that could ignore one of `paths`."""
     folders = folders_of(paths)

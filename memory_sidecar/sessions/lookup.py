@@ -180,51 +180,34 @@ def _expand_ranges(ranges: Sequence[tuple[int, int]]) -> Ids:
 
 
 def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set[int]:
-    found = _rows_matching(connection, kind, f'"{phrase}"')
+    found = _rows_matching(connection, kind, _EXPRESSION, f'"{phrase}"')
     if kind is HitKind.SNIPPET or not phrase.isascii():
         # Only the `words` table splits scripts without spaces; snippets have no other table.
-        words = CORPUS_OF[kind].words
         split = index_words(" ".join(phrase.split())).partition("\n")[0]
-        found |= _query_ids(
-            connection, f"SELECT rowid FROM {words} WHERE {words} MATCH ?", f'"{split}"'
-        )
+        in_words = _EXPRESSION.format(CORPUS_OF[kind].words)
+        found |= set(column(connection, in_words, (f'"{split}"',)))
     return found
 
 
 def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
-    found = _rows_matching(connection, kind, f'"{prefix}"*')
+    found = _rows_matching(connection, kind, _EXPRESSION, f'"{prefix}"*')
     tokens = unstemmed_tokens(prefix)
     if len(tokens) == 1:
-        found |= _rows_with_term_from(connection, kind, tokens[0])
+        found |= _rows_matching(connection, kind, _TERM, tokens[0])
     return found
 
 
-def _rows_matching(connection: Connection, kind: HitKind, expression: str) -> set[int]:
-    """Select the rows whose text matches an FTS5 expression, summaries also by their topics."""
-    table = _SEARCHED[kind]
-    found = _query_ids(connection, f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)
+def _rows_matching(connection: Connection, kind: HitKind, sql: str, value: str) -> set[int]:
+    """Select the rows that `sql` finds in the FTS table of `kind`, summaries also by topics."""
+    found = set(column(connection, sql.format(_SEARCHED[kind]), (value,)))
     if kind is HitKind.SUMMARY:
-        found |= _query_ids(
-            connection,
-            f"{_BY_TOPIC} (SELECT rowid FROM topics_fts WHERE topics_fts MATCH ?)",
-            expression,
-        )
+        by_topic = f"{_BY_TOPIC} ({sql.format('topics_fts')})"
+        found |= set(column(connection, by_topic, (value,)))
     return found
 
 
-def _rows_with_term_from(connection: Connection, kind: HitKind, beginning: str) -> set[int]:
-    """Select the rows that hold a term beginning with `beginning`."""
-    holding = "SELECT doc FROM {}_terms WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
-    found = _query_ids(connection, holding.format(_SEARCHED[kind]), beginning)
-    if kind is HitKind.SUMMARY:
-        found |= _query_ids(connection, f"{_BY_TOPIC} ({holding.format('topics_fts')})", beginning)
-    return found
-
-
-def _query_ids(connection: Connection, sql: str, value: str) -> set[int]:
-    return set(column(connection, sql, (value,)))
-
-
+_EXPRESSION = "SELECT rowid FROM {0} WHERE {0} MATCH ?1"
+_TERM = "SELECT doc FROM {0}_terms WHERE term >= ?1 AND term < ?1 || char(0x10ffff)"
 _SEARCHED = {
     HitKind.SUMMARY: "summaries_fts",
     HitKind.MESSAGE: "messages_fts",

@@ -131,9 +131,6 @@ class TeamCode:
         except (*TEAM_ERRORS, NoIndex) as error:
             _log.info("%s has no graph of vectors: %s", self.link.shown, error)
 
-    def close(self) -> None:
-        self.link.close()
-
     def _vector_models(self) -> VectorModels:
         try:
             model = self.models.files.sha256

@@ -127,7 +127,7 @@ def test_a_role_with_one_connection_finds_what_others_find(make_member, login, d
     found = [giver.find(question) for question in QUESTIONS]
     team = giver.codebase.sharing.team
     schema.grant_roles(team.link)
-    team.close()
+    team.link.close()
     giver.notices.said.clear()
     with psycopg.connect(database, autocommit=True) as owner:
         address = login("alice", "reader")
