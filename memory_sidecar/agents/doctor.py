@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-import apsw
-
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
-from memory_sidecar.core.sqlite import Connection, column, damage_of
+from memory_sidecar.core.sqlite import Connection, column, damage_of, sqlite_version
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
 from memory_sidecar.index.database import Database
@@ -51,9 +49,9 @@ class Check:
 
 def examine(services: Services, codebase: Codebase) -> list[Check]:
     """Run every check; none changes anything."""
-    version, sqlite = ".".join(map(str, sys.version_info[:3])), apsw.sqlite_lib_version()
+    version = ".".join(map(str, sys.version_info[:3]))
     return [
-        Check("runtime", True, f"Python {version}, SQLite {sqlite} with sqlite-vec"),
+        Check("runtime", True, f"Python {version}, SQLite {sqlite_version()} with sqlite-vec"),
         _model(services),
         _static(services),
         *examine_team(services),

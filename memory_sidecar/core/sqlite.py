@@ -194,6 +194,11 @@ def _write_ahead(connection: apsw.Connection) -> None:
             return
 
 
+def sqlite_version() -> str:
+    """Return the version of the SQLite that `apsw` carries."""
+    return apsw.sqlite_lib_version()
+
+
 def database_bytes(path: Path) -> int:
     """Return the size of the database at `path` on disk, with its log."""
     parts = (path, path.with_name(path.name + "-wal"))

@@ -98,8 +98,7 @@ class Memories(Recall):
         """
         directory, file = self._resolve(path)
         with directory.changing():
-            gone = directory.read(check_path(file), if_hash=if_hash).path
-            batch = None
+            gone, batch = directory.read(check_path(file), if_hash=if_hash).path, None
             if for_good:
                 directory.delete(gone)
             else:

@@ -10,29 +10,29 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.disk.read import ReadFile, read_text
+from memory_sidecar.disk.read import FileText, read_text
 from memory_sidecar.disk.walk import walk
 
 LIMIT = 1 << 20
 
 
-def read(root: Path, path: str, *, limit: int = LIMIT) -> ReadFile:
+def read(root: Path, path: str, *, limit: int = LIMIT) -> FileText:
     return read_text(root, SourceFile(path, 1, 0, 0), max_file_bytes=limit)
 
 
-def read_bytes(root: Path, data: bytes, *, path: str = "a.py") -> ReadFile:
+def read_bytes(root: Path, data: bytes, *, path: str = "a.py") -> FileText:
     (root / path).write_bytes(data)
     result = read(root, path)
     assert result.content_hash == hashlib.sha256(data).hexdigest()
     return result
 
 
-def text(result: ReadFile) -> str:
+def text(result: FileText) -> str:
     assert not result.skip_reason, result
     return result.text
 
 
-def reason(result: ReadFile) -> str:
+def reason(result: FileText) -> str:
     """Why `result` has no text; "" if it has one."""
     return result.skip_reason
 
