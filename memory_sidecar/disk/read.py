@@ -18,7 +18,7 @@ from memory_sidecar.core.opening import FileRefused, Tree
 
 
 @dataclass(frozen=True, slots=True)
-class FileText:
+class DecodedFile:
     """The text of a file to index, or the reason to skip it until it changes."""
 
     text: str  # with its original line breaks, without a byte order mark
@@ -26,7 +26,7 @@ class FileText:
     skip_reason: str = ""
 
 
-def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> FileText:
+def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> DecodedFile:
     """Read `file`, which a walk of `root` listed without a skip reason.
 
     Raises OSError where the disk refuses, FileNotFoundError and NotADirectoryError among these.
@@ -34,14 +34,14 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> FileText:
     try:
         data = Tree(root).read(file.path, size_limit(file.path, max_file_bytes))
     except FileRefused as refusal:
-        return FileText("", "", refusal.reason)
+        return DecodedFile("", "", refusal.reason)
     content_hash = hashlib.sha256(data).hexdigest()
     text, reason = text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
     if len(data) > max_file_bytes and not reason:  # a notebook
         text = _without_outputs(text)
         if len(text.encode()) > max_file_bytes:
             reason = reasons.larger_than(max_file_bytes)
-    return FileText(text, content_hash, reason)
+    return DecodedFile(text, content_hash, reason)
 
 
 def size_limit(name: str, max_file_bytes: int) -> int:

@@ -10,29 +10,29 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.model import SourceFile
-from memory_sidecar.disk.read import FileText, read_text
+from memory_sidecar.disk.read import DecodedFile, read_text
 from memory_sidecar.disk.walk import walk
 
 LIMIT = 1 << 20
 
 
-def read(root: Path, path: str, *, limit: int = LIMIT) -> FileText:
+def read(root: Path, path: str, *, limit: int = LIMIT) -> DecodedFile:
     return read_text(root, SourceFile(path, 1, 0, 0), max_file_bytes=limit)
 
 
-def read_bytes(root: Path, data: bytes, *, path: str = "a.py") -> FileText:
+def read_bytes(root: Path, data: bytes, *, path: str = "a.py") -> DecodedFile:
     (root / path).write_bytes(data)
     result = read(root, path)
     assert result.content_hash == hashlib.sha256(data).hexdigest()
     return result
 
 
-def text(result: FileText) -> str:
+def text(result: DecodedFile) -> str:
     assert not result.skip_reason, result
     return result.text
 
 
-def reason(result: FileText) -> str:
+def reason(result: DecodedFile) -> str:
     """Why `result` has no text; "" if it has one."""
     return result.skip_reason
 
