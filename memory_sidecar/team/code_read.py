@@ -25,7 +25,7 @@ from memory_sidecar.team.postings import Statistics, bm25
 from memory_sidecar.team.shared_files import SearchScope, SourceRow
 from memory_sidecar.team.words_read import WordsRead
 
-FEW_CHUNKS = 20_000  # up to here a filtered search compares every vector, without the graph
+FEW_CHUNKS = 20_000  # up to here a search compares every vector of its scope, without the graph
 
 
 class SharedRows:
@@ -222,15 +222,15 @@ class SharedRows:
     def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Values]:
         """Build the query for the ids, files and distances of the `depth` nearest chunks."""
         values: dict[str, Any] = {"sources": self._sources, arm.table: arm.query, "depth": depth}
-        chosen = "source = ANY(%(sources)s)"
-        if self._scope.is_filtered:
+        chosen, are_few = "source = ANY(%(sources)s)", self._scope.chunks <= FEW_CHUNKS
+        if self._scope.is_filtered or are_few:
             chosen = "file = ANY(%(files)s)"
             values["files"] = integers(self._scope.numbers)
         elif self._scope.masked:
             chosen += " AND file <> ALL(%(files)s)"
             values["files"] = integers(self._scope.masked)
         rows = f"SELECT id, file, {arm.distance} AS distance FROM {arm.table} WHERE {chosen}"
-        if self._scope.is_filtered and self._scope.chunks <= FEW_CHUNKS:
+        if are_few:
             # The graph over all rows would find some of these few late, and some not at all.
             rows = f"WITH few AS MATERIALIZED ({rows}) SELECT * FROM few"
         return f"{rows} ORDER BY distance LIMIT %(depth)s", values

@@ -17,10 +17,11 @@ from memory_sidecar.code.directory import Line
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
-from memory_sidecar.team import schema
+from memory_sidecar.team import code_read, schema
 from memory_sidecar.team.link import ReadTransaction, TeamLink
 from memory_sidecar.team.postings import unpack_entries
 from tests.conftest import run_here
+from tests.waiting import eventually
 
 QUESTIONS = (
     "total price of the cart",
@@ -405,6 +406,38 @@ def test_a_user_sets_the_database_indexes_searches_and_publishes(
 
 def _scores(hits) -> dict[str, float]:
     return {f"{hit.filename}:{hit.location}: {hit.code}": hit.score for hit in hits}
+
+
+def test_a_small_source_is_searched_without_the_graph_of_all_sources(
+    make_member, database, monkeypatch
+):
+    monkeypatch.setattr(schema, "MANY_CHUNKS", 1)
+    giver = make_member("a")
+    giver.index()
+    with psycopg.connect(database, autocommit=True) as owner:
+        for each in ("seqscan", "sort"):  # so that the graph is the cheapest way
+            owner.execute(f"ALTER DATABASE {owner.info.dbname} SET enable_{each} = off")
+
+    def scans_of_graphs(few: int) -> int:
+        monkeypatch.setattr(code_read, "FEW_CHUNKS", few)
+        giver.codebase.sharing.team.close()
+        assert giver.find("how is a card charged", SearchMode.VECTOR)
+        giver.codebase.sharing.team.close()
+        with psycopg.connect(database, autocommit=True) as owner:
+            others = (
+                "SELECT 1 FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND datname = current_database()"
+                " AND pid <> pg_backend_pid()"
+            )
+            eventually(lambda: not owner.execute(others).fetchall())  # a process counts as it ends
+            found = owner.execute(
+                "SELECT sum(idx_scan) FROM pg_stat_user_indexes WHERE indexrelname LIKE '%nearest'"
+            ).fetchone()
+            assert found
+            return int(found[0])
+
+    assert scans_of_graphs(100) == 0
+    assert scans_of_graphs(0) > 0
 
 
 def test_characters_of_any_language_are_shared_whatever_the_environment_says(
