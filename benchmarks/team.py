@@ -1,7 +1,7 @@
-"""Measures a team's database: python benchmarks/team.py [--chunks N] [--minutes M]
+"""Measures indexing for a team, and many at once: python benchmarks/team.py [--minutes M]
 
 PostgreSQL 18 with pgvector from a package, on this machine, over a Unix socket. `team_queries.py`
-describes the data that is searched.
+measures queries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import psycopg
 from figures import Results
 from latency import QUESTIONS
 from machine import describe_machine
-from team_queries import clone, database, fill, measure_queries, started_server
+from team_queries import clone, database, started_server
 from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.agents.services import Services
@@ -46,9 +46,6 @@ def main() -> None:
         server = started_server(work / "postgres")
         tree = chosen_tree(options)
         measure_first_index(results, tree, work, server.get_uri())
-        with database(server.get_uri(), "large") as address:
-            fill(results, work, address, tree, chunks=options.chunks)
-            measure_queries(results, work, address)
         with database(server.get_uri(), "busy") as address:
             measure_readers_and_writers(results, work, address, tree, minutes=options.minutes)
         server.stop()
@@ -58,7 +55,6 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add_tree_options(parser)
-    parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--minutes", type=float, default=1.0, help="of readers and writers")
     return parser.parse_args()
 

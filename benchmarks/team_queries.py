@@ -5,7 +5,6 @@ are enough chunks. The model's vectors are the static ones rotated by a random m
 embedding 100,000 chunks takes an hour, and plain random vectors have no neighbours to find. A query
 is measured without a model, and with one whose own time is subtracted: then words and static
 vectors are looked up while it works, as in a daemon. DIR keeps the database for the next run.
-`team.py` measures the same, and more.
 """
 
 from __future__ import annotations
