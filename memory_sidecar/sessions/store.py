@@ -43,7 +43,7 @@ SNIPPETS = Corpus(
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 
-VERSION = "sessions 1"
+VERSION = "sessions 2"
 """The version of the conversion from session to rows: rows of another version are rebuilt."""
 
 _HEAD = (
@@ -65,8 +65,12 @@ class SessionDocument(Document):
 
 
 def make_findable(session: Session) -> tuple[Findable, ...]:
-    """Make the index entry of each row of `session`, in the order of `SessionDocument.found`."""
-    messages = ((session.heading(each), each.content) for each in session.messages)
+    """Make the index entry of each row of `session`, in the order of `SessionDocument.found`.
+
+    The only message of a session is found by its title too, as an entry of a journal has one.
+    """
+    title = f"{session.title}\n" if session.title and len(session.messages) == 1 else ""
+    messages = ((session.heading(each), title + each.content) for each in session.messages)
     snippets = ((each.description, each.file_path, each.code) for each in session.code_snippets)
     return (
         _make_entry(session.overview),

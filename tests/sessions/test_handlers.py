@@ -187,6 +187,14 @@ def test_a_session_without_a_summary_is_found_by_its_title(episodes):
     assert [(hit.kind, hit.text) for hit in hits] == [(HitKind.SUMMARY, "Token refresh race")]
 
 
+def test_a_single_message_is_found_by_its_title(episodes):
+    episodes.save("a", "The worker retries three times", metadata={"title": "Zebra outage"})
+    hits = episodes.sessions.search(SessionQuery(text="zebra outage", mode=SearchMode.KEYWORD))
+    assert [(hit.kind, hit.text) for hit in hits] == [
+        (HitKind.MESSAGE, "The worker retries three times")
+    ]
+
+
 @pytest.fixture
 def several(episodes: Episodes) -> Episodes:
     episodes.save("a", "token one", project_path="/src/shop", topics=["Auth"], summary=SUMMARY)
