@@ -45,7 +45,7 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 
 
 class Registry:
-    """The sources in the file at `path`, read again at every call. A missing file holds none.
+    """The sources in the file at `path`, read again at every call. A missing or empty one has none.
 
     Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
     version; those that change it StoreBusy, StoreReadOnly and DiskFull.
@@ -216,6 +216,8 @@ class Registry:
                 return {"version": VERSION, "sources": []}
             except FileRefused as error:
                 raise self._broken(error.reason) from error
+        if not content.strip(b"\0 \t\r\n"):  # as a power cut leaves it
+            return {"version": VERSION, "sources": []}
         try:
             document = json.loads(content)
             version = document["version"]

@@ -169,7 +169,7 @@ def test_what_a_newer_build_added_to_the_file_survives(registry, path, tmp_path)
 @pytest.mark.parametrize(
     "content",
     [
-        *("", "{", "[]", "null", "\udcff", '{"version": "1"}', '{"sources": []}', '{"version": 1}'),
+        *("{", "[]", "null", "\udcff", '{"version": "1"}', '{"sources": []}', '{"version": 1}'),
         *('{"version": 1, "sources": {"a": 1}}', '{"version": 1, "sources": [{"name": "a"}]}'),
         '{"version": 1, "sources": [{"name": "a", "root": 3}]}',
         '{"version": 1, "sources": [{"name": "a", "root": "/a", "excludes": null}]}',

@@ -221,6 +221,15 @@ def test_a_broken_registry_is_named(run, db, command):
     assert str(registry) in done.error["message"]
 
 
+@pytest.mark.parametrize("left", [b"", b"\n", b"\0" * 512])
+def test_an_empty_registry_is_filled_by_the_next_index(run, db, project, left):
+    (db.parent / "state" / "codebase" / "sources.json").write_bytes(left)
+    assert run("status", "--json").json["sources"] == []
+    done = run("index", project, "--json").json
+    assert (done["files_processed"], done["sources"]) == (0, ["project"])
+    assert run("search", "total_price", "--json", cwd=project).json
+
+
 def test_a_broken_state_folder_is_made_again(run, db, project):
     before = run("search", "--all", "total_price", "--json").out
     for path in (db.parent / "state" / "codebase" / "project" / "cocoindex").rglob("*.mdb"):
