@@ -20,6 +20,16 @@ _OF_PYTHON = re.compile(r"%%(?:time|timeit|capture|prun)\b")
 _WITH_SLASHES = frozenset({"csharp", "go", "java", "javascript", "kotlin", "rust", "typescript"})
 
 
+def read_program(path: str, text: str) -> tuple[str, str]:
+    """Return the program in the file at `path`, whose text is `text`, and its language."""
+    found = read_notebook(text) if is_notebook(path) else None
+    return found or (text, detect_language(path, text))
+
+
+def is_notebook(path: str) -> bool:
+    return path.endswith(".ipynb")
+
+
 def read_notebook(text: str) -> tuple[str, str] | None:
     """Return the program in the notebook `text`, and its language; None if no cell is found.
 

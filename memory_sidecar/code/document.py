@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
-from memory_sidecar.chunking.notebook import read_notebook
+from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
-from memory_sidecar.core.language import detect_language
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable, Source, SourceFile
 from memory_sidecar.disk.read import read_text
 from memory_sidecar.index.document import build_errors, fingerprint, skipped_document
@@ -130,9 +129,7 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
         read = read_text(source.root, file, max_file_bytes=max_file_bytes)
     if read.skip_reason:
         return skipped_document(source, file, read.skip_reason, version=CHUNKER_VERSION)
-    text, language = read.text, detect_language(file.path, read.text)
-    if file.path.endswith(".ipynb"):
-        text, language = read_notebook(text) or (text, language)
+    text, language = read_program(file.path, read.text)
     parsed = parse_text(text, language)
     chunks = parsed.chunks
     return CodeDocument(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.chunking.notebook import is_notebook, read_program
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.language import TEXT, detect_language
@@ -172,10 +173,12 @@ def _files(
 
 def _guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
     """Return the language of `file` by its name if it may be one of `wanted`, else `None`."""
-    language = detect_language(file.path)
+    may_be_any = is_notebook(file.path)
+    language = "python" if may_be_any else detect_language(file.path)
     name = file.path.rpartition("/")[2]
     may_be = (
-        language in wanted
+        may_be_any
+        or language in wanted
         or (language == TEXT and "." not in name)  # its first line may name an interpreter
         or (language == "c" and "cpp" in wanted)
     )
@@ -205,12 +208,12 @@ def _search_file(
         return []
     if read.skip_reason:
         return []
-    language = detect_language(file.path, read.text)
+    text, language = read_program(file.path, read.text)
     if language not in languages:
         return []
-    if not finder.may_find(read.text.encode(errors="replace"), language):
+    if not finder.may_find(text.encode(errors="replace"), language):
         return []
-    lines = Lines(read.text)
+    lines = Lines(text)
     found = finder.find(lines.data, language)
     if found is None:
         on_failure(f"{file.path}: not looked into, {NO_TREE}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -174,3 +175,17 @@ def test_a_file_that_is_given_up_is_named_beside_the_hits_in_others(run, tmp_pat
     assert (done.status, [hit["filename"] for hit in done.json]) == (0, ["flat.py"])
     assert done.err.startswith("note: deep.py: not looked into, its code is nested too deep")
     assert run("grep", "g($X)", "--json", cwd=tmp_path).err == ""  # it has no g
+
+
+def test_a_notebook_is_searched_as_the_program_in_its_cells(grep, tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["open(plan, 'w')"]},
+        {"cell_type": "code", "source": ["data = load()\n", "open(target, 'w')"]},
+    ]
+    book = {"cells": cells, "metadata": {}, "nbformat": 4}
+    (tmp_path / "study.ipynb").write_text(json.dumps(book, indent=1))
+    (hit,) = grep("open($FILE, $$$)", cwd=tmp_path)
+    assert (hit["filename"], hit["language"]) == ("study.ipynb", "python")
+    line = (tmp_path / "study.ipynb").read_text().splitlines()[hit["start_line"] - 1]
+    assert "open(target" in line
+    assert grep('{"cells": $X}', "--language", "json", cwd=tmp_path) == []
