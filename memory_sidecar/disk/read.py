@@ -213,7 +213,8 @@ _SECRET = re.compile(
     re.VERBOSE,
 )
 _EXAMPLE = re.compile(
-    r"(?:^|[./_-])(?:example|sample|template|tmpl|tpl|dist|defaults?|schema)(?=[./_-]|$)"
+    r"(?:^|[./_-])(?:example|sample|template|tmpl|tpl|dist|(?<!application_)defaults?|schema)"
+    r"(?=[./_-]|$)"
 )
 
 

@@ -301,7 +301,8 @@ SECRET_FILES = (
     ".env .env.local .envrc deploy/prod.env id_rsa .ssh/config .ssh/known_hosts tls/server.pem"
     " server.key .netrc .npmrc .pypirc .git-credentials .aws/credentials credentials.json"
     " client_secret_1.json infra/terraform.tfstate infra/terraform.tfstate.backup kubeconfig"
-    " .kube/config vault.kdbx cert.p12 secrets.yaml .docker/config.json"
+    " application_default_credentials.json .kube/config vault.kdbx cert.p12 secrets.yaml"
+    " .docker/config.json"
 ).split()
 OTHER_FILES = (
     ".env.example .env.sample .env.template env.py credentials.py id_rsa.pub secrets.md keys.py"
