@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from memory_sidecar.core.results import Silent
-from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from tests.conftest import write_memory
@@ -42,7 +42,7 @@ def test_a_memory_that_says_nothing_is_called_by_its_path(served, reader):
     write_memory(agent.paths.memories, "blank/nothing.md", "")
     agent.index_written(["blank/nothing.md"], reporter=Silent())
     shown = reader.get("/memories/one?agent=silent&path=blank/nothing.md").text
-    assert "<h1>blank/nothing.md</h1>" in shown
+    assert '<h1 id="called">blank/nothing.md</h1>' in shown
     assert 'aria-label="Select blank/nothing.md"' in reader.get("/memories?agent=silent").text
 
 
@@ -272,7 +272,14 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served, tab):
     tab.get_by_label("Summary").fill(f"Depot opens at nine {SCRIPT}")
     tab.get_by_role("button", name="Save").click()
     tab.get_by_role("status").filter(has_text="Saved").wait_for()
+    other.goto(address + one(kept))
+    kept_as = Memories(served.services.agent(kept.agent), Silent())
+    kept_as.update(kept.path, Changes(summary="Depot opens at ten"))
+    other.bring_to_front()
+    other.get_by_role("heading", name="Depot opens at ten", level=1).wait_for()
+    kept_as.update(kept.path, Changes(summary="Depot opens at nine"))
     tab.goto(address + "/memories?category=depot")
+    other.goto(address + "/memories?category=depot")
     other.bring_to_front()
     other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
     other.locator("[name=chosen]").check()

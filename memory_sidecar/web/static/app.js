@@ -20,7 +20,7 @@ function lookAgain() {
   const live = at("#live");
   if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus, [data-read][open]")) return;
   const focused = rows().indexOf(document.activeElement);
-  htmx.ajax("GET", location.href, { target: "#live", select: "#live", swap: "outerHTML" })
+  htmx.ajax("GET", location.href, { target: "#live", select: "#live", selectOOB: "#called", swap: "outerHTML" })
     .then(() => focused >= 0 && rows()[focused]?.focus(), () => {});
 }
 
