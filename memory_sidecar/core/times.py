@@ -23,7 +23,10 @@ _LOOSE = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
     r"(?:[Tt ]\s*(\d\d?)(:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*([Zz]|[-+]\d\d[\d:]*)?)?"
 )
-_DURATION = re.compile(r"(\d{1,6}) ?(mo|[mhdwy])", re.IGNORECASE)
+_DURATION = re.compile(
+    r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
+    re.IGNORECASE,
+)
 _UNIT_MS = {
     "m": 60_000,
     "h": 3_600_000,
@@ -127,9 +130,12 @@ def format_duration(seconds: float) -> str:
 
 
 def parse_duration(text: str) -> int | None:
-    """Return the ms of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`."""
+    """Return the ms of `15m`, `12h`, `30d`, `2w`, `6mo` (30 days each), `1y` (365); else `None`.
+
+    The units may be written out: `30 days`.
+    """
     found = _DURATION.fullmatch(text.strip())
-    return int(found[1]) * _UNIT_MS[found[2].lower()] if found else None
+    return int(found[1]) * _UNIT_MS[found[found.lastindex or 0].lower()] if found else None
 
 
 def _at_or_lasting(text: str, *, example: str) -> tuple[int | None, int]:

@@ -104,8 +104,7 @@ class Memories(Recall):
             else:
                 batch = self._archive.take(directory, gone, now_ms=self._agent.clock()).batch
         self._index(directory.name, [gone])
-        path = address(directory.name, gone)
-        return Removed(self._agent.name, path, removed=True, batch=batch)
+        return Removed(self._agent.name, address(directory.name, gone), removed=True, batch=batch)
 
     def move(self, path: str, to: str, *, allow_secrets: bool = False) -> Moved:
         """Rename the memory at `path`, or move it to the category `to`.
@@ -309,6 +308,8 @@ class Memories(Recall):
         file, page = written.file, written.file.page
         path = address(directory, file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
+        if page.expires_at is not None and page.expires_at <= self._agent.clock():
+            self._reporter.notice(f"{path} has expired already: no search finds it")
         return build_from(
             Remembered,
             page,
@@ -328,8 +329,7 @@ class Memories(Recall):
         )
 
     def _near_duplicates(self, path: str) -> tuple[NearDuplicate, ...]:
-        data = self._agent.data.open()
-        with data.reading() as connection:
+        with (data := self._agent.data.open()).reading() as connection:
             return near_duplicates(connection, data, path)
 
     def _files_with_content(self, draft: Draft, directory: str) -> list[str]:

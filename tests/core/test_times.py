@@ -83,6 +83,11 @@ def test_what_is_no_moment(value):
         ("2w", 14 * DAY),
         ("6mo", 180 * DAY),
         (" 1 Y ", 365 * DAY),
+        ("30 days", 30 * DAY),
+        ("1 week", 7 * DAY),
+        ("2 months", 60 * DAY),
+        ("5 min", 300_000),
+        ("1 Year", 365 * DAY),
     ],
 )
 def test_a_length_of_time(text, ms):
@@ -90,7 +95,9 @@ def test_a_length_of_time(text, ms):
     assert require_duration(text) == ms
 
 
-@pytest.mark.parametrize("text", ["", "30", "d", "-3d", "1.5d", "3 days", "2026-03-01", "1234567d"])
+@pytest.mark.parametrize(
+    "text", ["", "30", "d", "-3d", "1.5d", "3 dayss", "2026-03-01", "1234567d"]
+)
 def test_what_is_no_length_of_time(text):
     assert parse_duration(text) is None
     with pytest.raises(UsageError, match="is not a length of time"):

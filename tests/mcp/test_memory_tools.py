@@ -67,6 +67,11 @@ def test_words_with_commas_between_them_are_a_list_and_a_sentence_is_none(newcom
         assert given(newcomer, "get_memory", path=path)["memory"]["tag_list"] == meant
 
 
+def test_a_memory_that_has_expired_already_is_said_to_have(newcomer):
+    told = given(newcomer, "store_memory", content=RULE, category="pitfall", expires="2024-12-31")
+    assert told["notices"] == [f"{told['path']} has expired already: no search finds it"]
+
+
 def test_an_object_may_come_as_text_in_json(newcomer):
     said = json.dumps({"brief": "The token refresh failed", "outcome": "success"})
     saved = given(newcomer, "save_session", summary=said, metadata='{"branch": "main"}')
