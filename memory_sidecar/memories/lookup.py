@@ -83,6 +83,21 @@ def list_categories(connection: Connection) -> list[Category]:
     return [Category(*row, *totals[row[0]]) for row in rows]
 
 
+def list_used_categories(connection: Connection) -> list[str]:
+    """List the categories with memories in them or below."""
+    return [each.path for each in list_categories(connection) if each.total_memories]
+
+
+def list_tags(connection: Connection) -> list[str]:
+    """List the tags of all memories, and the keys of those that have one, as `key:`."""
+    return column(connection, "SELECT DISTINCT tag FROM memory_tags")
+
+
+def list_statuses(connection: Connection) -> list[str]:
+    """List the statuses that memories have."""
+    return column(connection, "SELECT DISTINCT status FROM memories WHERE status <> ''")
+
+
 def skip_reason(connection: Connection, path: str) -> str:
     """Return why the file at `path`, with or without its suffix, was not indexed; "" if it was."""
     reasons = column(

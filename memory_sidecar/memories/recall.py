@@ -34,8 +34,14 @@ from memory_sidecar.memories.lists import (
     paths_beginning,
     paths_like,
 )
-from memory_sidecar.memories.lookup import list_categories, skip_reason
-from memory_sidecar.memories.model import MemoryList, MemoryQuery, StoredMemory
+from memory_sidecar.memories.lookup import (
+    list_categories,
+    list_statuses,
+    list_tags,
+    list_used_categories,
+    skip_reason,
+)
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, StoredMemory
 from memory_sidecar.memories.names import check_path, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
@@ -73,7 +79,7 @@ class Recall:
             scopes = [self._scope(query, *each) for each in readable]
             found = search_memories(query, scopes, judge=judge)
             if not found:
-                self._note_unknown_category(query.filter.category, readable)
+                self._note_unknown_values(query.filter, readable)
             return found
 
         embedded = () if query.mode is SearchMode.KEYWORD else (MEMORY_CHUNKS,)
@@ -100,22 +106,26 @@ class Recall:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
             found = list_memories(asking(*(rows for _, _, rows in readable)), wanted)
             if not found:
-                self._note_unknown_category(wanted.filter.category, readable)
+                self._note_unknown_values(wanted.filter, readable)
             return found
 
         return self._ask(ask, with_shared=with_shared)
 
-    def _note_unknown_category(self, category: str | None, readable: Sequence[Readable]) -> None:
-        """Tell by a notice that no readable database has the `category` that was asked for."""
-        known = [
-            each.path
-            for _, _, rows in readable
-            for each in list_categories(rows.connection)
-            if category and each.total_memories
-        ]
-        if known and category not in known:
-            there = ", ".join(sorted(set(known))[:MAX_NAMED])
-            self._reporter.notice(f"no memory is in the category {category}: there is {there}")
+    def _note_unknown_values(self, wanted: MemoryFilter, readable: Sequence[Readable]) -> None:
+        """Tell by a notice of each value in `wanted` that no readable memory has."""
+        for has, asked, list_known in (
+            ("is in the category", wanted.category, list_used_categories),
+            ("has the tag", wanted.tags, list_tags),
+            ("has the status", wanted.statuses, list_statuses),
+        ):
+            values = [asked] if isinstance(asked, str) else list(asked or ())
+            if not values:
+                continue
+            known = {each for _, _, rows in readable for each in list_known(rows.connection)}
+            if known and known.isdisjoint(values):
+                likest = sorted(known, key=lambda each: (not each.startswith(values[0]), each))
+                told = f"no memory {has} {', '.join(values)}"
+                self._reporter.notice(f"{told}: there is {', '.join(likest[:MAX_NAMED])}")
 
     def categories(self) -> list[Category]:
         """List the agent's categories; none, with a notice, if it has stored nothing."""

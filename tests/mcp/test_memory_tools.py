@@ -238,6 +238,17 @@ def test_a_path_that_is_not_there_is_answered_with_those_that_may_be_meant(newco
     given(newcomer, "store_memory", shared=True, **newer)
 
 
+def test_a_tag_or_status_that_no_memory_has_is_said(newcomer):
+    path = remember(newcomer, tags=["area:build", "tool:ruff"])
+    given(newcomer, "update_memory", path=path, status="proven")
+    for asked in ({"tool": "search_memories", "query": "payments"}, {"tool": "query_memories"}):
+        told = given(newcomer, **asked, tags=["tool"])
+        assert "no memory has the tag tool: there is tool:, tool:ruff, area:" in told["notices"][-1]
+    told = given(newcomer, "query_memories", status="done")
+    assert told["notices"] == ["no memory has the status done: there is proven"]
+    assert paths(given(newcomer, "query_memories", status="proven", tags=["tool:"])) == [path]
+
+
 def test_a_category_that_there_is_not_is_said_and_one_that_leads_out_refused(newcomer):
     remember(newcomer)
     for tool in ("search_memories", "query_memories", "get_recent_memories", "list_memories"):
