@@ -29,7 +29,7 @@ _KINDS = {
     ),
     **dict.fromkeys(("preproc", "macro"), "macro"),
     **dict.fromkeys(("func", "lambda", "subroutine"), "function"),
-    "protocol_property": "field",
+    **dict.fromkeys(("class_parameter", "protocol_property"), "field"),
     **dict.fromkeys(("interface", "protocol"), "interface"),
     "instance": "impl",
     "resource": "resource",
@@ -103,27 +103,37 @@ class Leads:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._by_last_row: dict[int, tree_sitter.Node] = {}
+        self._by_last_row: dict[int, tuple[tree_sitter.Node, int]] = {}  # and the byte after all
         self._ends: dict[int, int] = {}  # first byte → byte after
         self._comments: list[tuple[int, int]] = []  # first byte, byte after; sorted
 
     def add(self, node: tree_sitter.Node) -> None:
         row, column = node.end_point
-        self._by_last_row.setdefault(row if column else row - 1, node)
         start, end = node.byte_range
+        row = row if column else row - 1
+        first, last = self._by_last_row.get(row, (node, 0))
+        self._by_last_row[row] = first, max(last, end)
         self._ends[start] = end
         if "comment" in node.type:
             insort(self._comments, (start, end))
 
     def first_row(self, row: int) -> int:
         """Return the first row of the unbroken run of leads directly above `row`; `row` if none."""
-        while node := self._by_last_row.get(row - 1):
+        while found := self._by_last_row.get(row - 1):
+            node, end = found
+            if not self._ends_row(end):
+                break  # `@Test void add() {}`: belongs to the definition in its row
             above, column = node.start_point
             start = node.start_byte
             if self._data[start - column : start].strip() not in (b"", b"template"):
                 break  # after code in its row: belongs to that
             row = above
         return row
+
+    def _ends_row(self, end: int) -> bool:
+        """Whether nothing follows in the row before byte `end`, which may be of the next row."""
+        stop = self._data.find(b"\n", max(end - 1, 0))
+        return not self._data[end : stop if stop >= 0 else None].strip()
 
     def skip(self, byte: int) -> int:
         """Return the first byte at or after `byte` that is neither lead nor the space after one."""

@@ -73,8 +73,9 @@ def _chunk_code(lines: Lines, language: str, found: Outline) -> Iterator[Chunk]:
     """Yield the chunks of a file with the outline `found`."""
     # Text that our parser gave up on, or mostly misread, could hang the splitter's, without limit.
     language = language if found.is_sound else _PLAIN
-    spans = _cut(lines, language, (0, len(lines.rows)), found.definitions)
-    return _describe(lines, spans, found.definitions)
+    definitions = [each for each in found.definitions if not each.is_part]
+    spans = _cut(lines, language, (0, len(lines.rows)), definitions)
+    return _describe(lines, spans, definitions)
 
 
 def _cut(lines: Lines, language: str, span: Span, inner: Sequence[Definition]) -> list[Span]:

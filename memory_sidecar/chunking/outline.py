@@ -5,6 +5,7 @@ The query is `queries/<language>.scm`, for some together with that of their fami
     @definition  a definition; or
     @scope       a node that only encloses definitions: a namespace, an `impl`, an extension
     @rest        marks a scope that reaches to the end of the file
+    @part        marks a field of a struct and the like, which no chunk begins with or is named by
     @name        its name
     @owner       the type that a method names as its owner
     @body        its body
@@ -80,6 +81,7 @@ class Definition:
     stop: int  # row after its last one
     kind: str  # class, function, method, variable …: see `captures.kind_of_type`
     head: tuple[tuple[int, int], ...]  # byte ranges of its signature, without comments
+    is_part: bool = False  # a field of a struct: no chunk begins with it or is named by it
 
     @property
     def is_binding(self) -> bool:
@@ -179,6 +181,7 @@ class _Match:
     __slots__ = (
         "body",
         "end_byte",
+        "is_part",
         "kind",
         "name",
         "node",
@@ -200,6 +203,7 @@ class _Match:
         self.body = captures.get("body")
         self.owner = captures.get("owner")
         self.prefix = OWNERS.get(word, "")
+        self.is_part = "part" in captures
         self.rest = "rest" in captures
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
@@ -244,7 +248,8 @@ def _nest(
             outer = outer.rpartition(".")[0]
         path = outer if match.node.type == "companion_object" else f"{outer}.{local}".lstrip(".")
         first = match.node.start_point.row
-        start = max(leads.first_row(first), floor) if first != last_first else first
+        has_leads = first != last_first and not match.is_part
+        start = max(leads.first_row(first), floor) if has_leads else first
         last_first = first
         if match.rest:
             stop = row_count
@@ -261,6 +266,7 @@ def _nest(
                 stop,
                 kind,
                 _head(data, match, leads),
+                match.is_part,
             ),
         )
         around.append((match, path, start, kind))

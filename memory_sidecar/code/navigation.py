@@ -25,7 +25,11 @@ from memory_sidecar.index.report import list_files
 MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # callers of one step, the surest, whose own callers are searched
 
-_NAME = re.compile(r"[^\W\d][\w$?!]*(?:(?:\.|::|->|#)[^\W\d~][\w$?!]*)*(?:\(\))?")
+_NAME = re.compile(  # total, Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator==, <=>
+    r"(?:[^\W\d][\w$?!']*(?:<[^<>]*>)?(?:\.|::|->|#))*"
+    r"(?:operator\W{1,3}|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
+)
+_TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>(?=\.|::)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +221,8 @@ def _is_subsequence(parts: list[str], whole: Iterable[str]) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    return _without_prototype(QUALIFIER_SEPARATOR.split(name.removesuffix("()")))
+    bare = _TYPE_ARGUMENTS.sub("", name.removesuffix("()"))
+    return _without_prototype(QUALIFIER_SEPARATOR.split(bare))
 
 
 def _without_prototype(parts: list[str]) -> list[str]:

@@ -38,7 +38,7 @@ IDIOMS = [
         "structs, and functions in variables",
         "go",
         "package p\ntype S struct { a int }\nvar now = func() int { return clock() }\n",
-        "struct S, function now",
+        "struct S, field S.a, function now",
     ),
     (
         "constructors, fields, operators, and names that end in a prime",
@@ -68,7 +68,7 @@ IDIOMS = [
         "kotlin",
         "interface I {\n  fun f()\n}\nenum class E(val c: Int) {\n  A(1);\n"
         "  companion object Codes { fun of(c: Int) = A }\n}\n",
-        "interface I, method I.f, enum E, constant E.A, class E, method E.of",
+        "interface I, method I.f, enum E, field E.c, constant E.A, class E, method E.of",
     ),
     (
         "functions in tables and fields",
@@ -143,3 +143,18 @@ IDIOMS = [
 def test_definitions_have_their_kind_and_scope(language, source, expected):
     found = outline(source.encode(), language).definitions
     assert ", ".join(f"{each.kind} {each.path}" for each in found) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("cpp", "template <class T> T f() { return a(); }\nint g() { return 1; }\n"),
+        ("csharp", "class A {\n[Fact] void F() { }\nvoid G() { }\n}\n"),
+        ("java", "class A {\n@Test void f() { }\nvoid g() { }\n}\n"),
+        ("rust", "#[test] fn f() { }\nfn g() { }\n"),
+        ("swift", "class A {\n@objc func f() { }\nfunc g() { }\n}\n"),
+    ],
+)
+def test_an_attribute_in_the_row_of_its_definition_is_none_of_the_next(language, source):
+    *_, last = outline(source.encode(), language).definitions
+    assert last.start == last.name_row

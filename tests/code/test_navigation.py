@@ -315,6 +315,33 @@ def test_in_cpp_a_method_is_one_wherever_it_stands_and_a_static_function_of_its_
     assert ask("refs", "main.cpp:2") == [("main.cpp", "exact")]
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("area'", "A.hs"),
+        ("|>", "A.hs"),
+        ("Cart#owner=", "cart.rb"),
+        ("<=>", "cart.rb"),
+        ("n::Box<int>::get", "box.h"),
+        ("Box::~Box", "box.h"),
+        ("Box.operator==", "box.h"),
+        ("Box::size_", "box.h"),
+    ],
+)
+def test_a_name_may_have_marks_and_arguments_of_types(run, tmp_path, name, path):
+    write_tree(
+        tmp_path / "names",
+        {
+            "A.hs": "area' :: Int -> Int\narea' x = x\nx |> f = f x\n",
+            "cart.rb": "class Cart\n  def owner=(x); end\n  def <=>(o); end\nend\n",
+            "box.h": "namespace n {\ntemplate <class T> struct Box {\n  ~Box();\n  T get();\n"
+            "  int size_;\n  bool operator==(const Box& o);\n};\n}\n",
+        },
+    )
+    run("index", tmp_path / "names", "--wait", "keyword")
+    assert [each["filename"] for each in run("def", name, "--all", "--json").json] == [path]
+
+
 def test_an_outline_lists_what_a_file_defines(call, ask):
     assert [(hit["name"], hit["enclosing"]) for hit in ask("outline", "shop/cart.py")] == [
         *(("Base", ""), ("total", "Base"), ("Cart", "")),

@@ -10,6 +10,10 @@
   (_ declarator: (_ declarator: (_ declarator: (identifier) @name)))
   (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name)))
   (_ declarator: (function_declarator declarator: (parenthesized_declarator (_ declarator: (identifier) @name))))]) @definition
+(field_declaration declarator: [(field_identifier) @name
+  (_ declarator: (field_identifier) @name)
+  (_ declarator: (_ declarator: (field_identifier) @name))
+  (function_declarator declarator: (parenthesized_declarator (_ declarator: (field_identifier) @name)))]) @definition @part
 (enumerator name: (identifier) @name) @definition
 (preproc_def name: (identifier) @name value: (preproc_arg)) @definition
 (preproc_function_def name: (identifier) @name) @definition

@@ -13,6 +13,7 @@
 (local_function_statement name: (identifier) @name body: (_)? @body) @definition
 (operator_declaration operator: _ @name body: (_)? @body) @definition
 (conversion_operator_declaration type: (_) @name body: (_)? @body) @definition
+(record_declaration (parameter_list (parameter name: (identifier) @name) @definition @part))
 (property_declaration name: (identifier) @name accessors: (accessor_list)? @body) @definition
 (event_declaration name: (identifier) @name) @definition
 (indexer_declaration "this" @name accessors: (accessor_list)? @body) @definition

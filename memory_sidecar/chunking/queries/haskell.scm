@@ -10,7 +10,7 @@
 (data_constructor constructor: [(prefix name: (_) @name) (record name: (_) @name)]) @definition
 (newtype_constructor name: (_) @name) @definition
 (gadt_constructor name: (constructor) @name) @definition
-(field name: (field_name (variable) @name)) @definition
+(field name: (field_name (variable) @name)) @definition @part
 (pattern_synonym (equation synonym: [(constructor) @name
   (apply function: [(constructor) @name
     (apply function: [(constructor) @name

@@ -4,6 +4,7 @@
 (enum_declaration name: (identifier) @name body: (enum_body) @body) @definition
 (record_declaration name: (identifier) @name body: (class_body) @body) @definition
 (annotation_type_declaration name: (identifier) @name body: (_) @body) @definition
+(record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @name) @definition @part))
 (annotation_type_element_declaration name: (identifier) @name) @definition
 (method_declaration name: (identifier) @name body: (block)? @body) @definition
 (constructor_declaration name: (identifier) @name body: (constructor_body) @body) @definition

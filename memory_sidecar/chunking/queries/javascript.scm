@@ -3,6 +3,7 @@
 (function_declaration name: (identifier) @name body: (statement_block) @body) @definition
 (generator_function_declaration name: (identifier) @name body: (statement_block) @body) @definition
 (method_definition name: (_) @name body: (statement_block) @body) @definition
+(field_definition property: (_) @name) @definition @part
 (field_definition property: (_) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)] @kind) @definition
 (variable_declarator name: (identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition

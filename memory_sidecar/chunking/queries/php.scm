@@ -8,7 +8,7 @@
 (method_declaration name: (name) @name body: (compound_statement)? @body) @definition
 (const_declaration (const_element (name) @name)) @definition
 (property_declaration (property_element name: (variable_name (name) @name))) @definition
-(property_promotion_parameter name: (variable_name (name) @name)) @definition
+(property_promotion_parameter name: (variable_name (name) @name)) @definition @part
 (function_call_expression function: (name) @word arguments: (arguments . (argument [(string (string_content) @name) (encapsed_string . (string_content) @name .)]))) @definition
 (enum_case name: (name) @name) @definition
 (attribute_list) @lead

@@ -6,6 +6,7 @@
 (enum_definition name: (_) @name body: (_) @body) @definition
 (simple_enum_case name: (_) @name) @definition
 (full_enum_case name: (_) @name) @definition
+(class_parameter name: (identifier) @name) @definition @part
 (type_definition name: (_) @name) @definition
 (function_definition name: (_) @name body: (_) @body) @definition
 (function_declaration name: (_) @name) @definition

@@ -11,6 +11,10 @@
 (function_signature name: (identifier) @name) @definition
 (method_definition name: (_) @name body: (statement_block) @body) @definition
 (method_signature name: (_) @name) @definition
+(public_field_definition name: (_) @name) @definition @part
+(required_parameter (accessibility_modifier) pattern: (identifier) @name) @definition @part
+(interface_body (property_signature name: (_) @name) @definition @part)
+(type_alias_declaration value: (object_type (property_signature name: (_) @name) @definition @part))
 (abstract_method_signature name: (_) @name) @definition
 (enum_body name: (property_identifier) @name @definition)
 (enum_assignment name: (_) @name) @definition
