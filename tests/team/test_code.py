@@ -420,9 +420,9 @@ def test_a_small_source_is_searched_without_the_graph_of_all_sources(
 
     def scans_of_graphs(few: int) -> int:
         monkeypatch.setattr(code_read, "FEW_CHUNKS", few)
-        giver.codebase.sharing.team.close()
+        giver.codebase.sharing.team.link.close()
         assert giver.find("how is a card charged", SearchMode.VECTOR)
-        giver.codebase.sharing.team.close()
+        giver.codebase.sharing.team.link.close()
         with psycopg.connect(database, autocommit=True) as owner:
             others = (
                 "SELECT 1 FROM pg_stat_activity"
