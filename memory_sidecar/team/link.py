@@ -45,12 +45,13 @@ PAUSE_S = 0.2  # before the second try, twice as long before the third
 AWAY_S = 15.0  # after a failure readers do not ask the server for this long
 SCHEMA_NAME = "memory_sidecar"
 
+_PATH, _EF = f"{SCHEMA_NAME},public", "600"
 _OURS = {
     "application_name": "memory-sidecar",
     "client_encoding": "utf8",  # whatever the environment says; without it that of the database
-    "options": f"-c search_path={SCHEMA_NAME},public -c jit=off"
+    "options": f"-c search_path={_PATH} -c jit=off"
     " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
-    " -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search=600",
+    f" -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search={_EF}",
     "keepalives_idle": "20",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -73,8 +74,10 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_sear
 second connection: with 100 and 600 either finds 99 of a hundred nearest rows."""
 
 _SEARCH_WIDER = (
-    "SELECT set_config('hnsw.ef_search', '600', true)"  # as the second connection has it
+    f"SELECT set_config('hnsw.ef_search', '{_EF}', true)"  # as the second connection has it
 )
+
+_SETTINGS = "SELECT current_setting('search_path'), current_setting('hnsw.ef_search', true)"
 
 T = TypeVar("T")
 Values = Sequence[Any] | Mapping[str, Any]
@@ -148,15 +151,25 @@ class TeamLink:
             return 1000 * (time.perf_counter() - started)
 
     def connect(self) -> TeamConnection:
-        """Open a connection, which the caller closes. Raises DatabaseError."""
+        """Open a connection, which the caller closes. Raises DatabaseError.
+
+        Raises DatabaseRefused if it lacks our settings: tables would be created in `public`.
+        """
         password = self.address.password()
         try:
             connection = TeamConnection.connect(
                 make_conninfo("", **{**self.address.parameters, **password, **_OURS}),
                 autocommit=True,
             )
+            connection.patience_s = CONNECT_S
+            settings = connection.execute(_SETTINGS).fetchone()
         except psycopg.Error as error:
+            if "unsupported startup parameter" in str(error):
+                raise self._without_settings() from error
             raise self._translate(error) from error
+        if settings != (_PATH, _EF):
+            connection.close()
+            raise self._without_settings()
         connection.adapters.register_dumper(HalfVector, HalfVectorDumper)
         self._away_until_s = 0.0
         return connection
@@ -221,6 +234,12 @@ class TeamLink:
             connection.close()
             raise self._translate(error) from error
         return connection
+
+    def _without_settings(self) -> DatabaseRefused:
+        return DatabaseRefused(
+            f"{self.shown} does not take the settings of a connection, as a pooler does not",
+            hint="name the server itself as `database`, not pgbouncer or the like",
+        )
 
     def _translate(self, error: psycopg.Error) -> SidecarError:
         """Return the error of ours that names the cause and a next step."""

@@ -158,6 +158,23 @@ def test_a_server_that_refuses_is_not_away(link_to):
             link.delay_ms()
 
 
+def test_a_pooler_that_takes_no_settings_is_refused_before_anything_is_made(
+    database, link, link_to, monkeypatch
+):
+    with refusing("unsupported startup parameter: options") as port:
+        refusal = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=disable")
+        with pytest.raises(DatabaseRefused, match="as a pooler does not") as raised:
+            refusal.delay_ms()
+    assert "name the server itself" in raised.value.hint
+    for options in ("", "-c search_path=memory_sidecar,public"):
+        monkeypatch.setitem(team_link._OURS, "options", options)
+        with pytest.raises(DatabaseRefused, match="as a pooler does not"):
+            make_schema(link)
+    with psycopg.connect(database) as owner:
+        tables = "SELECT count(*) FROM pg_tables WHERE tablename IN ('identity', 'mirrored')"
+        assert owner.execute(tables).fetchone() == (0,)
+
+
 @contextmanager
 def refusing(said: str, *, tls: bytes = b"") -> Iterator[int]:
     """The port of a server that answers everyone as PostgreSQL does whom it does not let in.
