@@ -18,6 +18,10 @@ BEGIN
     END IF;
 END $$;
 
+-- What a role has in pg_temp or in a schema of its own must not stand in for what functions name.
+ALTER FUNCTION declare_nearest() SET search_path = memory_sidecar, public, pg_temp;
+ALTER FUNCTION stamp_mirrored() SET search_path = pg_catalog, pg_temp;
+
 -- reader: searches code, and reads what is shared
 GRANT USAGE ON SCHEMA memory_sidecar TO memory_sidecar_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA memory_sidecar TO memory_sidecar_reader;

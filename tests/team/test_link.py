@@ -371,3 +371,32 @@ def test_a_schema_that_took_the_role_set_for_the_writer_takes_who_logged_in(link
                 (owner, agent),
             )
             assert written.fetchone() == (alice,)
+
+
+def test_what_a_role_has_of_its_own_stands_in_for_nothing_that_functions_name(
+    database, link, login
+):
+    make_schema(link)
+    schema.grant_roles(link)
+    address = login("alice", "agent", "indexer")
+    with psycopg.connect(database, autocommit=True) as owner:
+        alice = psycopg.conninfo.conninfo_to_dict(address)["user"]
+        owner.execute(f"CREATE SCHEMA own AUTHORIZATION {alice}")
+    with psycopg.connect(address, autocommit=True) as by_sql:
+        by_sql.execute(
+            "CREATE FUNCTION own.now() RETURNS timestamptz RETURN timestamptz '2001-01-01';"
+            " CREATE FUNCTION own.nextval(text) RETURNS bigint RETURN 1000000;"
+            " SET search_path TO own, pg_catalog, memory_sidecar, public;"
+            " CREATE TEMP TABLE chunk_vectors (LIKE memory_sidecar.chunk_vectors)"
+        )
+        written = by_sql.execute(
+            "INSERT INTO mirrored (owner, agent, path, hash, content)"
+            " VALUES ('', 'shared', 'memories/a.md', 'x', 'x')"
+            " RETURNING changed, written_at > '2002-01-01'"
+        )
+        assert written.fetchone() == (1, True)
+        by_sql.execute("SELECT declare_nearest()")
+    with link.writing() as connection:
+        graphs = "SELECT schemaname FROM pg_indexes WHERE indexname = 'chunk_vectors_nearest'"
+        assert connection.execute(graphs).fetchall() == [("memory_sidecar",)]
+        connection.execute("DROP SCHEMA own CASCADE")
