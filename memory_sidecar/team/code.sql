@@ -17,7 +17,7 @@ CREATE TABLE sources (
     UNIQUE (repository, branch, folder)
 );
 
--- A deleted file stays, with fingerprint '', so that readers who know it hear of that.
+-- A deleted file stays for a while, with fingerprint '', so that readers who know it hear of that.
 CREATE TABLE files (
     id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     source      integer NOT NULL,

@@ -22,6 +22,7 @@ from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
+from memory_sidecar.team.shared_files import KEPT_GENERATIONS
 
 LEASE_S = 900  # an indexer without changes renews it by its rescan every ten minutes
 MOST_SEGMENTS = 16  # rows of one word; more are joined into one
@@ -115,7 +116,8 @@ def write_documents(
     numbers = iter(_new_ids(connection, total))
     rows: list[_ChunkRow] = []
     ids = {path: list(islice(numbers, len(each.chunks))) for path, each in new.items()}
-    files = _put_files(connection, source, generation, new, ids)
+    known_ids = {path: file for path, (file, _) in known.items()}
+    files = _put_files(connection, source, generation, new, ids, known=known_ids)
     for path, each in new.items():
         for row, (chunk, found) in zip(ids[path], each.chunks, strict=True):
             body, symbols, its_path = map(indexed_tokens, found.words)
@@ -138,8 +140,15 @@ def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats
         copy_vectors(cursor, "chunk_vectors", found)
 
 
-def fold_words(connection: Connected, source: int) -> None:
-    """Join the rows of words that have more than `MOST_SEGMENTS`, dropping deleted chunks."""
+def fold_rows(connection: Connected, source: int, generation: int) -> None:
+    """Delete the rows of files deleted long ago, and join rows of words, without deleted chunks.
+
+    Words are joined that have more than `MOST_SEGMENTS` rows.
+    """
+    connection.execute(
+        "DELETE FROM files WHERE source = %s AND fingerprint = '' AND generation < %s",
+        (source, generation - KEPT_GENERATIONS),
+    )
     files = connection.execute(
         "SELECT id, first_chunk FROM files WHERE source = %s AND chunks > 0", (source,)
     )
@@ -199,17 +208,27 @@ def _put_files(
     generation: int,
     written: Mapping[str, TeamDocument],
     ids: Mapping[str, Sequence[int]],
+    *,
+    known: Mapping[str, int],
 ) -> Mapping[str, int]:
-    """Upsert the files of `written`, whose chunks get these `ids`; return their ids by path."""
+    """Upsert the files of `written`, whose chunks get these `ids`; return their ids by path.
+
+    Files that are not `known` get new ids. No other id is taken: searches need memory for each.
+    """
     found = connection.execute(
-        "INSERT INTO files (source, path, language, fingerprint, first_chunk, chunks, generation)"
-        " SELECT %s, *, %s FROM unnest(%s::text[], %s::text[], %s::text[], %s::int[], %s::int[])"
+        "INSERT INTO files"
+        " (source, generation, id, path, language, fingerprint, first_chunk, chunks)"
+        " OVERRIDING SYSTEM VALUE"
+        " SELECT %s, %s, coalesce(known, nextval(pg_get_serial_sequence('files', 'id'))),"
+        " path, language, fingerprint, first_chunk, chunks FROM unnest"
+        "(%s::int[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[])"
+        " AS given (known, path, language, fingerprint, first_chunk, chunks)"
         " ON CONFLICT (source, path) DO UPDATE SET"
         " language = excluded.language, fingerprint = excluded.fingerprint,"
         " first_chunk = excluded.first_chunk, chunks = excluded.chunks,"
         " generation = excluded.generation RETURNING path, id",
         (
-            *(source, generation, list(written)),
+            *(source, generation, [known.get(path) for path in written], list(written)),
             [each.document.language for each in written.values()],
             [each.fingerprint for each in written.values()],
             [min(ids[path], default=0) for path in written],

@@ -17,6 +17,7 @@ from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.postings import Statistics
 
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
+KEPT_GENERATIONS = 10_000  # for which a source keeps deleted files, so that caches hear of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ class SharedFiles:
         with self._lock:
             if generation != self.generation:
                 # Copied: another reader may be using the old mapping.
-                known = {} if generation < self.generation else dict(self.by_id)
+                is_recent = 0 <= generation - self.generation <= KEPT_GENERATIONS
+                known = dict(self.by_id) if is_recent else {}
                 since = self.generation if known else -1
                 rows = connection.execute(
                     "SELECT id, path, language, fingerprint, first_chunk, chunks FROM files"

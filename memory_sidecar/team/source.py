@@ -27,7 +27,7 @@ from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (
     LeaseHeld,
     TeamDocument,
-    fold_words,
+    fold_rows,
     put_vectors,
     take_lease,
     write_documents,
@@ -44,7 +44,7 @@ from memory_sidecar.team.shared_files import (
 )
 
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
-FOLD_EVERY = 64  # transactions of a source, after which its word lists are joined
+FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
 TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, LeaseHeld)
 
@@ -277,7 +277,7 @@ class PostgresSource:
             )
             write_documents(connection, source, generation, written, gone=gone, at_hand=at_hand)
             if generation % FOLD_EVERY == 0:
-                fold_words(connection, source)
+                fold_rows(connection, source, generation)
 
     def _lease(self, connection: Connected, *, by_force: bool = False) -> tuple[int, int]:
         """Take the lease; return the source's id and this generation. Raises LeaseHeld."""

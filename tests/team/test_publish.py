@@ -8,8 +8,9 @@ import pytest
 from memory_sidecar.code.document import build_document
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.index.document import BuildError
+from memory_sidecar.team import code_write, shared_files
 from memory_sidecar.team import source as team_source
-from memory_sidecar.team.code_write import fold_words
+from memory_sidecar.team.code_write import fold_rows
 from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
 from tests.waiting import eventually
@@ -129,14 +130,49 @@ def test_what_a_lost_transaction_had_folded_is_found_all_the_same(make_member, m
     lost: list[tuple[int, ...]] = []
 
     def fold_and_lose(connection, *values):
-        fold_words(connection, *values)
+        fold_rows(connection, *values)
         if not lost:
             lost.append(values)
             connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    monkeypatch.setattr(team_source, "fold_words", fold_and_lose)
+    monkeypatch.setattr(team_source, "fold_rows", fold_and_lose)
     giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
     giver.index()
     assert lost
     assert giver.own() == set()
     assert giver.find("redeem_coupon")[0].filename == "shop/coupon.py"
+
+
+def test_a_save_takes_no_new_id_and_files_deleted_long_ago_leave_no_row(
+    make_member, link, monkeypatch
+):
+    monkeypatch.setattr(team_source, "FOLD_EVERY", 1)
+    monkeypatch.setattr(code_write, "KEPT_GENERATIONS", 2)
+    monkeypatch.setattr(shared_files, "KEPT_GENERATIONS", 2)
+    giver, reader = make_member("a"), make_member("b")
+    giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    giver.index()
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    reader.index()
+    source = reader.codebase.registry.all()[0]
+    theirs = reader.codebase.sharing.source(source)
+    assert "shop/coupon.py" in theirs.fingerprints(anew=True)
+
+    def rows() -> dict[str, int]:
+        with link.reading() as connection:
+            return dict(connection.execute("SELECT path, id FROM files").fetchall())
+
+    before = rows()
+    (giver.root / "shop" / "coupon.py").unlink()
+    giver.index()
+    assert rows() == before
+    for turn in range(4):
+        giver.write("shop/cart.py", f"class Cart:\n    discount = {turn}\n")
+        giver.index()
+    giver.write("shop/new.py", "def new():\n    return 1\n")
+    giver.index()
+    after = rows()
+    assert after.pop("shop/new.py") == max(before.values()) + 1
+    assert after == {path: file for path, file in before.items() if path != "shop/coupon.py"}
+    assert "shop/coupon.py" not in theirs.fingerprints(anew=True)
+    assert reader.find("discount")[0].code.endswith("discount = 3")
