@@ -158,10 +158,11 @@ class Asked:
         self._model_runs.clear()
         query, embed = CodeQuery(question, filter=wanted), self.model if embeds else self.vector
         started = time.perf_counter()
-        embeddings = [SEARCH_POOL.submit(embed, each) for each in wordings_of(query)]
+        sources = [self.source.name]
+        embeddings = [SEARCH_POOL.submit(embed, each) for each in wordings_of(query, sources)]
         with self.rows(wanted) as (rows, _):
             rows.vector_counts()
-            search_code(query, rows, embeddings=embeddings, embed_static=self.static)
+            search_code(query, rows, sources, embeddings=embeddings, embed_static=self.static)
         taken = time.perf_counter() - started
         if self._model_runs:
             begun, ended = zip(*self._model_runs, strict=True)

@@ -8,8 +8,8 @@
     k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0, as is f - f₆₀
     p   share of the question's words, by idf, that stand in the path
     n   share of the question's words that match a word in the name of the file or of its folder,
-        where one begins the other
-    d   the same share, of the names that the candidates of the file define
+        where one begins the other; a word that so many as m > 5 candidate files match counts 5 / m
+    d   the plain share, of the names that the candidates of the file define
     c   number of candidates in the file
     f   share of the question's words, by idf, that these hold together, over the fourth root of c;
         0 if the question names a programming language: it is about no project's own words
@@ -26,23 +26,25 @@ match stays weak. Each term is here because ranking on named sets got worse with
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from memory_sidecar.code.framing import QUESTION_WORD, without_framing, without_project
 from memory_sidecar.index.words import STOPWORDS, humps_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
+COMMON_NAMES = 5  # files; a word in the names of more tells less
 DEFINED_WEIGHT = 0.1
 FILE_WORDS_WEIGHT = 0.15
 ASIDE_PENALTY = 0.2
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
-MAX_FRAMES = 4  # phrases left out at each end of a request
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
@@ -75,7 +77,7 @@ _ASIDES = (
     ),
     (
         "docs",
-        re.compile(rf"{_PROSE.pattern}|(^|/)(docs?|documentation)/", re.IGNORECASE),
+        re.compile(rf"{_PROSE.pattern}|^doc/|(^|/)(docs|documentation)/", re.IGNORECASE),
         re.compile(
             r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
             r"|examples?|comments?|docstrings?|typos?|markdown|links?|contributing|license|faq"
@@ -114,43 +116,6 @@ _ASIDES = (
 # "A store in memory for tests" asks for code that tests use, not for a test.
 _FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
-_QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
-# The wording around what a request is about: "can you show me the code for X", "where is X
-# defined", "how does X work". Its words would be looked for, and find functions called `work`.
-_THING = (
-    r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"
-    r"|file|line)s?"
-)
-_DOES = r"(?:handles?|implements?|defines?|contains?|holds|does|is\ responsible\ for|deals\ with)"
-_LEAD = re.compile(
-    rf"""\A\W*(?: please | (?:can|could|would|will)\ you
-    | i\ (?:need|want|have)\ to\ (?:know|see|understand|find|look\ at|change|modify|edit)
-    | i(?:'m|\ am)\ looking\ for | help\ me\ (?:find|see|understand) | (?:search|look)\ for
-    | (?:tell|show|give|find)\ me | (?:explain|describe)(?:\ to\ me)?
-    | (?:find|locate|show|get|list|see)(?=\ (?:(?:where|how|what|which|the\ {_THING})\b|\S+$))
-    | (?:all\ )?(?:the\ )?{_THING}\ (?:(?:that|which)\ {_DOES}|for|of|that|which|where|behind)
-    | (?:which|what)\ {_THING}(?:\ {_DOES})?
-    | where\ (?:is|are|do\ we) | what\ (?:is|are) | what\ (?:does|do)(?=\ .*\ do\W*$)
-    | what\ happens\ (?:when|if|after|to) | how\ (?:do|does|did)(?=\ .*\ works?\W*$)
-    )(?![^\s,:])[\s,:]*""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_TAIL = re.compile(
-    rf"""\b(?: please | here | works? | lives? | do
-    | (?:(?:is|are|was|were|gets?)\ )?(?:implemented|handled|defined|located|declared|done)
-    | in\ (?:the|this|our)\ (?:code|code\ ?base|repo|repository|project)
-    | (?:in\ )?(?:which|what)\ {_THING}\ (?:is\ it|(?:do|should|must|would)\ i\b.*)
-    )\W*$""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# Said beside a name, "QuerySet class" or "def parse_args", and not only: a hash function is none.
-_KINDS = frozenset(
-    "class def definition enum fn func function implementation interface method module signature"
-    " source code struct the trait type".split()
-)
-_NAME_BESIDE_KIND = re.compile(r"_|[a-z].*[A-Z.:#(?!]|[A-Z].*[a-z]")
-_JOINING = re.compile(r"\A(?:where|how|what|which)\s+", re.IGNORECASE)
-
 # A question of somebody who uses or builds the project, which its README and docs answer.
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|you|one)\b"
@@ -178,31 +143,43 @@ _LICENCE = re.compile(r"^(?:docs?/)?(?:licen[cs]e|copying|unlicense)[^/]*$", re.
 class Question:
     """The text of a hybrid query, and what ranking derives from it."""
 
-    text: str  # without the framing of `without_framing`, unless it asks for a guide
+    text: str  # without the name of the project; and the framing, unless it asks for a guide
+    message: str  # the text as it was asked, if that may be an error message; else ""
     subject: str  # the text without the names of programming languages
     names_language: bool
     keyword_weight: float
-    may_be_message: bool  # an error message or other text to find as it is: no question word first
     asks_for_guide: bool  # how to install, run, configure, contribute …
     asides: frozenset[str]  # kinds of files that it does not ask for
-    words: tuple[str, ...]  # distinct, without stop words and those too short to match
+    words: tuple[str, ...]  # distinct; no stop words, names of projects, and those of two letters
     prefixes: frozenset[str]  # the first MIN_MATCHED_LETTERS of each of `words`
     bits_of_word: dict[str, int] = field(default_factory=dict, compare=False)  # a cache
 
     @classmethod
-    def of(cls, text: str) -> Question:
-        asks_for_guide = bool(_GUIDE.search(text))
-        asked, text = text, text if asks_for_guide else without_framing(text)
-        subject, languages = _LANGUAGE.subn("", text)
-        words = tuple(word for word in matchable_words(text) if word not in STOPWORDS)
+    def of(cls, asked: str, sources: Collection[str] = ()) -> Question:
+        """Take a query apart that is asked of all files of `sources`.
+
+        The name of the only source says nothing: "how does shop round prices" asks how prices are
+        rounded. A guide to shop need not be in a file called like it, whatever the other sources.
+        """
+        asks_for_guide = bool(_GUIDE.search(asked))
+        about = named = asked
+        if not asks_for_guide:
+            named = without_project(asked, *sources) if len(sources) == 1 else asked
+            about = without_framing(named)
+        subject, languages = _LANGUAGE.subn("", about)
+        left_out = STOPWORDS.union(*map(matchable_words, sources if asks_for_guide else ()))
+        matchable = matchable_words(about)
+        words = tuple(word for word in matchable if word not in left_out) or tuple(
+            word for word in matchable if word not in STOPWORDS
+        )
         return cls(
-            text=text,
-            subject=subject.strip() or text,
+            text=about,
+            message="" if about != named or QUESTION_WORD.match(asked) else asked,
+            subject=subject.strip() or about,
             names_language=languages > 0,
-            keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(text) else KEYWORD_WEIGHT,
-            may_be_message=text == asked and not _QUESTION_WORD.match(text),
+            keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
             asks_for_guide=asks_for_guide,
-            asides=_asides_to(text, asks_for_guide=asks_for_guide),
+            asides=_asides_to(about, asks_for_guide=asks_for_guide),
             words=words,
             prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
         )
@@ -216,24 +193,34 @@ class Question:
         """
         return tuple(dict.fromkeys((self.text, self.subject)))
 
-    def path_boost(self, path: str, coverage: float, *, project: str = "") -> float:
-        """Return what a chunk gains by the path of its file, which covers `coverage` of the words.
+    def path_boost(self, coverage: float, name_share: float, *, is_aside: bool) -> float:
+        """Return what a chunk gains by a path that covers so much of the words, its name so many.
 
-        A question for a guide means the project as a whole: "how do I install shop" says nothing
-        for files called like the `project` (shop), nor for the names of asides.
+        If a guide is asked for, the names of asides do not count.
         """
-        share = 1.0
-        if self.penalties(path):
-            share = 0.0 if self.asks_for_guide else ASIDE_PATH_SHARE
-        left_out = project if self.asks_for_guide else ""
-        return share * max(PATH_WEIGHT * coverage, NAME_WEIGHT * self.name_share(path, left_out))
+        kept = 1.0
+        if is_aside:
+            kept = 0.0 if self.asks_for_guide else ASIDE_PATH_SHARE
+        return kept * max(PATH_WEIGHT * coverage, NAME_WEIGHT * name_share)
 
-    def name_share(self, path: str, left_out: str = "") -> float:
-        """Return the share of `words`, 0…1, that match the name of the file or of its folder.
+    def name_bits(self, path: str) -> int:
+        """Return the bits of those of `words` that match the name of the file or of its folder."""
+        return self._match_bits(_name_words(path))
 
-        Words of the name that stand in `left_out` do not count.
+    def name_shares(self, names: Sequence[int]) -> list[float]:
+        """Return, for the `name_bits` of each candidate file, the share of `words` that they are.
+
+        A word that more than COMMON_NAMES of them match counts as if those shared its weight.
         """
-        return self.share_of_bits(self._match_bits(_name_words(path), matchable_words(left_out)))
+        files = Counter(names)
+        each = [1 << number for number in range(len(self.words))]
+        matching = [sum(count for bits, count in files.items() if bits & bit) for bit in each]
+        weights = [min(1.0, COMMON_NAMES / max(count, 1)) / len(self.words) for count in matching]
+        share_of = {
+            bits: sum(weight for bit, weight in zip(each, weights, strict=True) if bits & bit)
+            for bits in files
+        }
+        return [share_of[bits] for bits in names]
 
     def share_of_bits(self, bits: int) -> float:
         """Return the share of `words`, 0…1, whose bits are set: see `match_bits`."""
@@ -247,7 +234,7 @@ class Question:
         """
         return self._match_bits(matchable_words(text)) if text else 0
 
-    def _match_bits(self, words: Iterable[str], left_out: Collection[str] = ()) -> int:
+    def _match_bits(self, words: Iterable[str]) -> int:
         matched = 0
         for word in words:
             if word[:MIN_MATCHED_LETTERS] not in self.prefixes:
@@ -259,8 +246,7 @@ class Question:
                     for number, asked in enumerate(self.words)
                     if asked.startswith(word) or word.startswith(asked)
                 )
-            if word not in left_out:
-                matched |= bits
+            matched |= bits
         return matched
 
     def guide_boost(self, path: str) -> float:
@@ -276,28 +262,6 @@ class Question:
     def penalties(self, filename: str) -> dict[str, float]:
         """Return what a chunk of `filename` loses, by each kind of aside that the file is."""
         return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
-
-
-def without_framing(text: str) -> str:
-    """Return `text` without the wording around what it is about, and a question's mark at its end.
-
-    `text` itself if nothing would remain.
-    """
-    subject = whole = " ".join(text.split())
-    for _ in range(MAX_FRAMES):
-        subject = _LEAD.sub("", subject, count=1)
-    if subject != whole:
-        for _ in range(MAX_FRAMES):
-            subject = _TAIL.sub("", subject).rstrip(" ,")
-        subject = _JOINING.sub("", subject)
-    if " " in subject and (subject != whole or _QUESTION_WORD.match(subject)):
-        subject = subject.rstrip("?!. ")  # not of a message, nor of a name: `empty?`
-    names = [word for word in subject.split() if word.lower().rstrip("?!.,:") not in _KINDS]
-    if len(names) == 1 and _NAME_BESIDE_KIND.search(names[0]):
-        subject = names[0]
-    if subject == whole or not set(plain_words(subject)) - STOPWORDS:
-        return text
-    return subject
 
 
 def _asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:

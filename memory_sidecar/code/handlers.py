@@ -39,6 +39,7 @@ from memory_sidecar.index.report import (
     count_vectors,
     list_files,
     scan_times,
+    source_names,
 )
 
 T = TypeVar("T")
@@ -191,10 +192,10 @@ class Codebase:
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         embeds = query.mode is not SearchMode.KEYWORD
         with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
-            # Before a team's database is asked, while the model works.
-            begun = self.data.begin_embedding(here.connection, wordings_of(query))
+            sources = query.filter.sources or source_names(here.connection)
+            begun = self.data.begin_embedding(here.connection, wordings_of(query, sources))
 
-            def ask(rows: CodeRows) -> list[CodeHit]:
+            def ask(rows: CodeRows) -> list[CodeHit]:  # while the model works
                 embed_query = embed_static = None
                 if embeds:
                     embed_static = self.data.embed_static(here.connection)
@@ -205,8 +206,7 @@ class Codebase:
                         required=query.mode is SearchMode.VECTOR,
                         static=embed_static,
                     )
-                embeddings = begun if embed_query else ()
-                return search_code(query, rows, embeddings=embeddings, embed_static=embed_static)
+                return search_code(query, rows, sources, begun if embed_query else (), embed_static)
 
             local = LocalRows(here.connection, here.store, query.filter)
             hits = self.sharing.ask(ask, local, reporter)

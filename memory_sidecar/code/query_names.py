@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from memory_sidecar.code.directory import ChunkFile, Directory
+from memory_sidecar.code.framing import LOOKS_LIKE_NAME
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.keyword import match_expression
@@ -37,7 +38,6 @@ _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 _MAX_PATH = 256
-_LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|[?!]$")
 
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 MAX_SIMILAR_NAMES = 10  # that an unknown name may stand for
@@ -100,7 +100,7 @@ def names_in(text: str) -> QueryNames:
             continue
         if match.end() == len(query):
             word = word.rstrip("?!")
-        if word == query or _LOOKS_LIKE_NAME.search(word):
+        if word == query or LOOKS_LIKE_NAME.search(word):
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
     words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(query))

@@ -107,7 +107,7 @@ def rank_hybrid(
     candidates: Candidates,
     question: Question,
     *,
-    path_boosts: Callable[[ChunkFile], Mapping[str, float]],
+    path_terms: Callable[[ChunkFile], PathTerms],
     defined: Sequence[int],
     defines_name: Mask,
     at_named_path: Mask,
@@ -117,7 +117,6 @@ def rank_hybrid(
 ) -> Ranked:
     """Score `candidates` by all arms, by their paths and by what `question` names.
 
-    `path_boosts(file)`: what `boosts_of_path` returns for the file.
     `defined`, by chunk: the bits (`Question.match_bits`) of the names that it defines.
     `defines_name`, by chunk: whether it defines a name in the question.
     `at_named_path`, by file of `candidates`: whether the question names its path.
@@ -132,7 +131,7 @@ def rank_hybrid(
     average = 0.0
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
-    boosts = _file_boosts(candidates, question, path_boosts, defined, history)
+    boosts = _file_boosts(candidates, question, path_terms, defined, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
     held = _word_shares_of_files(candidates, words)
     boosts["file_words"] = FILE_WORDS_WEIGHT * _above_common_level(held, is_aside)
@@ -166,19 +165,24 @@ def rank_hybrid(
     return Ranked(scores + steps["further_chunk"], summands, boosts, steps)
 
 
-def boosts_of_path(question: Question, file: ChunkFile, coverage: float) -> dict[str, float]:
-    """Return, by name, what a chunk gains or loses by the path of its file; see `path_boost`."""
-    return {
-        **question.penalties(file.path),
-        "path": question.path_boost(file.path, coverage, project=file.source),
-        "guide": question.guide_boost(file.path),
-    }
+@dataclass(frozen=True, slots=True)
+class PathTerms:
+    """What the path of a file tells of it, whatever the other candidates are."""
+
+    boosts: dict[str, float]  # by name: the penalties of an aside, and what a guide gains
+    coverage: float  # of the question's words, by idf, that stand in the path
+    name_bits: int  # those in the name of the file or of its folder
+
+    @classmethod
+    def of(cls, question: Question, path: str, coverage: float) -> PathTerms:
+        boosts = {**question.penalties(path), "guide": question.guide_boost(path)}
+        return cls(boosts, coverage, question.name_bits(path))
 
 
 def _file_boosts(
     candidates: Candidates,
     question: Question,
-    path_boosts: Callable[[ChunkFile], Mapping[str, float]],
+    path_terms: Callable[[ChunkFile], PathTerms],
     defined: Sequence[int],
     history: Mapping[File, HistoryBoost],
 ) -> dict[str, Scores]:
@@ -188,13 +192,20 @@ def _file_boosts(
     for number, bits in zip(candidates.file_numbers.tolist(), defined, strict=True):
         defined_bits[number] |= bits
     shares = np.array([question.share_of_bits(bits) for bits in defined_bits])
-    by_path = [path_boosts(file) for file in candidates.files]
+    by_path = [path_terms(file) for file in candidates.files]
+    name_shares = question.name_shares([each.name_bits for each in by_path])
     by_commits = [history.get((file.source, file.path)) for file in candidates.files]
     by_file = {
         **{
-            kind: [each.get(kind, 0.0) for each in by_path]
-            for kind in (*question.asides, "path", "guide")
+            kind: [each.boosts.get(kind, 0.0) for each in by_path]
+            for kind in (*question.asides, "guide")
         },
+        "path": [
+            question.path_boost(
+                each.coverage, name_share, is_aside=not question.asides.isdisjoint(each.boosts)
+            )
+            for each, name_share in zip(by_path, name_shares, strict=True)
+        ],
         "history": [each.boost if each else 0.0 for each in by_commits],
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }

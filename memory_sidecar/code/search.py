@@ -12,7 +12,7 @@ others found. Everything is read from one snapshot; the text of chunks is read l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -30,8 +30,8 @@ from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.ranking import (
     WEAK_BELOW,
     Candidates,
+    PathTerms,
     Ranked,
-    boosts_of_path,
     rank_by_arm,
     rank_hybrid,
 )
@@ -65,15 +65,15 @@ SILENT = Arm.silent()
 def search_code(
     query: CodeQuery,
     rows: CodeRows,
-    *,
+    sources: Collection[str],
     embeddings: Sequence[Future[Vector]] = (),
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
-    """Return the best of `rows` for `query`, best first.
+    """Return the best of `rows`, those of `sources`, for `query`, best first.
 
-    `embeddings`: of `wordings_of(query)` by the model; without them there is no vector arm, without
-    `embed_static`, which returns (256,), no static one. Keyword and vector mode rank the text as it
-    is by one arm alone.
+    `embeddings`: of what `wordings_of` returns, by the model; without them there is no vector arm,
+    without `embed_static`, which returns (256,), no static one. Keyword and vector mode rank the
+    text as it is by one arm alone.
     """
     text = _text_of(query)
     depth = max(DEPTH, query.top_k)
@@ -88,7 +88,7 @@ def search_code(
         ranked = rank_by_arm("cosine", candidates.cosine)
     else:
         candidates, ranked, history = _hybrid(
-            Question.of(text),
+            Question.of(text, sources),
             rows,
             embeddings=embeddings,
             embed_static=embed_static,
@@ -97,15 +97,15 @@ def search_code(
     return cut_to_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
 
 
-def wordings_of(query: CodeQuery) -> Sequence[str]:
-    """Return the texts that the model embeds for `query`; the mean of their vectors counts."""
+def wordings_of(query: CodeQuery, sources: Collection[str]) -> Sequence[str]:
+    """Return the texts that the model embeds for `query`, asked of `sources`; their mean counts."""
     match query.mode:
         case SearchMode.KEYWORD:
             return ()
         case SearchMode.VECTOR:
             return (_text_of(query),)
         case _:
-            return Question.of(_text_of(query)).wordings
+            return Question.of(_text_of(query), sources).wordings
 
 
 def _text_of(query: CodeQuery) -> str:
@@ -129,10 +129,10 @@ def _hybrid(
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
     names, literal_ids = rows.resolve_undefined(names_in(question.text))
-    if question.may_be_message and not names.is_single_word:
+    if question.message and not names.is_single_word:
         likely = words.best(MESSAGE_DEPTH).tolist()
         literal_ids = _message_chunks(rows, question) or chunks_with_template(
-            question.text, likely, rows.read
+            question.message, likely, rows.read
         )
     named = [*rows.named_chunks(names), *literal_ids]
     if question.asks_for_guide:
@@ -143,9 +143,9 @@ def _hybrid(
     found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
 
     @cache
-    def path_boosts(file: ChunkFile) -> Mapping[str, float]:
+    def path_terms(file: ChunkFile) -> PathTerms:
         coverage = keywords.coverage(_stems_of_path(file.path))
-        return boosts_of_path(question, file, coverage)
+        return PathTerms.of(question, file.path, coverage)
 
     def describe(ids: Sequence[int]) -> dict[int, tuple[int, bool]]:
         """Return which of the question's words and names each chunk defines."""
@@ -159,7 +159,7 @@ def _hybrid(
     described = describe(found.tolist())
     files, file_numbers = rows.files_of(found)
     for number in set(file_numbers.tolist()):
-        path_boosts(files[number])
+        path_terms(files[number])
     vector = wait_vector()
     candidates = _candidates(
         rows, vector=vector, static=static, keyword=words, depth=depth, found=found
@@ -170,7 +170,7 @@ def _hybrid(
     ranked = rank_hybrid(
         candidates,
         question,
-        path_boosts=path_boosts,
+        path_terms=path_terms,
         defined=[bits for bits, _ in defined],
         defines_name=np.array([defines_name for _, defines_name in defined], np.bool_),
         at_named_path=np.array(
@@ -264,8 +264,8 @@ def _message_chunks(rows: CodeRows, question: Question) -> Sequence[int]:
     Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
     aside counts only if it holds the message letter by letter, and none for a message of few words.
     """
-    ids = rows.message_chunks(question.text)
-    words = question.text.split()
+    ids = rows.message_chunks(question.message)
+    words = question.message.split()
     counts_aside = len(words) >= MIN_WORDS_IN_ASIDE
     text = " ".join(words)
     return [

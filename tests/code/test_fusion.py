@@ -7,6 +7,7 @@ import pytest
 
 from memory_sidecar.code.fusion import (
     ASIDE_PATH_SHARE,
+    COMMON_NAMES,
     ENTRY_PAGE_BOOST,
     GUIDE_BOOST,
     KEYWORD_WEIGHT,
@@ -53,6 +54,7 @@ def test_the_name_of_a_language_is_no_subject():
         ("which file contains parse_args?", "parse_args?"),
         ("I need to change the parser, which file should I look at?", "the parser"),
         ("what happens when the disk is full", "the disk is full"),
+        ("how does the app handle late payments?", "late payments"),
         ("QuerySet class", "QuerySet"),
         ("def parse_args", "parse_args"),
         ("the Cart.add method signature?", "Cart.add"),
@@ -63,9 +65,9 @@ def test_the_wording_around_a_request_is_left_out(asked, about):
 
 
 def test_a_request_is_no_message_and_an_exclamation_may_be_one():
-    assert not Question.of("show me the code for the cart").may_be_message
-    assert not Question.of("where are totals rounded?").may_be_message
-    assert Question.of("Did you forget to call init?").may_be_message
+    assert not Question.of("show me the code for the cart").message
+    assert not Question.of("where are totals rounded?").message
+    assert Question.of("Did you forget to call init?").message == "Did you forget to call init?"
     assert Question.of("a total must be positive!").text == "a total must be positive!"
 
 
@@ -151,6 +153,14 @@ def test_a_name_like_that_of_prose_is_none(path):
     assert not Question.of("how are totals computed").penalties(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "is_docs"),
+    [("doc/api.c", True), ("site/docs/a.js", True), ("flags/doc/man.rs", False)],
+)
+def test_code_in_an_inner_folder_called_doc_makes_docs_and_is_none(path, is_docs):
+    assert ("docs" in Question.of("how are totals computed").penalties(path)) is is_docs
+
+
 def test_an_example_in_the_docs_loses_twice():
     assert Question.of("totals").penalties("docs/examples/cart.md").keys() == {"docs", "examples"}
 
@@ -179,19 +189,28 @@ def test_names_that_only_contain_test_are_none(path):
     ],
 )
 def test_names_of_file_and_folder_match_words_by_their_beginnings(question, path, share):
-    assert Question.of(question).name_share(path) == pytest.approx(share)
+    asked = Question.of(question)
+    assert asked.share_of_bits(asked.name_bits(path)) == pytest.approx(share)
+    assert asked.name_shares([asked.name_bits(path)]) == [pytest.approx(share)]
+
+
+def test_a_word_in_the_names_of_many_files_tells_less():
+    question = Question.of("cookie store")
+    cookie, store = (question.name_bits(f"{name}.py") for name in ("cookie", "store"))
+    shares = question.name_shares([cookie, *[store] * (2 * COMMON_NAMES)])
+    assert shares[0] == 2 * shares[1] == 0.5
 
 
 def test_the_better_of_path_and_name_counts():
     question = Question.of("cookie")
-    assert question.path_boost("cookie.py", 1.0) == NAME_WEIGHT
-    assert question.path_boost("cookie/store/base.py", 1.0) == PATH_WEIGHT
+    assert question.path_boost(1.0, 1.0, is_aside=False) == NAME_WEIGHT
+    assert question.path_boost(1.0, 0.0, is_aside=False) == PATH_WEIGHT
 
 
-def test_the_name_of_an_aside_counts_half_unless_asked_for():
-    boost = Question.of("cookie").path_boost("tests/cookie.py", 0.0)
+def test_the_name_of_an_aside_counts_half_and_nothing_beside_a_guide():
+    boost = Question.of("cookie").path_boost(0.0, 1.0, is_aside=True)
     assert boost == ASIDE_PATH_SHARE * NAME_WEIGHT
-    assert Question.of("cookie tests").path_boost("tests/cookie.py", 0.0) == NAME_WEIGHT
+    assert Question.of("how do I install cookie").path_boost(1.0, 1.0, is_aside=True) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -231,7 +250,39 @@ def test_a_playground_is_an_example():
 
 
 def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
-    guide, code = Question.of("how do I install shop"), Question.of("where the shop is closed")
-    assert guide.path_boost("docs/extending-shop.md", 0.0, project="shop") == 0.0
-    assert guide.path_boost("docs/extending-shop.md", 0.0) > 0.0
-    assert code.path_boost("docs/extending-shop.md", 0.0, project="shop") > 0.0
+    guide, code = (
+        Question.of(asked, ["shop", "other"])
+        for asked in ("how do I install shop", "where the shop is closed")
+    )
+    assert guide.name_bits("docs/extending-shop.md") == 0 < guide.name_bits("docs/install.md")
+    assert code.name_bits("docs/extending-shop.md") > 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "about"),
+    [
+        ("how does shop round prices", "how does it round prices"),
+        ("how does shop handle the rounding of prices?", "the rounding of prices"),
+        ("where are prices rounded in Shop?", "prices rounded"),
+        ("shop price rounding", "price rounding"),
+        ("shop.Cart of a customer", "shop.Cart of a customer"),
+        ("how does Till handle late payments", "late payments"),
+        ("shopping cart totals", "shopping cart totals"),
+        ("closing a shop at night", "closing a shop at night"),
+        ("shop totals", "shop totals"),
+    ],
+)
+def test_the_name_of_the_only_project_is_left_out_where_it_means_that(asked, about):
+    assert Question.of(asked, ["shop"]).text == about
+
+
+def test_the_name_of_one_project_among_several_says_which():
+    assert Question.of("shop price rounding", ["shop", "till"]).text == "shop price rounding"
+
+
+def test_the_name_of_a_folder_that_names_no_project_stays():
+    assert Question.of("main loop of a worker", ["main"]).text == "main loop of a worker"
+
+
+def test_a_message_keeps_the_name_of_the_project():
+    assert Question.of("shop: no price given", ["shop"]).message == "shop: no price given"

@@ -435,8 +435,8 @@ def test_a_question_may_be_older_than_what_another_has_read(make_codebase, codeb
         codebase.index([project], reporter=Silent())
         with store.reading() as newer:
             rows = LocalRows(newer, store, CodeFilter())
-            assert search_code(query, rows)
-        found = search_code(query, LocalRows(older, store, CodeFilter()))
+            assert search_code(query, rows, [])
+        found = search_code(query, LocalRows(older, store, CodeFilter()), [])
     assert {hit.filename for hit in found} >= {"shop/payment.py"}
     assert not any("CHANGED" in hit.code for hit in found)
 

@@ -8,7 +8,7 @@ import pytest
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.fusion import FILE_WORDS_WEIGHT, KEYWORD_WEIGHT, Question
 from memory_sidecar.code.history import HistoryBoost
-from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, boosts_of_path, rank_hybrid
+from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, PathTerms, rank_hybrid
 
 
 def candidates(paths, cosine, keyword=None):
@@ -29,7 +29,7 @@ def ranked(paths, cosine, text="what happens", symbols=None, history=None, keywo
     return found, rank_hybrid(
         found,
         question,
-        path_boosts=lambda file: boosts_of_path(question, file, 0.0),
+        path_terms=lambda file: PathTerms.of(question, file.path, 0.0),
         defined=list(map(question.match_bits, symbols or [""] * len(paths))),
         defines_name=np.zeros(len(paths), np.bool_),
         at_named_path=np.zeros(len(found.files), np.bool_),
