@@ -10,6 +10,7 @@ defines and imports, what stands before the dot, and which files lie in the same
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,12 @@ _SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua
 _NAMES_ALL = frozenset({"python", "go"})
 # Languages where a bare name is no method, and a function of another file is no member.
 _TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
+# Languages where a field of a class is named behind a dot or in a literal only.
+_DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
+_UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
+_ANY, _NONE = re.compile(""), re.compile("(?!)")
+# A call means a method before a field whose type is not written as that of a function.
+_CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 _STAR = "*"  # the name that an import of all names is recorded under
 
 
@@ -62,32 +69,45 @@ class Resolver:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._candidates: dict[tuple[str, str, str, int | None], _Candidates] = {}
+        self._candidates: dict[tuple[object, ...], _Candidates] = {}
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
         """Return what `name` means at a place of a file; no definitions if none can be meant."""
-        candidates = self._candidates_of(name, at)
+        candidates = self._candidates_of(name, at, place)
         if not candidates.every or len(candidates.every) > MAX_CANDIDATES:
             return Meaning(candidates.every)
         needs_around = _is_self(place.receiver, at) or (
             not place.receiver and at.id in candidates.files
         )
         within = place.within if needs_around else None
-        key = (name, at.id, place.receiver, place.how == "import", within)
+        key = (name, at.id, place.receiver, place.how, within)
         if key not in self._meanings:
             resolving = _Resolving(self._graph, name, at, place, candidates)
             self._meanings[key] = resolving.meaning()
         return self._meanings[key]
 
-    def _candidates_of(self, name: str, at: NamedFile) -> _Candidates:
+    def _candidates_of(self, name: str, at: NamedFile, place: Place) -> _Candidates:
         family = [
             each
             for each in self._graph.defined(name)
             if each.at.file.source == at.file.source and each.at.family == at.family
         ]
-        found = tuple(d for d in family if d.at.id == at.id or not _is_file_local(d))
-        key = (name, at.file.source, at.family, at.id if len(found) < len(family) else None)
+        shown = [d for d in family if d.at.id == at.id or not _is_file_local(d)]
+        fields = _fields_for(at, place)
+        own = at.id if not place.receiver or _is_self(place.receiver, at) else 0
+        found = tuple(
+            d
+            for d in shown
+            if not _is_field(d)
+            or fields.search(d.row.signature)
+            or (fields is _CALLABLE and (d.owner == place.receiver or d.at.id == own))
+        )
+        if not found and fields is _CALLABLE:
+            found = tuple(shown)
+        called = (place.receiver, own) if fields is _CALLABLE else None
+        local = at.id if len(shown) < len(family) else None
+        key = (name, at.file.source, at.family, fields, called, local)
         if key not in self._candidates:
             around = [(d, self._graph.kind_around(d)) for d in found[: MAX_CANDIDATES + 1]]
             self._candidates[key] = _Candidates(
@@ -192,7 +212,7 @@ class _Resolving:
         if not is_above:
             return self._one_or_all(self._members)
         is_foreign = len(lineage) > 1 and not any(map(self._graph.defined, lineage[1:]))
-        others = (d for d in self._members if d.owner != lineage[0])
+        others = (d for d in self._members if d.owner not in lineage[:1])
         return Meaning(() if is_foreign else tuple(others))
 
     def _own_class(self) -> str:
@@ -244,7 +264,8 @@ class _Resolving:
         if self._graph.is_foreign(self._at, receiver):
             return Meaning(tuple(d for d in self._tops if _is_at_root(d)))
         takes_any_name = self._at.family == "javascript"
-        is_object = takes_any_name or self._graph.defined(receiver)
+        named = self._graph.defined(receiver)
+        is_object = takes_any_name or not all(map(_is_field, named))
         return Meaning((is_object and self._members) or self._tops)
 
     def _members_by_variable(self, variable: str) -> list[Defined]:
@@ -277,6 +298,25 @@ def _is_file_local(defined: Defined) -> bool:
     return (
         defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
     )
+
+
+def _is_field(defined: Defined) -> bool:
+    return defined.row.kind == "field" and bool(defined.row.scope)
+
+
+def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
+    """Return what the signature of a field matches if a use like that at `place` may mean it."""
+    language = at.file.language
+    is_bare = not place.receiver and place.how != "attribute"
+    if (
+        place.how == "type"
+        or place.receiver == "crate"
+        or (is_bare and (language in _DOTTED_FIELDS or (place.how, language) == ("import", "cpp")))
+    ):
+        return _NONE
+    if place.how != "call" or language == "ruby":
+        return _ANY
+    return _NONE if language in _UNCALLED_FIELDS else _CALLABLE
 
 
 def _is_outer_method(defined: Defined, around: str) -> bool:

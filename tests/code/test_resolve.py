@@ -79,6 +79,19 @@ FILES = {
     "c/state.c": '#include "state.h"\nint idle(int now) { return now == IDLE; }\n',
     "java/Plan.java": "enum Plan {\n  FREE, PAID;\n  static Plan first() { return FREE; }\n}\n",
     "java/Use.java": "class Use { Plan plan = Plan.FREE; }\n",
+    "fields/entry.go": "package fields\ntype Entry struct { Name string; Run func(int) }\n",
+    "fields/task.go": (
+        "package fields\ntype Task struct{}\n"
+        "func (t Task) Name() string { return t.title() }\n"
+        "func use(t Task, e Entry) { t.Name(); e.Run(1); print(e.Name) }\n"
+    ),
+    "fields/view.rs": "struct View { header: u8, view: u8 }\nfn show() -> u8 { header() + 1 }\n",
+    "fields/use.rs": (
+        "use crate::header;\nfn all(v: view) { v.header(); header; crate::view; }\n"
+        "fn read(v: View) -> u8 { v.header }\n"
+    ),
+    "fields/Row.cs": "class Row {\n  public Kind Kind;\n  Other.Kind Same() { return Kind; }\n}\n",
+    "super/no_class.rb": "def orphan\n  super.deliver\nend\nclass Post\n  def deliver; end\nend\n",
     "ts/use.ts": "enum Level { Low, High = 2 }\nexport const level = Level.High;\n",
 }
 CLASSES = 60  # that have a method of one name
@@ -185,3 +198,26 @@ def test_a_class_is_told_apart_among_very_many(callers, run, tmp_path):
 )
 def test_a_constant_of_an_enum_is_used_by_its_name(refs, name, uses):
     assert refs(name) == uses
+
+
+@pytest.mark.parametrize(
+    ("field", "uses"),
+    [
+        ("Entry.Name", ["fields/task.go:4 by name"]),
+        ("Entry.Run", ["fields/task.go:4 likely"]),
+        ("View.header", ["fields/use.rs:3 likely"]),
+        ("Row.Kind", ["fields/Row.cs:3 exact"]),
+    ],
+)
+def test_a_field_is_neither_type_nor_import_nor_what_is_called_where_that_is_a_method(
+    refs, field, uses
+):
+    assert refs(field) == uses
+
+
+def test_a_method_is_what_is_called_where_a_field_has_its_name(callers):
+    assert callers("Task.Name") == ["fields/task.go:4 likely"]
+
+
+def test_super_outside_of_every_class_may_be_of_any(callers):
+    assert callers("deliver") == ["super/no_class.rb:2 by name"]
