@@ -73,9 +73,10 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_sear
 """A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
 second connection: with 100 and 600 either finds 99 of a hundred nearest rows."""
 
-_SEARCH_WIDER = (
-    f"SELECT set_config('hnsw.ef_search', '{_EF}', true)"  # as the second connection has it
-)
+_SEARCH_WIDER = f"SELECT set_config('hnsw.ef_search', '{_EF}', true)"  # as the second connection
+
+_HASTE = ("SELECT set_config('lock_timeout', '200ms', true)", ())
+"""The caller's transaction may hold up the lock that a query waits for: `VACUUM FULL` queues."""
 
 _SETTINGS = "SELECT current_setting('search_path'), current_setting('hnsw.ef_search', true)"
 
@@ -117,15 +118,15 @@ class TeamLink:
     def ask(self, *questions: Question) -> list[list[Any]]:
         """Run `questions` in one round trip, each on the latest commit; return the rows of each.
 
-        Raises DatabaseError.
+        Raises DatabaseError, also soon after a table turns out to be locked.
         """
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = self.connect()
         with self._use(connection, READ_S), connection.pipeline():
-            asked = [connection.execute(*each, binary=True) for each in questions]
-            return [each.fetchall() for each in asked]
+            asked = [connection.execute(*each, binary=True) for each in (_HASTE, *questions)]
+            return [each.fetchall() for each in asked[1:]]
 
     @contextmanager
     def writing(self, *, patience_s: float = WRITE_S) -> Iterator[Connected]:
@@ -151,10 +152,7 @@ class TeamLink:
             return 1000 * (time.perf_counter() - started)
 
     def connect(self) -> TeamConnection:
-        """Open a connection, which the caller closes. Raises DatabaseError.
-
-        Raises DatabaseRefused if it lacks our settings: tables would be created in `public`.
-        """
+        """Open a connection, which the caller closes. Raises DatabaseError."""
         password = self.address.password()
         try:
             connection = TeamConnection.connect(
@@ -167,7 +165,7 @@ class TeamLink:
             if "unsupported startup parameter" in str(error):
                 raise self._without_settings() from error
             raise self._translate(error) from error
-        if settings != (_PATH, _EF):
+        if settings != (_PATH, _EF):  # tables would be created in `public`
             connection.close()
             raise self._without_settings()
         connection.adapters.register_dumper(HalfVector, HalfVectorDumper)

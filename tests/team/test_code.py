@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -304,6 +305,33 @@ def test_a_search_that_a_commit_overtakes_finds_what_was_there_before(make_membe
     assert reader.find("total price of the cart") == found
     assert overtaken
     assert reader.find("total price of the cart") != found
+
+
+def test_a_search_ends_although_another_waits_for_a_table_that_it_reads(
+    make_member, database, monkeypatch
+):
+    giver = make_member("a")
+    giver.index()
+    found = giver.find("total price of the cart")
+    giver.notices.said.clear()
+    ask = TeamLink.ask
+    with psycopg.connect(database) as other, ThreadPoolExecutor() as pool:
+        locks: list[Future[object]] = []
+
+        def queue_behind(self, *questions):
+            if not locks:
+                lock = "LOCK TABLE memory_sidecar.sources"  # as VACUUM FULL and a migration do
+                locks.append(pool.submit(other.execute, lock))
+                with psycopg.connect(database, autocommit=True) as owner:
+                    waiting = "SELECT 1 FROM pg_locks WHERE pid = %s AND NOT granted"
+                    pid = (other.info.backend_pid,)
+                    eventually(lambda: owner.execute(waiting, pid).fetchall())
+            return ask(self, *questions)
+
+        monkeypatch.setattr(TeamLink, "ask", queue_behind)
+        assert giver.find("total price of the cart") == found
+        locks[0].result()
+    assert not giver.notices.said
 
 
 def test_a_branch_of_its_own_is_laid_over_main(make_member):
