@@ -146,9 +146,8 @@ class Leads:
     def between_comments(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """Return the byte ranges between `start` and `stop` that are not comments."""
         parts = []
-        for first, end in self._comments[bisect_left(self._comments, (start, start)) :]:
-            if first >= stop:
-                break
+        begin, stop_at = (bisect_left(self._comments, (byte,)) for byte in (start, stop))
+        for first, end in self._comments[begin:stop_at]:
             parts.append((start, first))
             start = end
         return (*parts, (start, stop))

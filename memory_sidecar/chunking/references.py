@@ -79,7 +79,7 @@ _NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
     "elixir": _NO_NAMES | KEYWORDS,
     "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
 }
-_WORD = re.compile(rb"\w+\Z")
+_WORD = re.compile(rb"(?<!\w)\w+\Z")
 _span = attrgetter("start_byte", "end_byte")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # characters
@@ -89,7 +89,7 @@ _IMPORTER = re.compile(
     rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
 )
 # Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
-_MODULE = re.compile(r"([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
+_MODULE = re.compile(r"(?<![^/\\:])([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
 
 _ALIAS_QUERIES = {
@@ -152,7 +152,8 @@ def find_references(
                     bound.setdefault(data[start:stop], []).append(start)
     names = {at: data[at : found[at][0]] for at in defined if at in found}
     imported_names = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
-    rebound = {*names.values(), *(text for text, at in bound.items() if set(at) - aliases.keys())}
+    bound_anew = (text for text, at in bound.items() if any(one not in aliases for one in at))
+    rebound = {*names.values(), *bound_anew}
     meanings = {
         text: _meaning(data, each, language)
         for at, each in aliases.items()

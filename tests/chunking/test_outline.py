@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,19 @@ def test_a_comment_is_no_part_of_a_signature(language, source, signature):
     assert (
         outline(source.encode(), language).definitions[-1].signature(source.encode()) == signature
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("c", "/**/ int a;\n" * 80_000),
+        ("python", "import a as b\n" + "".join(f"import a as b{n}\n" for n in range(50_000))),
+        ("javascript", f"import '{'a' * 19_000}:';\n" * 20),
+        ("javascript", f"x = '{'a' * 19_000} '.f();\n" * 50),
+    ],
+    ids=["leads", "aliases", "a module", "a receiver"],
+)
+def test_a_file_made_to_be_slow_takes_no_time(language, source):
+    began = time.thread_time()
+    outline(source.encode(), language, with_references=True)
+    assert time.thread_time() - began < 10
