@@ -28,7 +28,7 @@ def chat_lines(chat: Fields) -> list[dict[str, Any]]:
     session = as_text(chat.get("conversation_id")) or as_text(chat.get("uuid"))
     title = as_text(chat.get("title")) or as_text(chat.get("name"))
     lines = [{"type": "custom-title", "customTitle": title}]
-    if "mapping" in chat:
+    if isinstance(chat.get("mapping"), dict):
         lines += [_chatgpt_line(each) for each in _shown_messages(chat)]
     else:
         lines += [_claude_line(each) for each in chat["chat_messages"] if isinstance(each, dict)]
@@ -50,7 +50,7 @@ def _shown_messages(chat: Fields) -> list[Fields]:
 def _chatgpt_line(message: Fields) -> dict[str, Any]:
     author, content = _fields(message, "author"), _fields(message, "content")
     is_for_tool = message.get("recipient", "all") != "all"
-    is_spoken = content.get("content_type") in _SPOKEN and not is_for_tool
+    is_spoken = as_text(content.get("content_type")) in _SPOKEN and not is_for_tool
     return {
         "id": message.get("id"),
         "role": author.get("role"),

@@ -103,7 +103,7 @@ def _join_texts(content: object, *, is_user: bool) -> str:
         as_text(block.get("text")) if isinstance(block, Mapping) else as_text(block)
         for block in blocks
         if not isinstance(block, Mapping)
-        or (block.get("type", "text") in _TEXT_KINDS and not block.get("thought"))
+        or (as_text(block.get("type", "text")) in _TEXT_KINDS and not block.get("thought"))
     )
     written = (_strip_program_text(each) if is_user else each.strip() for each in words)
     return "\n\n".join(each for each in written if each)

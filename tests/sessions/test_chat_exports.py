@@ -70,6 +70,9 @@ def test_chats_whose_parts_are_missing_or_go_round_harm_nothing():
         {"mapping": {"q": node("q", "q", "Why?")}, "current_node": "q"},
         {"mapping": {"q": {"message": {"author": 1, "content": []}, "parent": ["q"]}}},
         {"chat_messages": [1, {}]},
+        {"chat_messages": [{"sender": "human", "content": [{"type": [], "text": "?"}]}]},
+        {"chat_messages": [], "mapping": None},
+        {"mapping": {"q": {"message": {"content": {"content_type": {}}}}}},
     ]
     (document,) = read_sessions(json.dumps(odd).encode(), name="c.json").documents
     assert [each["content"] for each in document["messages"]] == ["Why?"]
