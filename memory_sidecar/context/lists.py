@@ -43,7 +43,7 @@ HEAD_BYTES = 4096  # of a page, in which its title must be
 SITUATION_WORDS = ("situation", "current", "status")
 
 _HEADINGS = {FILES: "## Files", PROJECT_LINES: "## Projects"}
-_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+(\S.*)", re.MULTILINE)
 _HEADING = re.compile(r"#{1,6}\s")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
@@ -193,7 +193,7 @@ def _title(tree: Tree, page: Path) -> str:
     except OSError:
         return ""
     found = _TITLE.search(head)
-    return shorten(" ".join(found[1].split())) if found else ""
+    return shorten(" ".join(found[1].rstrip().rstrip("#").split())) if found else ""
 
 
 def _scan_dates(root: Root) -> list[str]:

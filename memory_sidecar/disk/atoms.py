@@ -21,7 +21,9 @@ from memory_sidecar.core.times import parse_time
 
 HOT_REFS = 5
 COLD_AFTER = timedelta(days=14)
-GENERATED_LIST = re.compile(r"<!-- context:(\w+) -->.*?<!-- /context:\1 -->", re.DOTALL)
+GENERATED_LIST = re.compile(
+    r"<!-- context:(\w+) -->(?:(?!<!-- context:).)*?<!-- /context:\1 -->", re.DOTALL
+)
 PAGE = "page"  # the kind of a memory that is a page about a project, such as its STATUS.md
 
 

@@ -19,7 +19,7 @@ _PACKED_REFS_BYTES = 8 << 20
 _CONFIG_BYTES = 1 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]([^\[]*)""")
-_URL = re.compile(r"(?m)^\s*url\s*=\s*(\S+)\s*$")
+_URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$")
 _SCP = re.compile(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.+)", re.IGNORECASE)
 _BRANCH = re.compile(r"refs/(?:(?!\.\.)[\w.+/@-])+")

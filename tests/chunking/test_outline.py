@@ -148,4 +148,4 @@ def test_a_comment_is_no_part_of_a_signature(language, source, signature):
 def test_a_file_made_to_be_slow_takes_no_time(language, source):
     began = time.thread_time()
     outline(source.encode(), language, with_references=True)
-    assert time.thread_time() - began < 10
+    assert time.thread_time() - began < 15

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,12 @@ def test_what_a_request_is_about_stays(asked):
 def test_we_ask_for_code_and_not_for_a_guide():
     assert not Question.of("how do we parse a request").asks_for_guide
     assert Question.of("how do we run the tests").asks_for_guide
+
+
+def test_a_question_that_goes_round_takes_no_time():
+    began = time.thread_time()
+    assert not Question.of("what version " * 1_500).asks_for_guide
+    assert time.thread_time() - began < 10
 
 
 def test_a_question_of_nothing_but_a_language_keeps_it():

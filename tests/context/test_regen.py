@@ -9,6 +9,7 @@ import pytest
 
 from memory_sidecar.context.atoms import read_shelf
 from memory_sidecar.context.index import refs_in
+from memory_sidecar.context.lists import files_of_project
 from memory_sidecar.context.loaded import load_project, write
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.core.model import AtomKind
@@ -300,3 +301,10 @@ def test_a_kill_in_the_middle_leaves_whole_files_and_loses_no_count(root, projec
         regen()
         refs = [parse_page(path.read_text()).meta["refs"] for path in paths]
         assert refs == [number + round_number + 1 for number in range(1, 41)]
+
+
+def test_a_title_is_read_without_the_marks_behind_it_however_many_spaces_are_in_it(project):
+    (project.path / "notes.md").write_text(f"# Of{' ' * 3_000}C ##  \r\n")
+    began = time.thread_time()
+    assert "Of C" in [each.purpose for each in files_of_project(project)]
+    assert time.thread_time() - began < 10

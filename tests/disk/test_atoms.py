@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import time
 from datetime import date
 
 import pytest
 
 from memory_sidecar.core.model import AtomKind
-from memory_sidecar.disk.atoms import AtomId, Standing, atom_facts, ids_in, is_atom_path, texts_of
+from memory_sidecar.disk.atoms import (
+    GENERATED_LIST,
+    AtomId,
+    Standing,
+    atom_facts,
+    ids_in,
+    is_atom_path,
+    texts_of,
+)
 
 
 @pytest.mark.parametrize("text", ["EXP-001", "EXP-012b", "K-8", "PAT-1234", "EXP-0"])
@@ -103,3 +112,11 @@ def test_cold():
 )
 def test_a_list_may_be_written_in_several_ways(value, texts):
     assert texts_of(value) == texts
+
+
+def test_lists_that_begin_and_never_end_take_no_time():
+    begins = "<!-- context:a -->\n"
+    began = time.thread_time()
+    left = GENERATED_LIST.sub("", f"{begins * 50_000}x<!-- /context:a -->y")
+    assert time.thread_time() - began < 10
+    assert left == begins * 49_999 + "y"
