@@ -1,7 +1,8 @@
-"""A psycopg connection with a limit on waiting, and values in PostgreSQL's own formats."""
+"""A psycopg connection with a limit on waiting, its errors, and values in PostgreSQL's formats."""
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from collections.abc import Generator, Iterable
@@ -15,6 +16,15 @@ from memory_sidecar.index.codes import Floats
 
 Connected = psycopg.Connection[tuple[Any, ...]]
 READ_S, WRITE_S = 15.0, 120.0  # the longest wait for an answer of a connected server
+_BUSY = re.compile(
+    "too many (clients|connections)|remaining connection slots|starting up|shutting down"
+    "|recovery mode|not yet accepting"
+)
+"""In messages of a server that refuses connections for a while; libpq gives no code for them."""
+
+_TLS = re.compile("server does not support SSL|certificate")
+"""In messages of libpq about TLS: trying again would not help."""
+
 T = TypeVar("T")
 
 
@@ -46,6 +56,23 @@ def _patient(gen: Generator[Any, Any, T], patience_s: float) -> Generator[Any, A
     except StopIteration as done:
         answer: T = done.value
         return answer
+
+
+def message_of(error: psycopg.Error) -> str:
+    """Return the message of the server or of libpq in one line, without advice and address."""
+    if message := error.diag.message_primary:
+        return message
+    advice = ("\t", "password retrieved from file")
+    lines = [line for line in str(error).strip().split("\n") if not line.startswith(advice)]
+    return lines[-1].rpartition("FATAL:")[2].rpartition(" failed: ")[2].strip()
+
+
+def is_refusal(error: psycopg.Error) -> bool:
+    """Whether the server refused the login for good, or lacks the TLS that is asked for."""
+    message = str(error)
+    return bool(_TLS.search(message)) or (
+        "FATAL:" in message and not (error.sqlstate or _BUSY.search(message))
+    )
 
 
 def integers(values: Iterable[int]) -> str:

@@ -9,7 +9,6 @@ run a slow query on a second connection, whose answer counts if it sees the same
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections import deque
@@ -37,6 +36,8 @@ from memory_sidecar.team.connection import (
     HalfVectorDumper,
     NoAnswer,
     TeamConnection,
+    is_refusal,
+    message_of,
 )
 
 MAX_IDLE = 4
@@ -57,15 +58,6 @@ _OURS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",  # ms: a network that swallows what is sent must not hold a command
 }
-
-_BUSY = re.compile(
-    "too many (clients|connections)|remaining connection slots|starting up|shutting down"
-    "|recovery mode|not yet accepting"
-)
-"""In messages of a server that refuses connections for a while; libpq gives no code for them."""
-
-_TLS = re.compile("server does not support SSL|certificate")
-"""In messages of libpq about TLS: trying again would not help."""
 
 _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memory-sidecar stop`"
 
@@ -241,7 +233,7 @@ class TeamLink:
 
     def _translate(self, error: psycopg.Error) -> SidecarError:
         """Return the error of ours that names the cause and a next step."""
-        message = _message_of(error)
+        message = message_of(error)
         match error:
             case errors.InsufficientPrivilege():
                 remedy = (
@@ -281,7 +273,7 @@ class TeamLink:
                     hint="PGPASSWORD gives it, a passfile that only you may read (~/.pgpass),"
                     f" or database_password_command; {_OF_DAEMON}",
                 )
-            case psycopg.OperationalError() if _is_refusal(error):
+            case psycopg.OperationalError() if is_refusal(error):
                 return DatabaseRefused(
                     f"{self.shown} refused: {message}",
                     hint="check user, password (PGPASSWORD, passfile, database_password_command),"
@@ -296,33 +288,22 @@ class TeamLink:
                 return DatabaseError(f"{self.shown}: {message}", hint="`memory-sidecar doctor`")
 
 
-def _message_of(error: psycopg.Error) -> str:
-    """Return the message of the server or of libpq in one line, without advice and address."""
-    if message := error.diag.message_primary:
-        return message
-    lines = [line for line in str(error).strip().split("\n") if not line.startswith("\t")]
-    return lines[-1].rpartition("FATAL:")[2].rpartition(" failed: ")[2].strip()
-
-
-def _is_refusal(error: psycopg.Error) -> bool:
-    """Whether the server refused the login for good, or lacks the TLS that is asked for."""
-    message = str(error)
-    return bool(_TLS.search(message)) or (
-        "FATAL:" in message and not (error.sqlstate or _BUSY.search(message))
-    )
-
-
 class ReadTransaction:
     """A read transaction that several threads query, one after the other."""
 
     def __init__(self, connection: Connected) -> None:
         self._connection = connection
         self._lock = threading.Lock()
+        self._failed: psycopg.Error | None = None
 
     def ask(self, query: str, values: Values = ()) -> list[Any]:
-        """Return the rows of a query."""
+        """Return the rows of a query. Raises the error of the query that failed first."""
         with self._lock:
-            return self._connection.execute(query, values, binary=True).fetchall()
+            try:
+                return self._connection.execute(query, values, binary=True).fetchall()
+            except psycopg.Error as error:  # later ones say that the transaction is aborted
+                self._failed = self._failed or error
+                raise self._failed from None
 
 
 class ParallelReads:

@@ -16,7 +16,7 @@ from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.rows import LocalRows
-from memory_sidecar.core.errors import DatabaseError, NotFound, UsageError
+from memory_sidecar.core.errors import DatabaseError, DatabaseRefused, NotFound, UsageError
 from memory_sidecar.core.model import CodeFilter, SearchMode
 from memory_sidecar.team import code_read, schema
 from memory_sidecar.team.link import ReadTransaction, TeamLink
@@ -139,6 +139,21 @@ def test_a_role_with_one_connection_finds_what_others_find(make_member, login, d
     team.link.address = replace(team.link.address, parameters=as_alice)
     assert [giver.find(question) for question in QUESTIONS] == found
     assert not giver.notices.said
+
+
+@pytest.mark.parametrize("table", ["chunk_static", "chunk_vectors", "words", "chunks"])
+def test_a_table_that_a_role_may_not_read_is_named(make_member, login, database, table):
+    giver = make_member("a")
+    giver.index()
+    team = giver.codebase.sharing.team
+    schema.grant_roles(team.link)
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(f"REVOKE SELECT ON memory_sidecar.{table} FROM memory_sidecar_reader")
+    as_alice = conninfo_to_dict(login("alice", "reader"))
+    team.link.close()
+    team.link.address = replace(team.link.address, parameters=as_alice)
+    with pytest.raises(DatabaseRefused, match=f"permission denied for table {table};"):
+        giver.find("total price of the cart")
 
 
 def test_own_changes_lie_over_what_the_team_has(make_member):

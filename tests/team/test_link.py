@@ -75,7 +75,7 @@ def test_another_machine_is_spoken_to_by_tls(text, mode, monkeypatch):
 
 
 def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_is_taken(
-    database, link_to, monkeypatch
+    database, link_to, monkeypatch, tmp_path
 ):
     with psycopg.connect(database, autocommit=True) as owner:
         owner.execute(f"CREATE ROLE {GUARDED} LOGIN PASSWORD 'right'")
@@ -85,6 +85,13 @@ def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_i
         link_to(address).delay_ms()
     assert "wrong" not in f"{raised.value} {raised.value.hint}"
     monkeypatch.delenv("PGPASSWORD")
+    passfile = tmp_path / "passfile"
+    passfile.write_text("*:*:*:*:wrong\n")
+    passfile.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passfile))
+    with pytest.raises(DatabaseRefused, match="password authentication failed"):
+        link_to(address).delay_ms()
+    monkeypatch.delenv("PGPASSFILE")
     with pytest.raises(DatabaseRefused, match="asks for a password, and none is given") as raised:
         link_to(address).delay_ms()
     hint = raised.value.hint
