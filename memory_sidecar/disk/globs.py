@@ -15,8 +15,11 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.rule_files import most_wildcards
 
 MAX_ALTERNATIVES = 256
+MAX_CHARACTERS = 4096  # of a glob, as of a path
+MAX_WILDCARDS = 4  # in one name of a glob, and `**` in the whole of it
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 _INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 _HINT = "for example 'src/**/*.py'"
@@ -49,10 +52,18 @@ def relative_globs(globs: Iterable[str], roots: Iterable[Path], here: str = "") 
 def compile_globs(globs: tuple[str, ...]) -> GitIgnoreSpec:
     """Compile `globs`: a file is meant that one of them means. Raises UsageError."""
     for glob in globs:
+        if len(glob) > MAX_CHARACTERS:
+            raise UsageError(f"--path: {glob[:60]!r}… is too long", hint=_HINT)
         if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
             raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)
+    patterns = [each for glob in globs for each in _alternatives(glob)]
+    if slow := [each for each in patterns if most_wildcards(each) > MAX_WILDCARDS]:
+        raise UsageError(
+            f"--path: {slow[0]!r} has more than {MAX_WILDCARDS} * in a name, or ** in all",
+            hint=_HINT,
+        )
     try:
-        return GitIgnoreSpec.from_lines([each for glob in globs for each in _alternatives(glob)])
+        return GitIgnoreSpec.from_lines(patterns)
     except GitIgnorePatternError as error:
         raise UsageError(f"--path: {error}", hint=_HINT) from error
 

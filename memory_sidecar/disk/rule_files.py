@@ -32,11 +32,13 @@ RULE_FILES = frozenset({".gitignore", OWN_FILE})
 RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 """These and the name of the settings file of a source, which may exclude more."""
 
+MAX_WILDCARDS = 3  # in one name of a rule, and `**` in the whole of it, to say that it matches
 MAX_RULES_BYTES = 1 << 20
 MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
 _UNCHECKED_BYTES = 8192  # too few for MAX_RULES
 _POINTER_BYTES = 4096
 
+_STARS = re.compile(r"\*+")
 _GIT, _SHARED = ".git", "commondir"
 # The same expression as in the `ignore` crate, which walks.
 _EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
@@ -279,13 +281,26 @@ def find_rule_line(places: Iterable[RulePlace], *, is_folder: bool) -> RuleLine 
 
 
 def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
-    """Return the index of the last line that matches `path`, and whether it ignores it."""
+    """Return the index of the last line that matches `path`, and whether it ignores it.
+
+    Lines that could take minutes, which people do not write, match nothing here.
+    """
     if not lines:
         return None
-    found = GitIgnoreSpec.from_lines(lines).check_file(f"{path}/" if is_folder else path)
+    quick = ("" if most_wildcards(line) > MAX_WILDCARDS else line for line in lines)
+    found = GitIgnoreSpec.from_lines(quick).check_file(f"{path}/" if is_folder else path)
     if found.include is None or found.index is None:
         return None
     return found.index, found.include
+
+
+def most_wildcards(glob: str) -> int:
+    """Count the `*` of the name in `glob` with the most of them; or the `**`, if these are more.
+
+    The time to match a path is a power of its length with this exponent.
+    """
+    names = glob.split("/")
+    return max(names.count("**"), *(len(_STARS.findall(name)) for name in names))
 
 
 def rule_place(folder: Path, name: str, path: Path) -> RulePlace:

@@ -59,3 +59,10 @@ def test_braces_hold_alternatives(glob, path, is_meant):
 def test_braces_that_multiply_are_refused():
     with pytest.raises(UsageError, match="too many alternatives"):
         compile_globs(("{a,b}" * 20,))
+
+
+@pytest.mark.parametrize("glob", ["*a" * 9, "**/a/" * 9, "{" + "," * 5_000, "{x," + "*a" * 5 + "}"])
+def test_a_glob_that_would_take_minutes_is_refused(glob):
+    with pytest.raises(UsageError):
+        compile_globs((glob,)).match_file("a" * 250)
+    assert compile_globs(("**/*a*/**/{*.ts,*.tsx,*.js,*.jsx,*.*.vue}",)).match_file("x/ba/y/z.ts")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.disk.rule_files import MAX_RULES, MAX_RULES_BYTES
+from memory_sidecar.disk.rule_files import MAX_RULES, MAX_RULES_BYTES, last_match
 from memory_sidecar.disk.walk import walk
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
@@ -103,3 +103,9 @@ def test_a_link_within_the_source_counts(root, write):
     write("a/x.log", "a/y.py")
     (root / "a/.gitignore").symlink_to("../rules")
     assert paths(root) == ["a/.gitignore", "a/y.py", "rules"]
+
+
+def test_a_rule_that_would_take_minutes_is_not_matched_to_explain_a_path():
+    rules = ["a*", "*a" * 9 + "b", "**/a/" * 9 + "b"]
+    assert last_match(rules, "a" * 250, is_folder=False) == (0, True)
+    assert last_match(rules, "a/" * 250 + "c", is_folder=False) == (0, True)
