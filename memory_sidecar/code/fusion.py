@@ -124,7 +124,7 @@ _GUIDE = re.compile(
     r"|\b(?:get(?:ting)? started|quick ?start|hello world|install(?:ation|ing)|contribut(?:e|ing)"
     r"|(?:what|system) (?:are the )?requirements|supported versions?|simple example"
     r"|versions? (?:is|are) (?:supported|required|needed)"
-    r"|(?:which|what) [\w ]{0,60}versions? [\w ]{0,60}support\w*"
+    r"|(?:which|what) [\w .-]{0,60}versions? [\w .-]{0,60}support\w*"
     r"|how is [\w .-]+ licensed|(?:which|what) licen[cs]e"
     r"|report (?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability))\b",
     re.IGNORECASE,
