@@ -9,6 +9,7 @@ The query is `queries/<language>.scm`, for some together with that of their fami
     @name        its name
     @owner       the type that a method names as its owner
     @body        its body
+    @code        what a property runs, if it is not just a value
     @kind        the node whose type says its kind, if that of the definition does not
     @word        the keyword that makes a call or a block a definition (`chunking.captures`)
     @value       the value that it is bound to: not a definition if that is an import
@@ -81,12 +82,13 @@ class Definition:
     stop: int  # row after its last one
     kind: str  # class, function, method, variable …: see `captures.kind_of_type`
     head: tuple[tuple[int, int], ...]  # byte ranges of its signature, without comments
+    is_code: bool = False  # a property with accessors of its own
     is_part: bool = False  # a field of a struct: no chunk begins with it or is named by it
 
     @property
     def is_binding(self) -> bool:
         """Whether it only names a value, so that it contains no definitions and no calls."""
-        return self.kind in _BINDINGS
+        return self.kind in _BINDINGS and not self.is_code
 
     def signature(self, data: bytes) -> str:
         """Return the head in one line of at most 200 characters; `data` is the file's text."""
@@ -139,7 +141,9 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
             continue
         match = _Match(captures, len(data), word=word or "", kind=kinds.get(word or "", ""))
         key = match.name.start_byte
-        if key not in found or match.body:  # `const f = () => {…}` is a constant and a function
+        if (
+            key not in found or match.body or match.is_code
+        ):  # `const f = () => {…}` is a constant and a function
             found[key] = match
     _drop_inner_names(found)
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
@@ -181,6 +185,7 @@ class _Match:
     __slots__ = (
         "body",
         "end_byte",
+        "is_code",
         "is_part",
         "kind",
         "name",
@@ -203,6 +208,7 @@ class _Match:
         self.body = captures.get("body")
         self.owner = captures.get("owner")
         self.prefix = OWNERS.get(word, "")
+        self.is_code = "code" in captures
         self.is_part = "part" in captures
         self.rest = "rest" in captures
         self.start_byte, self.end_byte = self.node.byte_range
@@ -266,6 +272,7 @@ def _nest(
                 stop,
                 kind,
                 _head(data, match, leads),
+                match.is_code,
                 match.is_part,
             ),
         )

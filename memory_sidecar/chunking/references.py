@@ -2,17 +2,12 @@
 
 Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@path` a string that names a file,
-`@argument` one that may do so (after `require(`). These are no references: a `@bound` variable, a
-`@never`, such as the name of a definition, and a `@skip` that no other capture holds.
+`@argument` one that may do so (after `require(`); `@key` a field, an attribute of the type of the
+`@literal` around it. These are no references: a `@bound` variable, a `@never`, such as that of a
+definition, and a `@skip` that no other capture holds.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
 also defines or imports that name is it a variable just in the definitions that bind it.
-
-An alias of an import counts as the name that it stands for: after `from shop.cart import Cart as
-Basket`, a use of `Basket` is one of `Cart`. `queries/aliases/<language>.scm` captures the `@alias`
-and its `@name` (a string is the path of a module); if given, the `@module` of the name, or a
-`@class`, which is a package if its first letter is small; and `@by`, the function that is called to
-import.
 """
 
 from __future__ import annotations
@@ -25,8 +20,15 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
+from memory_sidecar.chunking.aliases import (
+    AliasMeaning,
+    find_aliases,
+    is_capital,
+    last_part,
+    meaning_of_alias,
+)
 from memory_sidecar.chunking.captures import KEYWORDS
-from memory_sidecar.chunking.syntax import bare_byte, load_query
+from memory_sidecar.chunking.syntax import bare_byte, load_query, types_of_literals
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -88,20 +90,6 @@ _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 _IMPORTER = re.compile(
     rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
 )
-# Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
-_MODULE = re.compile(r"(?<![^/\\:])([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
-
-
-_ALIAS_QUERIES = {
-    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin", "elixir")},
-    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
-}
-_MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
-    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
-)
-_PATHS_OF_MODULES = frozenset(
-    {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
-)
 
 
 class Reference(NamedTuple):  # made in a third of the time that a frozen dataclass takes
@@ -133,11 +121,11 @@ def find_references(
     query = load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
     nodes = tree_sitter.QueryCursor(query).captures(root)
     captures = {name: sorted(each, key=_span) for name, each in nodes.items()}  # in a stable order
-    aliases = _find_aliases(root, data, language)
+    aliases = find_aliases(root, data, language)
     imported = [*(each.name for each in aliases.values()), *_file_paths(captures, data)]
     captures["import"] = captures.get("import", []) + imported
     # Elements of JSX that are components; those of HTML begin with a small letter.
-    components = [node for node in captures.get("tag", ()) if _is_capital(node, data)]
+    components = [node for node in captures.get("tag", ()) if is_capital(node, data)]
     captures["call"] = captures.get("call", []) + components
     found: dict[int, tuple[int, How | None]] = {}  # first byte → byte after, how
     bound: dict[bytes, list[int]] = {}
@@ -150,12 +138,14 @@ def find_references(
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
+    keys = types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
+    found |= {at: (stop, "attribute") for at, (stop, _) in keys.items()}
     names = {at: data[at : found[at][0]] for at in defined if at in found}
     imported_names = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
     bound_anew = (text for text, at in bound.items() if any(one not in aliases for one in at))
     rebound = {*names.values(), *bound_anew}
     meanings = {
-        text: _meaning(data, each, language)
+        text: meaning_of_alias(data, each, language)
         for at, each in aliases.items()
         if (text := data[at : each.alias.end_byte]) not in rebound
     }
@@ -168,71 +158,7 @@ def find_references(
         variables["call"] = {
             n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in other_uses
         }
-    return _make_references(found, data, language, variables, meanings)
-
-
-class _Alias(NamedTuple):
-    """A name that an import binds, and the name that it stands for, as nodes."""
-
-    alias: tree_sitter.Node
-    name: tree_sitter.Node
-    module: tree_sitter.Node | None
-
-    @property
-    def is_of_module(self) -> bool:
-        """Whether it stands for a module, whose path is `name`."""
-        return self.name.type in _PATHS_OF_MODULES
-
-
-def _find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, _Alias]:
-    """Return the aliases under `root`, by the first byte of the alias."""
-    found: dict[int, _Alias] = {}
-    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
-        return found
-    query = load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")
-    for _, captures in tree_sitter.QueryCursor(query).matches(root):
-        (alias, *_), (name, *_) = captures["alias"], captures["name"]
-        classes = captures.get("class", ())
-        if not all(_is_capital(each, data) for each in classes):
-            continue
-        module = next(iter(captures.get("module", classes)), None)
-        each = _Alias(alias, name, module)
-        if "by" in captures and not _is_required(each, captures["by"][0], data):
-            continue
-        if module or alias.start_byte not in found:
-            found[alias.start_byte] = each
-    return found
-
-
-def _is_required(alias: _Alias, by: tree_sitter.Node, data: bytes) -> bool:
-    """Whether `by` is a function that imports, and binds `alias` to a module or a name of it.
-
-    Checked here because predicates of the query cannot read text. A capitalised name bound to a
-    module is the class in it, no alias: `const Cart = require('./cart')`.
-    """
-    is_class = alias.is_of_module and _is_capital(alias.alias, data)
-    return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class
-
-
-def _is_capital(name: tree_sitter.Node, data: bytes) -> bool:
-    """Whether the `name` begins with a capital letter."""
-    return data[name.start_byte : name.start_byte + 1].isupper()
-
-
-class _Meaning(NamedTuple):
-    """The name that an alias stands for."""
-
-    name: str  # "" for a module, which is no reference by itself
-    module: str  # that the name is imported from, or ""
-    owner: str  # the receiver that the alias stands for before a dot
-
-
-def _meaning(data: bytes, alias: _Alias, language: str) -> _Meaning:
-    name = _last_part(_text(data, alias.name), language)
-    if alias.is_of_module:
-        return _Meaning("", "", name)
-    module = _last_part(_text(data, alias.module), language) if alias.module else ""
-    return _Meaning(name, module, name)
+    return _make_references(found, data, language, variables, meanings, keys=keys)
 
 
 def _variable_spans(
@@ -277,7 +203,9 @@ def _make_references(
     data: bytes,
     language: str,
     variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
-    meanings: Mapping[bytes, _Meaning],
+    meanings: Mapping[bytes, AliasMeaning],
+    *,
+    keys: Mapping[int, tuple[int, str]],
 ) -> list[Reference]:
     dots = _DOTS.get(language, (b".",))
     no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
@@ -291,7 +219,8 @@ def _make_references(
         if how:
             name = data[start:stop]
             is_member = data[start - 1] in dot_ends
-            alias = None if is_member or how == "import" else meanings.get(name)
+            is_named = is_member or how == "import" or start in keys
+            alias = None if is_named else meanings.get(name)
             meaning = alias.name if alias else ""
             spans = variables.get(how, {}).get(name, ())
             is_variable = not meaning and not (is_member and how == "call") and _is_in(spans, start)
@@ -301,7 +230,9 @@ def _make_references(
                 counted = start
                 text = texts.get(name) or texts.setdefault(name, name.decode(errors="replace"))
                 receiver = ""
-                if alias and meaning:
+                if start in keys:
+                    receiver = keys[start][1]
+                elif alias and meaning:
                     text, receiver = alias.name, alias.module
                 elif is_member:
                     owner = data[before:end]
@@ -311,7 +242,7 @@ def _make_references(
                     if owner in meanings and receiver and data[before - 1] not in dot_ends:
                         receiver = meanings[owner].owner
                 if how == "import":
-                    text = _last_part(text, language)
+                    text = last_part(text, language)
                 references.append(Reference(text, row, how, receiver))
         before, end = start, stop
     return references
@@ -335,16 +266,3 @@ def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
         is_value = word[0].isdigit() or word[0] in _VALUES
         return word[0].decode() if word[0] in _SELVES else "?" if is_value else ""
     return "?" if owner.endswith((b")", b"]", b"}", b">", b'"', b"'", b"`", b"/")) else ""
-
-
-def _text(data: bytes, node: tree_sitter.Node) -> str:
-    return data[node.start_byte : node.end_byte].decode(errors="replace")
-
-
-def _last_part(path: str, language: str) -> str:
-    """Return the last part of the path of a module or file: `y` of `./x/y.js`, `<x/y.h>`."""
-    path = path.strip("\"'`<>")
-    if language in ("elixir", "lua"):
-        path = path.replace(".", "/")
-    part = _MODULE.search(path)
-    return part[1] if part else path

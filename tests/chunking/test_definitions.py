@@ -85,6 +85,18 @@ IDIOMS = [
         "variable MAX, class A, method A.__construct, field A.foo",
     ),
     (
+        "properties of enums",
+        "swift",
+        "enum E {\n  case a\n  static let all = 1\n  var isA: Bool { self == .a }\n}\n",
+        "enum E, constant E.a, field E.all, field E.isA",
+    ),
+    (
+        "fields of structs, unions and enums",
+        "zig",
+        "const S = struct { size: u8, fn f() void {} };\nconst U = union(enum) { x: u8, none };\n",
+        "struct S, field S.size, method S.f, union U, field U.x, field U.none",
+    ),
+    (
         "names that a condition or an import decides, and lambdas",
         "python",
         "try:\n    import fast\nexcept ImportError:\n    fast = None\n"

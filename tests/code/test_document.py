@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from memory_sidecar.chunking.chunk import chunk_text, parse_text
 from memory_sidecar.code.document import (
     HEAD_CHARACTERS,
@@ -11,6 +13,7 @@ from memory_sidecar.code.document import (
     FileNames,
     build_document,
     head_of,
+    read_places,
 )
 from memory_sidecar.core.model import Chunk, Source, SourceFile
 
@@ -107,3 +110,33 @@ def test_a_notebook_defines_what_its_cells_do(tmp_path):
     assert isinstance(built, CodeDocument)
     assert (built.language, [each.name for each in built.names.definitions]) == ("python", ["load"])
     assert built.chunks[0].code == "def load(path):\n    return open(path)"
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        (
+            "csharp",
+            "class A {\n int x = f();\n int P { get => g(); }\n int Q => g();\n"
+            " event E V { add { g(); } remove { } }\n}\n",
+        ),
+        (
+            "kotlin",
+            "class A {\n val x = f()\n val p: Int\n  get() = g()\n val q by lazy { g() }\n}\n",
+        ),
+        (
+            "swift",
+            "class A {\n var x = f()\n var p: Int { g() }\n var q = 1 { didSet { g() } }\n}\n",
+        ),
+    ],
+)
+def test_a_call_in_the_code_of_a_property_is_within_it(language, text):
+    names = FileNames.of(parse_text(text, language))
+    within = {
+        (used, names.definitions[place.within].path)
+        for used, places in names.places
+        for place in read_places(places)
+        if used in "fg" and place.within is not None
+    }
+    properties = {("g", row.path) for row in names.definitions if row.kind == "field"}
+    assert within == {("f", "A"), *properties} - {("g", "A.x")}

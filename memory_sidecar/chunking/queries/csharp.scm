@@ -15,7 +15,9 @@
 (conversion_operator_declaration type: (_) @name body: (_)? @body) @definition
 (record_declaration (parameter_list (parameter name: (identifier) @name) @definition @part))
 (property_declaration name: (identifier) @name accessors: (accessor_list)? @body) @definition
-(event_declaration name: (identifier) @name) @definition
+(property_declaration name: (identifier) @name accessors: (accessor_list (accessor_declaration body: (_) @code)) @body) @definition
+(property_declaration name: (identifier) @name value: (arrow_expression_clause) @code) @definition
+(event_declaration name: (identifier) @name accessors: (accessor_list) @code) @definition
 (indexer_declaration "this" @name accessors: (accessor_list)? @body) @definition
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition
 (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition

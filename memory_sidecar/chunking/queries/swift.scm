@@ -12,6 +12,10 @@
 (typealias_declaration name: (type_identifier) @name) @definition
 (source_file (property_declaration name: (pattern (simple_identifier) @name)) @definition)
 (class_body (property_declaration name: (pattern (simple_identifier) @name)) @definition)
+(enum_class_body (property_declaration name: (pattern (simple_identifier) @name)) @definition)
+(source_file (property_declaration name: (pattern (simple_identifier) @name) [(computed_property) (willset_didset_block)] @code) @definition)
+(class_body (property_declaration name: (pattern (simple_identifier) @name) [(computed_property) (willset_didset_block)] @code) @definition)
+(enum_class_body (property_declaration name: (pattern (simple_identifier) @name) (computed_property) @code) @definition)
 (enum_entry name: (simple_identifier) @name) @definition
 (attribute) @lead
 (comment) @lead

@@ -3,4 +3,5 @@
 (source_file (variable_declaration "pub" . "const" . (identifier) @name (_) @value .) @definition)
 (variable_declaration . (identifier) @name
   [(struct_declaration) (enum_declaration) (union_declaration) (opaque_declaration)] @kind @body) @definition
+(container_field name: (identifier) @name) @definition @part
 (comment) @lead

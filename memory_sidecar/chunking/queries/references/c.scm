@@ -6,6 +6,9 @@
   (field_expression field: (field_identifier) @call)])
 (preproc_include path: [(system_lib_string) @path (string_literal (string_content) @path)])
 (field_expression field: (field_identifier) @attribute)
+[(declaration) (compound_literal_expression)] @literal
+(initializer_pair designator: (field_designator) value: (initializer_list) @literal)
+(initializer_pair designator: (field_designator (field_identifier) @key))
 (struct_specifier name: (type_identifier) @never body: (_))
 (union_specifier name: (type_identifier) @never body: (_))
 (enum_specifier name: (type_identifier) @never body: (_))

@@ -7,6 +7,9 @@
   (field_expression field: (field_identifier) @call)])
 (preproc_include path: [(system_lib_string) @path (string_literal (string_content) @path)])
 (field_expression field: (field_identifier) @attribute)
+[(declaration) (compound_literal_expression)] @literal
+(initializer_pair designator: (field_designator) value: (initializer_list) @literal)
+(initializer_pair designator: (field_designator (field_identifier) @key))
 (enumerator name: (identifier) @never)
 (type_definition declarator: (type_identifier) @never)
 (type_definition declarator: (_ declarator: (type_identifier) @never))

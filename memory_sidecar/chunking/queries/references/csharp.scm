@@ -46,7 +46,10 @@
 (type_parameter name: (identifier) @never)
 (argument name: (identifier) @skip)
 (attribute_argument name: (identifier) @skip)
-(initializer_expression (assignment_expression left: (identifier) @skip))
+[(object_creation_expression) (implicit_object_creation_expression) (with_expression)] @literal
+(assignment_expression right: (initializer_expression) @literal)
+(initializer_expression (assignment_expression left: (identifier) @key))
+(with_initializer . (identifier) @key)
 (goto_statement (identifier) @skip)
 (labeled_statement . (identifier) @skip)
 (parameter name: (identifier) @bound)

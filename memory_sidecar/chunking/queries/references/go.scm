@@ -10,7 +10,10 @@
 (selector_expression field: (field_identifier) @attribute)
 (package_identifier) @skip
 (import_spec name: (package_identifier) @bound)
-(keyed_element key: (literal_element (identifier) @skip))
+(composite_literal) @literal
+(composite_literal type: [(type_identifier) (qualified_type) (generic_type)]
+  body: (literal_value (keyed_element key: (literal_element (identifier) @key))))
+(literal_element (literal_value (keyed_element key: (literal_element (identifier) @key))))
 (function_declaration name: (identifier) @never)
 (type_spec name: (type_identifier) @never)
 (type_alias name: (type_identifier) @never)

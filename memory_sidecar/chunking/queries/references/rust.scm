@@ -42,7 +42,10 @@
 (mod_item name: (identifier) @never body: (_))
 (field_expression field: (field_identifier) @attribute)
 (scoped_identifier name: (identifier) @attribute)
-(field_initializer field: (field_identifier) @skip)
+[(struct_expression) (struct_pattern)] @literal
+(field_initializer field: (field_identifier) @key)
+(shorthand_field_initializer (identifier) @key)
+(field_pattern name: [(field_identifier) (shorthand_field_identifier)] @key)
 (lifetime (identifier) @never)
 (label (identifier) @never)
 (struct_item name: (type_identifier) @never)

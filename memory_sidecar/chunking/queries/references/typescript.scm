@@ -2,6 +2,7 @@
 (type_identifier) @type
 (call_expression function: (non_null_expression [(identifier) @call (member_expression property: (property_identifier) @call)]))
 (type_query (identifier) @type)
+(variable_declarator type: (_) value: (object (pair key: (property_identifier) @key))) @literal
 (extends_clause value: [(identifier) @type (member_expression property: (property_identifier) @type)])
 (class_declaration name: (type_identifier) @never)
 (abstract_class_declaration name: (type_identifier) @never)
