@@ -31,6 +31,12 @@ _MANY_ERRORS = 0.05  # of a file
 _CONDITION = re.compile(
     rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
 )
+_MACRO = re.compile(  # `API int f(`, `API Cart::Cart(`, `f(int) ATTRIBUTE;`
+    rb"^[ \t]*[A-Z][A-Z\d_]{3,}"
+    rb"(?=[ \t]+[A-Za-z_][\w:]*(?:<[^<>;(){}\n]*>)?(?:::|[ \t*&]+[\w(*~]))"
+    rb"|(?<=\))[ \t]*[A-Z][A-Z\d_]{3,}(?=[ \t]*[;{])",
+    re.MULTILINE,
+)
 _CONFLICT = re.compile(  # its marks, and the lines that both sides have changed, where it has them
     rb"^(?:(?:<{7}|>{7}) .*|(?:[|]{7}(?: .*)?\n(?:(?![|<>]{7}).*\n)*?)?={7})$", re.MULTILINE
 )
@@ -64,7 +70,7 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
         data = _blank(_CONFLICT, data)
     tree = _parse_guarded(_parser(language), data)
     if tree is not None and language in _PREPROCESSED:
-        tree, data = _without_conditions(tree, data, language)
+        tree, data = _without_preprocessor(tree, data, language)
     return None if tree is None or _is_deep(tree) else (tree, data)
 
 
@@ -129,22 +135,25 @@ def grammar_package(language: str) -> str:
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
 
 
-def _without_conditions(
+def _without_preprocessor(
     tree: tree_sitter.Tree, data: bytes, language: str
 ) -> tuple[tree_sitter.Tree, bytes]:
-    """Return `tree` and `data`, or both with `#if` and `#endif` blank if that has fewer errors.
+    """Return `tree` and `data`, or both with what the preprocessor takes away blank.
 
-    A condition inside an expression or around half of a block makes the rest of the file an error:
-    of the main header of {fmt}, 160 KB, one definition in a hundred was left.
+    That is `#if` and `#endif` of a text with many errors, then macros around declarations,
+    if there are fewer errors without. A condition inside an expression or around half of a block
+    makes the rest of the file an error: of the main header of {fmt}, 160 KB, one definition in a
+    hundred was left. A macro at both ends of each declaration makes the tree of one for Redis deep.
     """
-    errors = _error_bytes(tree)
-    if errors <= _MANY_ERRORS * len(data):
-        return tree, data
-    blank = _blank(_CONDITION, data)
-    other = _parse_guarded(_parser(language), blank)
-    if other is None or _error_bytes(other) >= errors:
-        return tree, data
-    return other, blank
+    for lines, few in ((_CONDITION, _MANY_ERRORS * len(data)), (_MACRO, 0)):
+        errors = _error_bytes(tree)
+        if errors <= few or not lines.search(data):
+            continue
+        blank = _blank(lines, data)
+        other = _parse_guarded(_parser(language), blank)
+        if other is not None and _error_bytes(other) < errors:
+            tree, data = other, blank
+    return tree, data
 
 
 def _blank(lines: re.Pattern[bytes], data: bytes) -> bytes:

@@ -85,6 +85,13 @@ IDIOMS = [
         "variable MAX, class A, method A.__construct, field A.foo",
     ),
     (
+        "declarations with macros around",
+        "cpp",
+        "CART_API std::string Cart<T>::name() {\n  return n;\n}\nCART_API Cart<T>::Cart(int a)\n"
+        "    : Base(a) {\n  make();\n}\nCART_API int (*add)(int a) CART_ATTR;\n",
+        "method Cart.name, method Cart.Cart, variable add",
+    ),
+    (
         "properties of enums",
         "swift",
         "enum E {\n  case a\n  static let all = 1\n  var isA: Bool { self == .a }\n}\n",
