@@ -33,7 +33,7 @@ from trees import add_tree_options, chosen_tree, copy_part
 from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.daemon import GARBAGE_THRESHOLD
 from memory_sidecar.code.rows import CodeRows, LocalRows
-from memory_sidecar.code.search import search_code, wordings_of
+from memory_sidecar.code.search import search_code, take_apart
 from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.process import SWITCH_INTERVAL_S
@@ -158,11 +158,11 @@ class Asked:
         self._model_runs.clear()
         query, embed = CodeQuery(question, filter=wanted), self.model if embeds else self.vector
         started = time.perf_counter()
-        sources = [self.source.name]
-        embeddings = [SEARCH_POOL.submit(embed, each) for each in wordings_of(query, sources)]
+        asked, wordings = take_apart(query, [self.source.name])
+        embeddings = [SEARCH_POOL.submit(embed, each) for each in wordings]
         with self.rows(wanted) as (rows, _):
             rows.vector_counts()
-            search_code(query, rows, sources, embeddings=embeddings, embed_static=self.static)
+            search_code(query, rows, asked, embeddings=embeddings, embed_static=self.static)
         taken = time.perf_counter() - started
         if self._model_runs:
             begun, ended = zip(*self._model_runs, strict=True)

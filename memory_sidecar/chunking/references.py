@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -28,7 +29,7 @@ from memory_sidecar.chunking.aliases import (
     meaning_of_alias,
 )
 from memory_sidecar.chunking.captures import KEYWORDS
-from memory_sidecar.chunking.syntax import bare_byte, load_query, types_of_literals
+from memory_sidecar.chunking.syntax import bare_byte, load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -82,6 +83,8 @@ _NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
     "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
 }
 _WORD = re.compile(rb"(?<!\w)\w+\Z")
+_TYPE_ARGUMENTS = re.compile(rb"(?:::)?<.*>\Z|(?<=\w)\[[^\[\]]*\]\Z", re.DOTALL)
+_MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
 _span = attrgetter("start_byte", "end_byte")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # characters
@@ -138,7 +141,7 @@ def find_references(
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
-    keys = types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
+    keys = _types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
     found |= {at: (stop, "attribute") for at, (stop, _) in keys.items()}
     names = {at: data[at : found[at][0]] for at in defined if at in found}
     imported_names = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
@@ -159,6 +162,34 @@ def find_references(
             n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in other_uses
         }
     return _make_references(found, data, language, variables, meanings, keys=keys)
+
+
+def _types_of_literals(
+    data: bytes, literals: Sequence[tree_sitter.Node], keys: Sequence[tree_sitter.Node]
+) -> dict[int, tuple[int, str]]:
+    """Return the byte after each of `keys`, and the type of the literal around, by its first byte.
+
+    Both are in order. The type is `?` where neither the literal nor its variable names one.
+    """
+    found: dict[int, tuple[int, str]] = {}
+    around: list[tuple[int, str]] = []  # byte after the literal, its type
+    left = deque(literals)
+    for key in keys:
+        start, stop = key.byte_range
+        while left and left[0].start_byte <= start:
+            literal = left.popleft()
+            while around and around[-1][0] <= literal.start_byte:
+                around.pop()
+            node = literal.child_by_field_name("type") or literal.child_by_field_name("name")
+            first, end = node.byte_range if node else (0, 0)
+            text = data[first:end] if end - first <= _MAX_TYPE else b""
+            text = _TYPE_ARGUMENTS.sub(b"", text)
+            word = _WORD.search(text)
+            around.append((literal.end_byte, word[0].decode(errors="replace") if word else "?"))
+        while around and around[-1][0] <= start:
+            around.pop()
+        found[start] = stop, around[-1][1] if around else "?"
+    return found
 
 
 def _variable_spans(

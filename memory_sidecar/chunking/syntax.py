@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import deque
-from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -40,9 +38,6 @@ _MACRO = re.compile(  # `API int f(`, `API Cart::Cart(`, `f(int) ATTRIBUTE;`
 _CONFLICT = re.compile(  # its marks, and the lines that both sides have changed, where it has them
     rb"^(?:(?:<{7}|>{7}) .*|(?:[|]{7}(?: .*)?\n(?:(?![|<>]{7}).*\n)*?)?={7})$", re.MULTILINE
 )
-_TYPE_ARGUMENTS = re.compile(rb"(?:::)?<.*>\Z|(?<=\w)\[[^\[\]]*\]\Z", re.DOTALL)
-_LAST_WORD = re.compile(rb"(?<!\w)\w+\Z")
-_MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
 _NO_BREAK = re.compile(rb"[^\n]")
 
 # Grammars that are not returned by the function `language` of the package `tree_sitter_<language>`.
@@ -102,34 +97,6 @@ def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
     return max(start, data.rfind(mark, start, stop) + len(mark))
 
 
-def types_of_literals(
-    data: bytes, literals: Sequence[tree_sitter.Node], keys: Sequence[tree_sitter.Node]
-) -> dict[int, tuple[int, str]]:
-    """Return the byte after each of `keys`, and the type of the literal around, by its first byte.
-
-    Both are in order. The type is `?` where neither the literal nor its variable names one.
-    """
-    found: dict[int, tuple[int, str]] = {}
-    around: list[tuple[int, str]] = []  # byte after the literal, its type
-    left = deque(literals)
-    for key in keys:
-        start, stop = key.byte_range
-        while left and left[0].start_byte <= start:
-            literal = left.popleft()
-            while around and around[-1][0] <= literal.start_byte:
-                around.pop()
-            node = literal.child_by_field_name("type") or literal.child_by_field_name("name")
-            first, end = node.byte_range if node else (0, 0)
-            text = data[first:end] if end - first <= _MAX_TYPE else b""
-            text = _TYPE_ARGUMENTS.sub(b"", text)
-            word = _LAST_WORD.search(text)
-            around.append((literal.end_byte, word[0].decode(errors="replace") if word else "?"))
-        while around and around[-1][0] <= start:
-            around.pop()
-        found[start] = stop, around[-1][1] if around else "?"
-    return found
-
-
 def grammar_package(language: str) -> str:
     """Return the module with the grammar; its distribution has the same name with dashes."""
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
@@ -145,14 +112,14 @@ def _without_preprocessor(
     makes the rest of the file an error: of the main header of {fmt}, 160 KB, one definition in a
     hundred was left. A macro at both ends of each declaration makes the tree of one for Redis deep.
     """
+    errors = _error_bytes(tree)
     for lines, few in ((_CONDITION, _MANY_ERRORS * len(data)), (_MACRO, 0)):
-        errors = _error_bytes(tree)
         if errors <= few or not lines.search(data):
             continue
         blank = _blank(lines, data)
         other = _parse_guarded(_parser(language), blank)
-        if other is not None and _error_bytes(other) < errors:
-            tree, data = other, blank
+        if other is not None and (left := _error_bytes(other)) < errors:
+            tree, data, errors = other, blank, left
     return tree, data
 
 

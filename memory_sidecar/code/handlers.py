@@ -16,7 +16,7 @@ from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
-from memory_sidecar.code.search import clear_caches, related_chunks, search_code, wordings_of
+from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
@@ -39,7 +39,6 @@ from memory_sidecar.index.report import (
     count_vectors,
     list_files,
     scan_times,
-    source_names,
 )
 
 T = TypeVar("T")
@@ -192,21 +191,21 @@ class Codebase:
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
         embeds = query.mode is not SearchMode.KEYWORD
         with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
-            sources = query.filter.sources or source_names(here.connection)
-            begun = self.data.begin_embedding(here.connection, wordings_of(query, sources))
+            question, wordings = take_apart(query, here.asked)
+            begun = self.data.begin_embedding(here.connection, wordings)
 
             def ask(rows: CodeRows) -> list[CodeHit]:  # while the model works
-                embed_query = embed_static = None
+                embed_query = static = None
                 if embeds:
-                    embed_static = self.data.embed_static(here.connection)
+                    static = self.data.embed_static(here.connection)
                     embed_query = self.data.embed_query(
                         here.connection,
                         rows.vector_counts(),
                         reporter,
                         required=query.mode is SearchMode.VECTOR,
-                        static=embed_static,
+                        static=static,
                     )
-                return search_code(query, rows, sources, begun if embed_query else (), embed_static)
+                return search_code(query, rows, question, begun if embed_query else (), static)
 
             local = LocalRows(here.connection, here.store, query.filter)
             hits = self.sharing.ask(ask, local, reporter)

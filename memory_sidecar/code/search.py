@@ -65,47 +65,43 @@ SILENT = Arm.silent()
 def search_code(
     query: CodeQuery,
     rows: CodeRows,
-    sources: Collection[str],
+    question: Question | None,
     embeddings: Sequence[Future[Vector]] = (),
     embed_static: EmbedQuery | None = None,
 ) -> list[CodeHit]:
-    """Return the best of `rows`, those of `sources`, for `query`, best first.
+    """Return the best of `rows` for `query`, best first.
 
-    `embeddings`: of what `wordings_of` returns, by the model; without them there is no vector arm,
-    without `embed_static`, which returns (256,), no static one. Keyword and vector mode rank the
-    text as it is by one arm alone.
+    `question` and the texts of `embeddings`, by the model: see `take_apart`. Without embeddings
+    there is no vector arm, without `embed_static`, which returns (256,), no static one. Keyword and
+    vector mode rank the text as it is by one arm alone.
     """
-    text = _text_of(query)
     depth = max(DEPTH, query.top_k)
     history: Mapping[File, HistoryBoost] = {}
-    if query.mode is SearchMode.KEYWORD:
-        keywords = rows.keywords(text).rarest(KEYWORD_ROWS[query.mode])
-        candidates = _candidates(rows, keyword=rows.keyword_arm(keywords), depth=depth)
-        ranked = rank_by_arm("keyword", candidates.keyword)
+    if question is not None:
+        candidates, ranked, history = _hybrid(
+            question, rows, embeddings=embeddings, embed_static=embed_static, depth=depth
+        )
     elif query.mode is SearchMode.VECTOR:
         wait_vector = _submit_search(rows.vector_search, embeddings, depth)
         candidates = _candidates(rows, vector=wait_vector(), depth=depth)
         ranked = rank_by_arm("cosine", candidates.cosine)
     else:
-        candidates, ranked, history = _hybrid(
-            Question.of(text, sources),
-            rows,
-            embeddings=embeddings,
-            embed_static=embed_static,
-            depth=depth,
-        )
+        keywords = rows.keywords(_text_of(query)).rarest(KEYWORD_ROWS[query.mode])
+        candidates = _candidates(rows, keyword=rows.keyword_arm(keywords), depth=depth)
+        ranked = rank_by_arm("keyword", candidates.keyword)
     return cut_to_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
 
 
-def wordings_of(query: CodeQuery, sources: Collection[str]) -> Sequence[str]:
-    """Return the texts that the model embeds for `query`, asked of `sources`; their mean counts."""
-    match query.mode:
-        case SearchMode.KEYWORD:
-            return ()
-        case SearchMode.VECTOR:
-            return (_text_of(query),)
-        case _:
-            return Question.of(_text_of(query), sources).wordings
+def take_apart(query: CodeQuery, sources: Collection[str]) -> tuple[Question | None, Sequence[str]]:
+    """Return the question of a hybrid `query`, asked of `sources`, and the texts for the model.
+
+    The mean of their vectors counts. Other queries are no questions: their text is used as it is.
+    """
+    text = _text_of(query)
+    if query.mode is SearchMode.HYBRID:
+        question = Question.of(text, sources)
+        return question, question.wordings
+    return None, (text,) if query.mode is SearchMode.VECTOR else ()
 
 
 def _text_of(query: CodeQuery) -> str:

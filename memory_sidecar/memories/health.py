@@ -5,6 +5,7 @@ Bind `now` (epoch ms), `today` (see `strength.today`) and `cold_before` (epoch m
 
 from __future__ import annotations
 
+from memory_sidecar.core import reasons
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
 FADED = 0.1  # strength below which a memory counts as faded
@@ -53,7 +54,7 @@ FAULTS = (
 )
 """What is wrong with the files of an agent, the hint, and the SQL that lists them."""
 
-SKIPPED = f"{_NOT_INDEXED} = 'skipped' AND reason <> 'empty' ORDER BY source, path"
+SKIPPED = f"{_NOT_INDEXED} = 'skipped' AND reason <> '{reasons.EMPTY}' ORDER BY source, path"
 """The SQL that lists the files that are no memories, except for empty ones."""
 
 DOUBTS = (

@@ -123,9 +123,9 @@ class Recall:
                 continue
             known = {each for _, _, rows in readable for each in list_known(rows.connection)}
             if known and known.isdisjoint(values):
-                likest = sorted(known, key=lambda each: (not each.startswith(values[0]), each))
-                told = f"no memory {has} {', '.join(values)}"
-                self._reporter.notice(f"{told}: there is {', '.join(likest[:MAX_NAMED])}")
+                nearest = sorted(known, key=lambda each: (not each.startswith(values[0]), each))
+                missing = f"no memory {has} {', '.join(values)}"
+                self._reporter.notice(f"{missing}: there is {', '.join(nearest[:MAX_NAMED])}")
 
     def categories(self) -> list[Category]:
         """List the agent's categories; none, with a notice, if it has stored nothing."""

@@ -17,7 +17,7 @@ from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.code.files import read_file
 from memory_sidecar.code.query_names import named_chunks, names_in
 from memory_sidecar.code.rows import LocalRows
-from memory_sidecar.code.search import search_code
+from memory_sidecar.code.search import search_code, take_apart
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
 from memory_sidecar.core.results import Silent
@@ -428,6 +428,7 @@ def test_a_question_may_be_older_than_what_another_has_read(make_codebase, codeb
     codebase.close()
     codebase = make_codebase()
     store, query = codebase.data.open(), CodeQuery("customer charge_card")
+    question, _ = take_apart(query, [])
     with store.reading() as older:
         assert older.execute("SELECT count(*) FROM code_chunks").get
         for path in project.rglob("*.py"):
@@ -435,8 +436,8 @@ def test_a_question_may_be_older_than_what_another_has_read(make_codebase, codeb
         codebase.index([project], reporter=Silent())
         with store.reading() as newer:
             rows = LocalRows(newer, store, CodeFilter())
-            assert search_code(query, rows, [])
-        found = search_code(query, LocalRows(older, store, CodeFilter()), [])
+            assert search_code(query, rows, question)
+        found = search_code(query, LocalRows(older, store, CodeFilter()), question)
     assert {hit.filename for hit in found} >= {"shop/payment.py"}
     assert not any("CHANGED" in hit.code for hit in found)
 
