@@ -13,7 +13,7 @@ from memory_sidecar.context.results import AtomUse
 MOST = 36  # atoms
 COLUMNS = ("pattern", "knowledge", "experiment")
 WIDTH, HEIGHT = 250, 30  # of an atom
-GAP_X, GAP_Y = 85, 10
+GAP_X, GAP_Y = 50, 10
 TEXT = 23  # characters beside an id
 
 

@@ -150,6 +150,8 @@ def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in():
 def test_a_root_in_a_browser(tab, faults_of):
     tab.get_by_role("link", name="Context").click()
     tab.wait_for_url("**/context")
+    cut_off_px = "graph => graph.scrollWidth - graph.clientWidth"
+    assert tab.locator(".graph .scroll").evaluate(cut_off_px) == 0
     tab.locator(".graph a", has_text="K-001").click()
     tab.wait_for_url("**atom=**")
     assert tab.locator(".graph .chosen").count() == 1

@@ -60,6 +60,7 @@ def test_charts_are_drawn(served, tab, faults_of):
     more = re.compile(f"^{int(tiles) + 1}$")  # in one tile: that of megabytes may have the digits
     tab.locator(".tiles strong").first.filter(has_text=more).wait_for()
     tab.locator("[data-chart] canvas").nth(3).wait_for()
+    assert "--" not in tab.locator("[data-chart] .u-legend").first.inner_text()
     tab.get_by_text("weeks as a table").click()
     assert tab.locator("tbody tr").count() >= 12
     assert faults_of(tab) == []

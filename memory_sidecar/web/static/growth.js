@@ -14,9 +14,12 @@ function draw() {
     }));
     const wide = (_, labels) => 13 + 7 * Math.max(3, ...(labels ?? []).map((label) => label.length));
     const axis = { stroke: muted, font: "11px system-ui", ticks: { show: false } };
+    const data = JSON.parse(place.dataset.chart);
+    const newest = data[0].length - 1;
     new uPlot({
       width: place.clientWidth,
       height: 150,
+      hooks: { setLegend: [(chart) => { if (chart.legend.idx == null) chart.setLegend({ idx: newest }); }] },
       cursor: { y: false, drag: { x: false }, points: { show: false } },
       scales: { x: { range: (_, first, last) => [first - HALF_WEEK_S, last + HALF_WEEK_S] }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
       axes: [
@@ -24,7 +27,7 @@ function draw() {
         { ...axis, grid: { stroke: ink("--grid"), width: 1 }, size: wide, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
       ],
       series: [{ label: "week of", value: (_, s) => (s == null ? "" : new Date(1000 * s).toISOString().slice(0, 10)) }, ...series],
-    }, JSON.parse(place.dataset.chart), place);
+    }, data, place);
   });
 }
 
