@@ -126,12 +126,20 @@ def trust_of(folder: str, environ: Mapping[str, str]) -> bool | None:
 def read_trust(environ: Mapping[str, str]) -> dict[str, bool]:
     """Return the user's answers by real path; none if other users may write the file."""
     try:
+        return _read_answers(environ)
+    except OSError:
+        return {}
+
+
+def _read_answers(environ: Mapping[str, str]) -> dict[str, bool]:
+    """Return the answers as `read_trust` does. Raises OSError where the file cannot be read."""
+    try:
         with open(_file(environ), "rb", opener=_open_at_once) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours_alone(status):
                 return {}
-            lines = file.read(MAX_ANSWERS_BYTES).split(b"\n")
-    except OSError:
+            *lines, _cut_off = file.read(MAX_ANSWERS_BYTES).split(b"\n")  # may name a folder above
+    except FileNotFoundError:
         return {}
     return {os.fsdecode(line[1:]): _SIGNS[line[:1]] for line in lines if line[:1] in _SIGNS}
 
@@ -149,7 +157,7 @@ def record_trust(folder: str, trusted: bool | None, environ: Mapping[str, str]) 
     path = _file(environ)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with FileLock(path + ".lock", timeout=10, mode=0o600):
-        kept = {known: trust for known, trust in read_trust(environ).items() if known != real}
+        kept = {known: trust for known, trust in _read_answers(environ).items() if known != real}
         if trusted is not None:
             kept[real] = trusted
         lines = [(b"+" if trust else b"-") + os.fsencode(known) for known, trust in kept.items()]
@@ -229,7 +237,8 @@ def _replace(path: str, content: bytes) -> None:
     fd = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         try:
-            os.write(fd, content)
+            while content:  # a disk that fills takes a part, and refuses the next
+                content = content[os.write(fd, content) :]
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -94,6 +94,29 @@ def test_answers_that_others_could_have_written_count_for_nothing(environ, file)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="giving a file away takes root")
+def test_a_full_disk_cuts_no_answer_to_a_folder_above(environ, file, clone):
+    resource = pytest.importorskip("resource")
+    record_trust("/srv", False, environ)
+    before, (soft, hard) = file.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + len(str(clone.parent)) + 1, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            record_trust(clone, True, environ)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert file.read_bytes() == before
+    file.write_text(f"+{clone}\n+{clone.parent}")  # as an earlier version left it
+    assert read_trust(environ) == {str(clone): True}
+
+
+def test_answers_that_cannot_be_read_are_not_replaced(environ, file, clone):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.mkdir()
+    assert read_trust(environ) == {}
+    with pytest.raises(IsADirectoryError):
+        record_trust(clone, True, environ)
+
+
 def test_answers_of_another_user_count_for_nothing(environ, file):
     record_trust("/one", True, environ)
     os.chown(file, 12345, 12345)
