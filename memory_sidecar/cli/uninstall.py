@@ -25,7 +25,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.running import running_daemons
 from memory_sidecar.daemon.start import end_daemon
-from memory_sidecar.setup.notes import notes_path
+from memory_sidecar.setup.notes import lock_path, notes_path
 from memory_sidecar.setup.plan import Plan, StepOutcome
 
 
@@ -89,6 +89,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         _carry_out(undos)
     if done:
         _carry_out(learnt)  # last: daemons use the data, and settings list what agents were given
+        lock_path(call.environ).unlink(missing_ok=True)
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
     uninstalled = Uninstalled(done, removals)

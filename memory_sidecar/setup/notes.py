@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.atomic import delete_file, replace_file
 from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.opening import Tree, read_user_file
 from memory_sidecar.core.projects import config_folder
 from memory_sidecar.core.sqlite import named_errors
 
 NOTES = "setup.json"
+LOCK_TIMEOUT_S = 10
 MAX_BYTES = 64 << 20  # Claude Code keeps its history in the file that lists its servers
 
 
@@ -46,6 +49,19 @@ def read_text(path: str) -> str | None:
 def notes_path(environ: Mapping[str, str]) -> Path:
     """Return the file of the list, which may be missing."""
     return Path(config_folder(environ), NOTES)
+
+
+def lock_path(environ: Mapping[str, str]) -> Path:
+    """Return the file of the lock on the list, which may be missing."""
+    return notes_path(environ).with_suffix(".lock")
+
+
+def lock_notes(environ: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Keep other setups of the user from the list for a block. Raises StoreBusy."""
+    lock = lock_path(environ)
+    tree = Tree(lock.parent, is_own=True)
+    what = "the settings of coding agents are"
+    return hold_lock(tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what)
 
 
 def read_pieces(environ: Mapping[str, str]) -> list[Piece]:

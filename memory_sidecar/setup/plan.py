@@ -31,7 +31,7 @@ from memory_sidecar.setup.editing import (
     toml_table,
     whole_file,
 )
-from memory_sidecar.setup.notes import Piece, read_pieces, read_text, write_pieces
+from memory_sidecar.setup.notes import Piece, lock_notes, read_pieces, read_text, write_pieces
 
 EMPTY = {"json": "{}\n", "toml": ""}  # the text of an empty settings file
 
@@ -153,6 +153,10 @@ class Plan:
         The notes are written first, so that a killed setup can be taken back. Raises Conflict if
         another program has changed a file or the notes since they were read; it is left alone.
         """
+        with lock_notes(self._environ):
+            self._carry_out()
+
+    def _carry_out(self) -> None:
         changes = {path: each for path, each in self._files.items() if each.after != each.before}
         for path, each in changes.items():
             _check_unchanged(path, each)  # check every file before the first is written

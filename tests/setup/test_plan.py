@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.errors import Conflict, DiskFull
+from memory_sidecar.core.errors import Conflict, DiskFull, StoreBusy
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.setup import notes
 from memory_sidecar.setup import plan as plan_module
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
 from memory_sidecar.setup.editing import json_member
+from memory_sidecar.setup.notes import Piece
 from memory_sidecar.setup.plan import Plan, StepOutcome, Wish
 
 WISH = Wish(
@@ -95,7 +98,8 @@ def test_every_agent_is_set_up_once_and_all_of_it_is_taken_back(home):
     assert contents(home) == once
     assert outcomes(take_back(home)) == {StepOutcome.REMOVED}
     after = contents(home)
-    after.pop(".config/memory-sidecar", "")  # the folder of the user's settings may stay
+    for path in (".config/memory-sidecar", ".config/memory-sidecar/setup.lock"):
+        after.pop(path, "")  # the folder of the user's settings may stay
     assert after == before
 
 
@@ -400,6 +404,29 @@ def test_two_who_set_up_at_once_forget_nothing_of_each_other(home):
     with pytest.raises(Conflict, match="another setup"):
         other.carry_out()
     set_up(home, [codex])
+    take_back(home)
+    assert settings(home) == before
+
+
+def test_two_that_write_at_once_do_not_overwrite_each_others_notes(home, monkeypatch):
+    one, other = Plan(environ_of(home)), Plan(environ_of(home))
+    claude, codex, *_ = installed(home)
+    one.add(claude, WISH)
+    other.add(codex, WISH)
+    refused: list[object] = []
+
+    def write(pieces: Sequence[Piece], environ: Mapping[str, str]) -> None:
+        if not refused:
+            with ThreadPoolExecutor(1) as pool, pytest.raises(StoreBusy) as busy:
+                pool.submit(other.carry_out).result()
+            refused.append(busy)
+        write_pieces(pieces, environ)
+
+    write_pieces = notes.write_pieces
+    monkeypatch.setattr(plan_module, "write_pieces", write)
+    monkeypatch.setattr(notes, "LOCK_TIMEOUT_S", 0)
+    before = settings(home)
+    one.carry_out()
     take_back(home)
     assert settings(home) == before
 
