@@ -132,8 +132,11 @@ def _open_objects(folder: str) -> pygit2.Repository:
 
     pygit2.settings.mwindow_size = 32 << 20
     pygit2.settings.mwindow_mapped_limit = 512 << 20
+    objects = pygit2.Odb()  # opened by its path, it would follow the alternates that a clone names
+    objects.add_backend(pygit2.OdbBackendPack(folder), 2)
+    objects.add_backend(pygit2.OdbBackendLoose(folder, -1, False), 1)
     repository = pygit2.Repository()
-    repository.set_odb(pygit2.Odb(folder))
+    repository.set_odb(objects)
     return repository
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.opening import Tree, is_folder
 
 _POINTER_BYTES = 4096
 _PACKED_REFS_BYTES = 8 << 20
@@ -48,9 +48,11 @@ def repository_around(folder: Path) -> Repository | None:
     try:
         git, common, inside = _locate(folder)
         head = _head(git, common)
+        if not head or _has_links(common / "objects"):
+            return None
     except (OSError, ValueError):
         return None
-    return Repository(common / "objects", head, inside) if head else None
+    return Repository(common / "objects", head, inside)
 
 
 def origin_of(folder: Path) -> Origin | None:
@@ -88,30 +90,37 @@ def _locate(folder: Path) -> tuple[Path, Path, str]:
             break
     else:
         raise FileNotFoundError(folder)
-    git = _git_folder(top)
-    if git is None:
-        raise FileNotFoundError(top)
-    shared = _read_line(git, "commondir")
-    common = Path(os.path.realpath(git / shared)) if shared else git
+    git, common = _git_folders(top)
     inside = folder.relative_to(top).as_posix()
     return git, common, "" if inside == "." else inside
 
 
-def _git_folder(top: Path) -> Path | None:
-    """Return the git directory of the working tree at `top`; `None` for one not to be trusted."""
+def _git_folders(top: Path) -> tuple[Path, Path]:
+    """Return the git directory of the working tree at `top`, and the one its worktrees share.
+
+    Raises FileNotFoundError for one not to be trusted. A worktree's lies where git puts it: its
+    `commondir`, with which an archive could name any repository, is not read.
+    """
     git = top / ".git"
-    if git.is_symlink():
-        return None
-    if git.is_dir():
-        return git
+    if is_folder(os.fspath(git)):
+        return git, git
     named = _read_line(top, ".git")
-    if not named.startswith("gitdir:"):
-        return None
-    pointed = Path(os.path.realpath(top / named.removeprefix("gitdir:").strip()))
-    back = _read_line(pointed, "gitdir")
-    is_worktree = bool(back) and os.path.realpath(pointed / back) == os.path.realpath(git)
-    is_submodule = any(pointed.is_relative_to(each / ".git" / "modules") for each in top.parents)
-    return pointed if is_worktree or is_submodule else None
+    if named.startswith("gitdir:"):
+        pointed = Path(os.path.realpath(top / named.removeprefix("gitdir:").strip()))
+        back = _read_line(pointed, "gitdir")
+        if back and os.path.realpath(pointed / back) == os.path.realpath(git):
+            return pointed, pointed.parent.parent
+        if any(pointed.is_relative_to(each / ".git" / "modules") for each in top.parents):
+            return pointed, pointed
+    raise FileNotFoundError(git)
+
+
+def _has_links(objects: Path) -> bool:
+    """Whether `objects`, a folder in it or a pack is a link, which would lead libgit2 elsewhere."""
+    if not is_folder(os.fspath(objects)):
+        return True
+    folders = [each for each in (objects, objects / "pack") if each.is_dir()]
+    return any(path.is_symlink() for folder in folders for path in folder.iterdir())
 
 
 def _head(git: Path, common: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,6 +134,28 @@ def test_a_file_that_only_claims_to_be_of_a_repository_is_not_believed(repositor
     (clone / ".git").unlink()
     (clone / ".git").symlink_to(repository.root / ".git")
     assert repository_around(clone) is None
+
+
+@pytest.mark.parametrize("leads", ["commondir", "alternates", "objects", "pack"])
+def test_no_folder_of_git_leads_to_the_commits_of_another_repository(repository, tmp_path, leads):
+    commit = repository.commit("Begin", "a.py")
+    git, objects = tmp_path / "clone" / ".git", repository.root / ".git" / "objects"
+    (git / "objects" / "info").mkdir(parents=True)
+    (git / "HEAD").write_text(commit)
+    if leads == "commondir":
+        (git / "HEAD").write_text("ref: refs/heads/main\n")
+        (git / "commondir").write_text(f"{repository.root / '.git'}\n")
+    elif leads == "alternates":
+        (git / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    else:
+        repository.made.pack()
+        shutil.rmtree(git / "objects")
+        if leads == "pack":
+            (git / "objects").mkdir()
+        link = Path("objects") if leads == "objects" else Path("objects", "pack")
+        (git / link).symlink_to(repository.root / ".git" / link)
+    around = repository_around(tmp_path / "clone")
+    assert around is None or read_at(tmp_path / "clone").newest == []
 
 
 @pytest.mark.parametrize("head", ["", "ref: ../../etc/passwd", "ref: refs/../../x", "x" * 9000])

@@ -139,9 +139,10 @@ def test_a_damaged_repository_is_indexed_without_its_commits(repository, make_co
 
 def test_objects_that_block_do_not_hold_an_index_up(repository, make_codebase, monkeypatch):
     monkeypatch.setattr("memory_sidecar.code.commits.PATIENCE_S", 1.0)
-    info = repository.root / ".git" / "objects" / "info"
-    info.mkdir(exist_ok=True)
-    os.mkfifo(info / "alternates")
+    newest = str(repository.made.head.target)
+    commit = repository.root / ".git" / "objects" / newest[:2] / newest[2:]
+    commit.unlink()
+    os.mkfifo(commit)
     codebase = make_codebase()
     codebase.index([repository.root], reporter=Silent())
     assert subjects(codebase) == []
