@@ -5,7 +5,7 @@
 
 A use counts less if its name is defined in many files, if the definition is in a test or vendored
 code, or looks private. A method counts as used only by files that name its class; a function only
-where it stands bare or behind the name of its file.
+where it stands bare or behind the name of its file; one inside of a function, by no other file.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ _ASIDE = 0.05  # weight of a name in a test, an example, vendored code …
 _METHOD = 0.1  # weight of a method: `append` is mostly that of a list
 _SHOWN = TYPES | {"function", "method", "macro"}
 _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
+_FUNCTIONS = frozenset({"function", "method"})
+# Languages where a function returns its inner ones to other files: `return { use, close }`.
+_RETURNS_INNER = _EXPORTING | {"lua"}
 _HIDDEN = re.compile(r"(?:\w+ )*?private ")  # the beginning of its signature
 
 _Numbers = npt.NDArray[np.int64]
@@ -117,10 +120,14 @@ class UseGraph:
             " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
         ).fetchall()
         types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
+        functions = {(file, path) for file, _, _, path, kind, _ in definitions if kind in _FUNCTIONS}
         for file, number, name, path, kind, signature in definitions:
             if file in names:
                 weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)
-                around = ("", *path.split("."))[-2]
+                scope, _, _ = path.rpartition(".")
+                if (file, scope) in functions and languages[file] not in _RETURNS_INNER:
+                    weight = 0.0
+                around = scope.rpartition(".")[2]
                 class_name = around if around in types else ""
                 each = _Defined(file, number, weight, class_name, is_top=not around)
                 names[file].setdefault(name, []).append(each)

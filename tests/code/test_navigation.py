@@ -396,7 +396,10 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
         "pay.js": "paid();\nasked();\n",
         "shop.py": "def price():\n    pass\n",
         "tests/fakes.py": "def fake_price():\n    pass\n",
-        "till.py": "price()\nfake_price()\n",
+        "till.py": "price()\nfake_price()\ntext.split_words()\n",
+        "words.py": "def words(text):\n    def split_words(text):\n        return text\n",
+        "screen.js": "export function screen() {\n  function draw() {}\n  return { draw };\n}\n",
+        "page.js": "screen().draw();\n",
     }
     write_tree(tmp_path, files)
     run("index", tmp_path, "--wait", "keyword")
@@ -404,6 +407,7 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     scores = {each["name"]: each["score"] for each in entries}
     assert scores.keys() == {
         *("DB", "Open", "parse", "Tool", "Show", "paid", "asked", "price", "fake_price"),
+        *("screen", "draw"),  # not split_words, which stays in its function
     }
     assert scores["paid"] > scores["asked"]
     assert scores["price"] > scores["fake_price"]
