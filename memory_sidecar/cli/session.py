@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -121,9 +122,9 @@ def import_files(
     """
     paths = [call.path(file) for file in files if file != "-"]
     if "-" in files:
-        named = call.path(_read_transcript_path(call))
+        named = _read_transcript_path(call)
         # The hook also runs for a session without messages, whose file is missing or empty.
-        paths += [named] if named.exists() and named.stat().st_size else []
+        paths += [named] if named and named.exists() and named.stat().st_size else []
     imported = sessions_of(call, agent).import_files(
         paths, call.child_environ, allow_secrets=allow_secrets
     )
@@ -171,13 +172,19 @@ def _promoter(call: Call, agent: str) -> Promoter:
     )
 
 
-def _read_transcript_path(call: Call) -> str:
-    """Read the path of the transcript that a coding agent passes to its hook. Raises UsageError."""
+def _read_transcript_path(call: Call) -> Path | None:
+    """Read the path of the transcript that a coding agent passes to its hook.
+
+    Returns `None` where it passes null, as Codex does for a session that it does not save. Raises
+    UsageError for input without a path.
+    """
     hint = 'pass what a hook is given, {"transcript_path": …}, or name files'
-    path = call.event(hint=hint).get("transcript_path")
+    path = call.event(hint=hint).get("transcript_path", "")
+    if path is None:
+        return None
     if not isinstance(path, str) or not path:
         raise UsageError("standard input has no transcript_path", hint=hint)
-    return path
+    return call.path(path)
 
 
 def _read_document(call: Call, file: str) -> dict[str, Any]:

@@ -183,7 +183,16 @@ def test_what_names_no_transcript_is_wrong_usage(run, given):
 def test_a_hook_at_the_end_of_a_session_in_which_nothing_was_said_is_quiet(run, tmp_path, content):
     if content is not None:
         (tmp_path / "t.jsonl").write_text(content)
-    event = {"transcript_path": str(tmp_path / "t.jsonl"), "hook_event_name": "SessionEnd"}
+    _assert_quiet_hook(run, str(tmp_path / "t.jsonl"))
+
+
+def test_a_hook_of_a_session_that_codex_does_not_save_is_quiet(run):
+    """An exit status of 2 would be taken for an order to go on."""
+    _assert_quiet_hook(run, None)
+
+
+def _assert_quiet_hook(run, transcript):
+    event = {"transcript_path": transcript, "hook_event_name": "SessionEnd"}
     done = run("session", "import", "-", "--json", stdin=json.dumps(event).encode())
     assert (done.status, done.err) == (0, "")
     assert done.json == {"sessions": [], "failed": []}
