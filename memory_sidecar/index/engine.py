@@ -34,6 +34,7 @@ from memory_sidecar.index.requests import BEAT_S
 FEW_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
+DELETIONS_AT_ONCE = 64  # each waits until its state is on disk; those at once share the wait
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
@@ -273,9 +274,12 @@ def _named(error: RuntimeError) -> Exception:
 
 
 async def _send(subscriber: _Subscriber, batch: Differences, is_stopped: threading.Event) -> None:
+    sent = []
+    for at in range(0, len(batch.gone), DELETIONS_AT_ONCE):
+        gone = batch.gone[at : at + DELETIONS_AT_ONCE]
+        sent += await asyncio.gather(*map(subscriber.delete, gone))
     # One after the other: each awaited call keeps a thread of CocoIndex busy, and it works on all
     # that was sent at once anyway.
-    sent = [await subscriber.delete(path) for path in batch.gone]
     for file in batch.changed:
         if is_stopped.is_set():
             break

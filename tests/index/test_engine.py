@@ -16,7 +16,7 @@ import pytest
 from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.index import engine as engine_module
 from memory_sidecar.index.document import BuildError, Differences, skipped_document
-from memory_sidecar.index.engine import FEW_FILES, Change, Engine
+from memory_sidecar.index.engine import DELETIONS_AT_ONCE, FEW_FILES, Change, Engine
 
 FILES = 1000
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build
@@ -86,6 +86,15 @@ def test_what_changed_is_written_and_what_is_gone_is_removed(database, count):
     database.apply(files(1, mtime_ns=2), gone=["m1.py"])
     assert set(before) - set(database.rows) == {"m1.py"}
     assert {path for path in database.rows if database.rows[path] != before[path]} == {"m0.py"}
+
+
+def test_many_files_that_are_gone_are_removed_in_few_transactions(database):
+    many = files(5 * DELETIONS_AT_ONCE)
+    database.apply(many)
+    database.transactions.clear()
+    database.apply(gone=[file.path for file in many])
+    assert database.rows == {}
+    assert len(database.transactions) < len(many) / 2
 
 
 def test_what_is_as_it_was_written_is_not_written_again(database):
