@@ -120,7 +120,9 @@ class UseGraph:
             " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
         ).fetchall()
         types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
-        functions = {(file, path) for file, _, _, path, kind, _ in definitions if kind in _FUNCTIONS}
+        functions = {
+            (file, path) for file, _, _, path, kind, _ in definitions if kind in _FUNCTIONS
+        }
         for file, number, name, path, kind, signature in definitions:
             if file in names:
                 weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import ignore
@@ -60,6 +61,9 @@ BUILT_IN = tuple(
 """Folders of built, downloaded or cached files. A line `!bin/` in the `.sidecarignore` at the top
 of a source takes `bin` out of them."""
 
+COPIES = ("*~", "#*#", "*.orig")
+"""What editors and merges leave beside a file: the file as it was. `!*.orig` takes one out, too."""
+
 
 class IgnoreRules:
     """The ignore rules of one source; each walk reads the rule files again."""
@@ -82,6 +86,7 @@ class IgnoreRules:
             (folder / name).exists() for folder in Path(root).parents for name in RULE_FILES
         )
         self._reenabled = _reenabled_names(Path(root))
+        self._copies = [glob for glob in COPIES if glob not in self._reenabled]
         self._overrides = _overrides(root, excludes, self._reenabled)
         self._include_globs = GitIgnoreSpec.from_lines(
             glob.removeprefix("!") for glob in excludes if glob.startswith("!")
@@ -126,9 +131,11 @@ class IgnoreRules:
             if path != start and not nested.leave_out(path, is_folder=is_folder):
                 yield path
 
-    def is_built_in(self, name: str, *, is_folder: bool) -> bool:
-        """Whether a file or folder called `name` is ignored by a built-in rule."""
-        return name in NEVER or (is_folder and name in BUILT_IN and name not in self._reenabled)
+    def built_in_rule(self, name: str, *, is_folder: bool) -> str:
+        """Return the built-in rule that ignores a file or folder called `name`; empty if none."""
+        if name in NEVER or (is_folder and name in BUILT_IN and name not in self._reenabled):
+            return f"{name}/" if is_folder else name
+        return next((glob for glob in self._copies if fnmatchcase(name, glob)), "")
 
     def is_asked_for(self, path: str) -> bool:
         """Whether an exclude `!GLOB` includes the file at `path` although it may hold secrets.
@@ -262,6 +269,9 @@ def _overrides(root: str, excludes: tuple[str, ...], reenabled: frozenset[str]) 
     for name in BUILT_IN:
         if name not in reenabled:
             builder.add(f"!{name}/")
+    for glob in COPIES:
+        if glob not in reenabled:
+            builder.add(f"!{glob}")
     _add_excludes(builder, excludes)
     return builder.build()
 

@@ -81,7 +81,7 @@ class Recheck:
             self.files.append((path, status))
         elif entry.name in RULE_NAMES:
             self._are_rules_new = True
-        elif not self._rules.is_built_in(entry.name, is_folder=is_folder):
+        elif not self._rules.built_in_rule(entry.name, is_folder=is_folder):
             self.unknown.append(path)
 
 

@@ -68,12 +68,12 @@ def _own_rule(
 ) -> Rule | None:
     """Return the built-in rule, exclude or line of a `.sidecarignore` that ignores `path`."""
     name = PurePosixPath(path).name
-    if rules.is_built_in(name, is_folder=is_folder):
-        return Rule(BUILT_IN, 0, f"{name}/" if is_folder else name, path)
+    if built_in := rules.built_in_rule(name, is_folder=is_folder):
+        return Rule(BUILT_IN, 0, built_in, path)
     globs = [glob for glob in excludes if not glob.startswith("!")]
     if (found := last_match(globs, path, is_folder=is_folder)) and found[1]:
         return Rule(EXCLUDE, 0, globs[found[0]], path)
-    if is_folder and name.endswith(".egg-info"):  # the only built-in glob
+    if is_folder and name.endswith(".egg-info"):  # a built-in glob of folders
         return Rule(BUILT_IN, 0, "*.egg-info/", path)
     whole = root / path
     return _first_rule(

@@ -64,13 +64,13 @@ def test_rules_above_a_source_outside_of_a_repository_do_not_count(root, write):
 def test_the_exclude_file_and_global_excludes_count(root, write, git, home, monkeypatch):
     git("init", "-q")
     write(".git/info/exclude", text="/local.py\n")
-    write("a.py", "local.py", "pkg/local.py", "a.swp", "a.orig")
+    write("a.py", "local.py", "pkg/local.py", "a.swp", "a.old")
     (home / ".config/git").mkdir(parents=True)
     (home / ".config/git/ignore").write_text("*.swp\n")
-    assert code(root) == untracked(git, root) == {"a.py", "pkg/local.py", "a.orig"}
+    assert code(root) == untracked(git, root) == {"a.py", "pkg/local.py", "a.old"}
 
     (home / ".gitconfig").write_text("[core]\n\texcludesFile = ~/my-excludes\n")
-    (home / "my-excludes").write_text("*.orig\n")
+    (home / "my-excludes").write_text("*.old\n")
     assert code(root) == untracked(git, root) == {"a.py", "pkg/local.py", "a.swp"}
 
     (home / ".gitconfig").unlink()
@@ -214,6 +214,13 @@ def test_built_in_folders_are_left_out_at_any_depth_but_files_of_that_name_are_n
     write("pkg/obj/a.cs", "pkg/thing.egg-info/PKG", "svc/target/a.rs", ".svn/entries")
     write("tools/bin", "pkg/build", "objects/a.cs")
     assert code(root) == {"tools/bin", "pkg/build", "objects/a.cs"}
+
+
+def test_copies_that_editors_and_merges_leave_are_left_out(root, write):
+    write("a.py", "a.py~", "#a.py#", "pkg/a.py.orig", "pkg/#notes", "pkg/b~c.py")
+    assert code(root) == {"a.py", "pkg/#notes", "pkg/b~c.py"}
+    write(".sidecarignore", text="!*.orig\n")
+    assert code(root) == {"a.py", "pkg/a.py.orig", "pkg/#notes", "pkg/b~c.py"}
 
 
 def test_a_line_in_sidecarignore_brings_a_built_in_folder_back(root, write):
