@@ -119,10 +119,15 @@ def _find_known_forms(text: str) -> Iterator[Credential]:
         else:
             inside = ((end, bisect_right(begins, end - 1) - 1) for end in _ends_of(held, mark.text))
             ends = (runs[number][0] + end - begins[number] for end, number in inside)
+        matched = 0  # up to here: marks within a match would take the square of its length
         for end in ends:
+            begin = end - len(mark.text) - mark.before
             # Match in the whole text: a form may go on beyond the run.
-            match = _compiled(mark.pattern).match(text, end - len(mark.text) - mark.before)
-            if match and not _EXAMPLE.search(match[0]):
+            match = _compiled(mark.pattern).match(text, begin) if begin >= matched else None
+            if match is None:
+                continue
+            matched = match.end()
+            if not _EXAMPLE.search(match[0]):
                 yield Credential(mark.kind, *match.span(match.lastindex or 0))
 
 

@@ -135,6 +135,14 @@ def test_private_key_is_masked_whole_and_lines_keep_their_numbers():
     assert masked.split("\n").index("last") == text.split("\n").index("last")
 
 
+@pytest.mark.parametrize("end", ["\n", " ", "\r\n"])
+def test_private_key_is_masked_behind_what_is_said_of_it(end):
+    said = ["Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,9F", *([""] if end != " " else [])]
+    said += ["Comment: of my laptop"] if end == "\n" else []
+    text = end.join(["-----BEGIN RSA PRIVATE KEY-----", *said, *[BASE64_LINE] * 3, "last"])
+    assert BASE64_LINE not in mask_credentials(text)[0]
+
+
 @pytest.mark.parametrize("lead", ["> ", "# ", " * ", "{}\t", "{}→", "{}: ", "{} | "])
 def test_private_key_is_masked_whole_where_each_line_is_quoted_or_numbered(lead):
     lines = ["-----BEGIN PRIVATE KEY-----", *[BASE64_LINE] * 6]
@@ -199,8 +207,13 @@ def test_a_document_without_a_secret_stays_the_one_that_it_is():
 
 
 def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it():
-    for text in ("token=" * 100_000, "://" * 200_000, "-----BEGIN PRIVATE KEY-----" * 20_000):
-        # Quadratic, this would not end within the time of a test.
+    begins = "-----BEGIN PRIVATE KEY-----"
+    for text in (
+        *("token=" * 100_000, "://" * 200_000, begins * 20_000, "glft-" * 30_000, "sk-" * 40_000),
+        *("sntrys_" * 20_000, "eyJ-" * 10_000, "ZXlK/" * 10_000, f"{begins}\nA: {begins}" * 3_000),
+        *(f"{begins}\n{header * 2_000}!" for header in ("a: ", "a:  ", "a: b \n")),
+    ):
+        # Quadratic, let alone exponential, this would not end within the time of a test.
         assert all(0 <= each.start < each.end <= len(text) for each in find_credentials(text))
 
 
