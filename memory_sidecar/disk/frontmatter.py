@@ -33,7 +33,6 @@ _MAX_VALUES = 10_000
 _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
 _CLOSING = re.compile(r"[\r\n](---[ \t]*(?:\r\n?|\n|\Z))")
 _LINE_BREAK = re.compile(r"\r\n?|\n")
-_BEFORE_NEXT_KEY = re.compile(r"(?:(?:\r\n?|\n)(?:#[^\r\n]*|[ \t]*))*\Z")
 _COMMENT_AT_KEY = re.compile(r"[ \t]+#[^\r\n]*")
 _CONFLICT = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
 _TOP_LEVEL_KEY = re.compile(r"^(?![#\s-]).*?:(?=\s|$)", re.MULTILINE)
@@ -248,7 +247,7 @@ def _edit(source: str, key: Node, value: Node, replacement: object | None) -> tu
     comment = ""
     if value.is_block:
         # A block ends where the next key begins; comments and blank lines before that are kept.
-        old = _BEFORE_NEXT_KEY.sub("", old)
+        old = _without_last_lines(old)
         found = _COMMENT_AT_KEY.match(old)
         comment = found.group() if found else ""
     end = colon_end + len(old)
@@ -256,3 +255,14 @@ def _edit(source: str, key: Node, value: Node, replacement: object | None) -> tu
         line_end = _LINE_BREAK.search(source, end)
         return key_start, line_end.end() if line_end else len(source), ""
     return colon_end, end, f" {yaml_value(replacement)}{comment}"
+
+
+def _without_last_lines(block: str) -> str:
+    """Return `block` without the comments and blank lines at its end, in linear time."""
+    end = len(block)
+    for found in reversed(list(_LINE_BREAK.finditer(block))):
+        line = block[found.end() : end]
+        if line.strip(" \t") and not line.startswith("#"):
+            break
+        end = found.start()
+    return block[:end]

@@ -144,7 +144,7 @@ class _Transcript:
     """The parts of one session, collected line by line."""
 
     messages: list[dict[str, str]] = field(default_factory=list)
-    by_id: dict[str, dict[str, str]] = field(default_factory=dict)  # of the messages
+    parts: dict[str, list[str]] = field(default_factory=dict)  # by id, the texts of a message
     lines: set[str] = field(default_factory=set)  # their ids: a line may occur twice
     titles: dict[str, str] = field(default_factory=dict)
     project_path: str = ""
@@ -224,14 +224,14 @@ def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
 
 def _append(transcript: _Transcript, message: dict[str, str], *, is_part: bool) -> None:
     """Add `message`; one answer is written in several lines, each a part of it."""
-    known = transcript.by_id.get(message.get("id", ""))
+    known = transcript.parts.get(message.get("id", ""))
     if known is not None and is_part:
-        known["content"] += "\n\n" + message["content"]
+        known.append(message["content"])
         return
     if known is not None:
         del message["id"]  # which is no message's own
     elif "id" in message:
-        transcript.by_id[message["id"]] = message
+        transcript.parts[message["id"]] = [message["content"]]
     transcript.messages.append(message)
 
 
@@ -242,6 +242,9 @@ def _document(
     if title := next((titles[kind] for kind in reversed(_TITLES) if kind in titles), ""):
         metadata["title"] = title
     document: dict[str, Any] = {"session_id": session_id} if session_id else {}
+    for message in transcript.messages:
+        if "id" in message:
+            message["content"] = "\n\n".join(transcript.parts[message["id"]])
     times = [m["created_at"] for m in transcript.messages if "created_at" in m]
     if times:
         document["created_at"] = min(times)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -331,3 +332,10 @@ def test_what_could_not_be_read_again_is_not_written():
     for write in (lambda long: new_page(long, ""), lambda long: edit_page(PAGE, long)):
         with pytest.raises(UsageError, match="longer than 65,536"):
             write({"summary": "a" * 70_000})
+
+
+def test_blank_lines_in_a_value_that_is_replaced_take_no_time():
+    page = f"---\ntags: |\n  a\n{chr(10) * 30_000}  b\n# kept\nid: x\n---\n"
+    began = time.thread_time()
+    assert edit_page(page, {"tags": ["c"]}) == "---\ntags: [c]\n# kept\nid: x\n---\n"
+    assert time.thread_time() - began < 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -341,3 +342,12 @@ def test_a_transcript_of_cursor_is_its_words():
         ("user", "Why so slow?"),
         ("assistant", "It waits for a lock."),
     ]
+
+
+def test_an_answer_of_many_parts_is_read_in_linear_time():
+    message = {"id": "m", "role": "assistant", "content": "x" * 1_998}
+    line = json.dumps({"type": "assistant", "sessionId": "s1", "message": message})
+    began = time.thread_time()
+    (document,) = read_sessions(f"{line}\n".encode() * 15_000, name="a.jsonl").documents
+    assert len(document["messages"][0]["content"]) == 15_000 * 2_000 - 2
+    assert time.thread_time() - began < 10
