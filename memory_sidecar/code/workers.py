@@ -33,7 +33,8 @@ if sys.platform != "win32":
 
 WORTH_PROCESSES = 200  # files for each process: starting one takes as long as building 150
 MAX_PROCESSES = 4  # 80 MB each; the writing process keeps no more busy
-_GROUP = 16  # files in one message, which costs as much as building a small file
+GROUP_FILES = 16  # files in one message, which costs as much as building a small file
+GROUP_BYTES = 64 << 10  # so that large files are written while the next ones are built
 _AHEAD = 3  # groups submitted ahead of their use, for each process
 
 _Built: TypeAlias = bytes | Document | BuildError
@@ -55,8 +56,8 @@ class Workers:
         self._source = source
         self._max_file_bytes = max_file_bytes
         self._processes = processes
-        self._groups = [files[at : at + _GROUP] for at in range(0, len(files), _GROUP)]
-        self._group_of = {file.path: at // _GROUP for at, file in enumerate(files)}
+        self._groups = grouped(files)
+        self._group_of = {file.path: at for at, group in enumerate(self._groups) for file in group}
         self._built: dict[int, Future[_GroupResult]] = {}
         self._lock = threading.Lock()
         self._executor: ProcessPoolExecutor | None = None
@@ -139,6 +140,19 @@ class Workers:
     ) -> Future[_GroupResult]:
         with _safe_import_path():
             return executor.submit(_build_group, self._source, files, self._max_file_bytes)
+
+
+def grouped(files: Sequence[SourceFile]) -> list[list[SourceFile]]:
+    """Split `files` into groups of at most GROUP_FILES and GROUP_BYTES; a larger file is alone."""
+    groups: list[list[SourceFile]] = []
+    for file in files:
+        last = groups[-1] if groups else []
+        size = sum(each.size for each in last) + file.size
+        if last and len(last) < GROUP_FILES and size <= GROUP_BYTES:
+            last.append(file)
+        else:
+            groups.append([file])
+    return groups
 
 
 def _build_group(source: Source, files: Sequence[SourceFile], max_file_bytes: int) -> _GroupResult:

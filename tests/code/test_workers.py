@@ -13,8 +13,8 @@ import pytest
 
 from memory_sidecar.code import workers as module
 from memory_sidecar.code.document import build_document
-from memory_sidecar.code.workers import Workers
-from memory_sidecar.core.model import Document, Source
+from memory_sidecar.code.workers import GROUP_BYTES, GROUP_FILES, Workers, grouped
+from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.document import BuildCrashed, FileVanished
 from tests.waiting import eventually
@@ -47,6 +47,15 @@ def assert_built_as_here(source):
 
 def test_processes_build_what_this_one_builds(source):
     assert_built_as_here(source)
+
+
+def test_a_message_takes_many_small_files_or_few_large_ones():
+    sizes = [10] * (GROUP_FILES + 1) + [GROUP_BYTES // 2] * 3 + [GROUP_BYTES * 2] * 2
+    groups = grouped([SourceFile(f"{n}.py", size, 0, 0) for n, size in enumerate(sizes)])
+    assert [len(group) for group in groups] == [GROUP_FILES, 2, 2, 1, 1]
+    assert [file.path for group in groups for file in group] == [
+        f"{n}.py" for n in range(len(sizes))
+    ]
 
 
 def test_a_vanished_file_is_told_from_the_others(source):
