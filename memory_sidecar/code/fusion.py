@@ -66,7 +66,7 @@ _ASIDES = (
         "tests",
         re.compile(
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
-            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/",
+            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -77,7 +77,11 @@ _ASIDES = (
     ),
     (
         "docs",
-        re.compile(rf"{_PROSE.pattern}|^doc/|(^|/)(docs|documentation)/", re.IGNORECASE),
+        re.compile(
+            rf"{_PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi)$"
+            r"|^doc/|(^|/)(docs|documentation|man)/",
+            re.IGNORECASE,
+        ),
         re.compile(
             r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
             r"|examples?|comments?|docstrings?|typos?|markdown|links?|contributing|license|faq"
@@ -91,7 +95,8 @@ _ASIDES = (
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
             r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
             r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
-            r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\.",
+            r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
+            r"|\.xcodeproj/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -103,7 +108,8 @@ _ASIDES = (
     (
         "examples",
         re.compile(
-            r"(^|/)(examples?|samples?|demos?|playgrounds?|tutorials?|bench(es|marks?)?|perf)/",
+            r"(^|/)(_?examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
+            r"|(^|[/.])playgrounds?/",
             re.IGNORECASE,
         ),
         re.compile(

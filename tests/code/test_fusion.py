@@ -253,9 +253,23 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
     assert is_data(path) is is_foreign
 
 
-def test_a_playground_is_an_example():
-    assert is_aside("playground/ssr/server.js")
-    assert not is_aside("src/playground.ts")
+@pytest.mark.parametrize(
+    ("path", "aside"),
+    [
+        ("playground/ssr/server.js", True),
+        ("Shop.playground/Contents.swift", True),
+        ("src/playground.ts", False),
+        ("_examples/cart/main.go", True),
+        ("ShopTestHelpers/Stub.swift", True),
+        ("shop.1", True),
+        ("shop.1.in", True),
+        ("share/man/man1/shop", True),
+        ("lib/shop-1.2.js", False),
+        ("Shop.xcodeproj/project.pbxproj", True),
+    ],
+)
+def test_asides_are_known_by_the_layouts_of_many_languages(path, aside):
+    assert is_aside(path) is aside
 
 
 def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
