@@ -109,7 +109,7 @@ def remove_empty_folders(tree: Tree, path: StrPath, *, keep: StrPath) -> None:
         above = os.path.dirname(above)
 
 
-def sweep(tree: Tree, folder: StrPath, *, before_ms: int, pattern: str = "**/") -> None:
+def sweep(tree: Tree, folder: StrPath, *, before_ms: float, pattern: str = "**/") -> None:
     """Delete the temporary files in and below `folder` that are older than `before_ms` (epoch ms).
 
     With an empty `pattern`, only those in `folder` itself. Raises nothing: a file that cannot be

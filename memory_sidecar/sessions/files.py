@@ -9,6 +9,7 @@ file of the same name in another month is skipped.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core import reasons
-from memory_sidecar.core.atomic import delete_file, move_file, replace_file
+from memory_sidecar.core.atomic import delete_file, move_file, replace_file, sweep
 from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, SourceFile
@@ -111,11 +112,19 @@ class SessionFiles:
         return path
 
     def delete(self, session_id: str) -> str:
-        """Delete the session's file for good, and return its path. Raises NotFound."""
+        """Delete the session's file for good, and return its path. Raises NotFound.
+
+        So are the copies that killed writers left of any session. The caller holds `changing`.
+        """
         path = self._existing(session_id)
         with named_errors(self.root / path):
             delete_file(self._tree, self.root / path)
+        self.sweep()
         return path
+
+    def sweep(self) -> None:
+        """Delete what killed writers left; the caller holds `changing`, so none is at work."""
+        sweep(self._tree, self.root, before_ms=math.inf, pattern="*/")
 
     def archive(self, session_id: str, archive: SessionFiles) -> str:
         """Move the session's file into `archive`, and return its path. Raises NotFound.

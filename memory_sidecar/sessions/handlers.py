@@ -173,6 +173,7 @@ class Sessions:
             with self._files.changing(self._lock):
                 chosen = [each for each in chosen if self._is_unchanged(each)]
                 moved += (self._files.archive(each.session_id, archive) for each in chosen)
+                self._files.sweep()
         finally:
             self._index(moved)
         return SessionsPruned(dry_run, tuple(chosen))

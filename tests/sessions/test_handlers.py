@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
@@ -155,6 +156,19 @@ def test_a_deleted_session_is_gone_altogether(episodes, root):
     with episodes.agent.data.open().reading() as connection:
         for table in ("sessions", "messages", "summaries", "topics", "message_vectors"):
             assert connection.execute(f"SELECT count(*) FROM {table}").get == 0
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_what_a_killed_writer_left_of_a_session_goes_with_it(episodes, root, deletes):
+    episodes.save("a", "the token refresh fails")
+    (path,) = root.rglob("*.json")
+    left = path.with_name(f"{TEMPORARY_PREFIX}0123")
+    left.write_text("the token refresh fai")
+    if deletes:
+        episodes.sessions.delete("a")
+    else:
+        episodes.sessions.prune(Retention(keep_count=0), dry_run=False)
+    assert not left.exists()
 
 
 def test_tier_1_finds_summaries_and_topics_and_tier_2_messages_and_code(episodes):
