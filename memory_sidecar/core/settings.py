@@ -22,6 +22,7 @@ ENV_PREFIX = "MEMORY_SIDECAR_"
 MAX_NUMBER = (1 << 31) - 1
 USER_CONFIG_NAME = "config.toml"
 MAX_CONFIG_BYTES = 1 << 20
+MAX_UNTRUSTED_BYTES = 1 << 14  # a key of so many dots is read in half a second, of 1 MiB in an hour
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
 
@@ -87,10 +88,10 @@ def narrow_settings(root: Path, settings: Settings) -> Settings:
 
     The user need not trust that file, so only two keys of it count: `excludes` are added to ours,
     without those that begin with `!`, and a smaller `max_file_bytes` replaces ours. A file that
-    cannot be read is ignored.
+    cannot be read, or is larger than MAX_UNTRUSTED_BYTES, is ignored.
     """
     try:
-        says = _read(root / CONFIG_NAME)
+        says = _read(root / CONFIG_NAME, MAX_UNTRUSTED_BYTES)
     except UsageError:
         return settings
     limit, globs = says.get("max_file_bytes"), says.get("excludes")
@@ -116,10 +117,10 @@ def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:
     return configs
 
 
-def _read(config: Path) -> dict[str, Any]:
+def _read(config: Path, limit_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
     """Return the keys and values of `config`, none for a missing file. Raises UsageError."""
     try:
-        content = Tree(config.parent).read(config.name, MAX_CONFIG_BYTES)
+        content = Tree(config.parent).read(config.name, limit_bytes)
         return tomllib.loads(content.decode("utf-8"))
     except FileRefused as error:
         raise UsageError(f"{config} is not read: {error.reason}") from error

@@ -30,6 +30,7 @@ from pathspec import GitIgnoreSpec
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import Tree, is_utf8, with_separator
 from memory_sidecar.core.paths import KNOWLEDGE, OWN_FOLDERS
+from memory_sidecar.core.visible import abridge
 from memory_sidecar.disk.rule_files import (
     MAX_RULES_BYTES,
     OWN_FILE,
@@ -248,12 +249,20 @@ def _with_sound_rules(folder: str, root: str) -> Iterator[str]:
 
 
 def check_excludes(excludes: tuple[str, ...]) -> None:
-    """Raise UsageError for an exclude that is no glob."""
-    _add_excludes(OverrideBuilder(Path()), excludes)
+    """Raise UsageError for an exclude that is no glob, or one too large to be matched."""
+    for glob in excludes:
+        builder = OverrideBuilder(Path())
+        _add_excludes(builder, (glob,))
+        try:
+            builder.build()
+        except ignore.Error as error:
+            raise UsageError(
+                f"the exclude {abridge(repr(glob))} is too large a glob", hint="split it"
+            ) from error
 
 
 def valid_excludes(excludes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of `excludes` that are valid globs."""
+    """Return those of `excludes` that `check_excludes` lets pass."""
     valid = []
     for glob in excludes:
         with suppress(UsageError):

@@ -93,6 +93,7 @@ def test_a_source_may_leave_out_more_and_nothing_else(project):
         "x = ",
         "a=" + "[" * 100_000,
         "# " + "x" * (1 << 20),
+        f"a{'.a' * 100_000} = 1\nmax_file_bytes = 1",  # of which tomllib makes quadratic work
     ],
 )
 def test_what_makes_no_sense_there_changes_nothing(project, text):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.ignores import check_excludes, valid_excludes
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.ruling import OWN_FOLDER, WORKTREE, rule_for
 from memory_sidecar.disk.walk import walk
@@ -234,6 +235,13 @@ def test_a_gitignore_that_allows_every_folder_brings_no_built_in_one_back(root, 
     write(".gitignore", text="*\n!*/\n!*.py\n")
     write("pkg/a.py", "pkg/a.txt", "node_modules/gyp/a.py")
     assert code(root) == {"pkg/a.py"}
+
+
+def test_an_exclude_that_is_too_large_is_refused_and_one_of_a_clone_left_out():
+    glob = "{a," * 3000 + "}" * 3000
+    with pytest.raises(UsageError, match="too large a glob"):
+        check_excludes((glob,))
+    assert valid_excludes((glob, "docs/")) == ("docs/",)
 
 
 def test_excludes_of_the_source_win_over_everything(root, write):
