@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from typing import Any
 
 from msgspec import UNSET
@@ -14,22 +14,17 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.fusion import is_aside
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
-from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, QUALIFIER_SEPARATOR, nearest_names
+from memory_sidecar.code.name_parts import parse_name, without_prototype
+from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
-from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import CodeFilter, FileStatus
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.report import list_files
 
 MAX_DEPTH = 10
 MAX_FOLLOWED = 100  # callers of one step, the surest, whose own callers are searched
-
-_NAME = re.compile(  # total, Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator==, <=>
-    r"(?:[^\W\d][\w$?!']*(?:<[^<>]*>)?(?:\.|::|->|#))*"
-    r"(?:operator\W{1,3}|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
-)
-_TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>(?=\.|::)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +169,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     """Return the definitions that are asked about. Raises UsageError and NotFound."""
     if isinstance(asked.what, Line):
         return [_at_line(graph, asked.what)]
-    if not _NAME.fullmatch(asked.what):
-        raise UsageError(
-            f"{asked.what!r} is not a name",
-            hint="for example total_price, Cart.total_price or shop/cart.py:12",
-        )
-    parts = _parts(asked.what)
+    parts = parse_name(asked.what)
     sources = asked.filter.sources
 
     def defined(name: str) -> list[Defined]:
@@ -191,11 +181,29 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         if found := _with_path(named, parts[:-length], parts[-length:]):
             return found
     hint = "`memory-sidecar search` finds what it may be called"
-    near = nearest_names(graph.connection, sources, parts[-1])
-    if known := named or [each for name in near for each in defined(name)]:
+    near = [
+        each
+        for name in nearest_names(graph.connection, sources, parts[-1])
+        for each in defined(name)
+    ]
+    members = _members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
+    known = [*members, *named] if named else [*near, *members]
+    if known:
         paths = [*dict.fromkeys(each.row.path for each in known)]
         hint = f"there is {', '.join(paths[:MAX_NEAREST_NAMES])}"
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
+
+
+def _members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[Defined]:
+    """Return the members of the types among `owners`, those most like `name` first."""
+    types = [each for each in owners if each.is_type]
+    members = [
+        each
+        for owner in types
+        for each in graph.definitions_in(owner.at)
+        if each.row.scope == owner.row.path
+    ]
+    return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.row.name).ratio())
 
 
 def _with_path(named: Iterable[Defined], above: list[str], path: list[str]) -> list[Defined]:
@@ -205,7 +213,7 @@ def _with_path(named: Iterable[Defined], above: list[str], path: list[str]) -> l
     """
     found = []
     for each in named:
-        own = _without_prototype(each.row.path.split("."))
+        own = without_prototype(each.row.path.split("."))
         at = each.at
         is_in_module = len(above) == 1 and above[0] in at.modules
         is_below = own == path and _is_subsequence(above, [*at.folder.split("/"), *at.modules])
@@ -218,16 +226,6 @@ def _is_subsequence(parts: list[str], whole: Iterable[str]) -> bool:
     """Whether `parts` occur in `whole` in this order, perhaps with others between."""
     left = iter(whole)
     return all(part in left for part in parts)
-
-
-def _parts(name: str) -> list[str]:
-    bare = _TYPE_ARGUMENTS.sub("", name.removesuffix("()"))
-    return _without_prototype(QUALIFIER_SEPARATOR.split(bare))
-
-
-def _without_prototype(parts: list[str]) -> list[str]:
-    """`Reply.prototype.send` is what JavaScript calls the `send` of a `Reply`."""
-    return [part for part in parts[:-1] if part != "prototype"] + parts[-1:]
 
 
 def _uses_of_query(
@@ -250,7 +248,7 @@ def _uses_of_query(
 
 def _uses_of_undefined(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
     """Yield the uses of a name that nothing here defines, with the qualifier asked for."""
-    *_, owner, name = ["", *_parts(str(asked.what))]
+    *_, owner, name = ["", *parse_name(str(asked.what))]
     is_wanted = file_filter(asked.filter)
     for used in graph.uses(name):
         if not is_wanted(used.at.file):

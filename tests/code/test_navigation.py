@@ -560,12 +560,26 @@ def test_callers_beyond_those_that_are_followed_are_told(run, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "written",
+    [
+        *("`Cart.price`", "Cart.price()", "Cart.price(self)", "def price(self, tax=(1, 2))"),
+        *("shop/cart.py:Cart.price", "shop/cart.py::Cart::price", "./shop/cart.py:Cart.price()"),
+    ],
+)
+def test_a_name_may_be_written_as_in_code_and_in_tools(ask, written):
+    assert "shop/cart.py" in {each["filename"] for each in ask("def", written)}
+    assert {each["name"] for each in ask("def", written)} == {"price"}
+    assert len(ask("def", written)) == (1 if "/" in written else 2 if "Cart" in written else 3)
+
+
+@pytest.mark.parametrize(
     ("asked", "near"),
     [
         ("chek_out", "there is check_out"),
         ("checkOut", "there is check_out"),
         ("check", "check_out"),
-        ("Cart.totl", "Base.total"),
+        ("Cart.totl", "Base.total, App.Cart.Add"),
+        ("Basket.pay", "there is Basket.add, Basket.price, pay"),
     ],
 )
 def test_the_nearest_names_are_told_where_nothing_has_that_name(call, asked, near):
