@@ -155,7 +155,8 @@ def reindex(
     if agent is not None:
         report = call.services.agent(agent, call.db).rebuild(reporter=call.reporter)
     elif sources:
-        report = call.codebase.rebuild(sources, reporter=call.reporter)
+        names = [call.codebase.registry.name_of(each, call.cwd) for each in sources]
+        report = call.codebase.rebuild(names, reporter=call.reporter)
     else:
         report = call.services.rebuild(reporter=call.reporter)
     return call.show(report, _all_report_lines(call, report))
@@ -240,9 +241,10 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
     if agent is not None:
         its = call.services.agent(agent, call.db)
         registry, forget = its.registry, its.unregister
+    names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
     for name in names:
         registry.get(name)
-    removed = [forget(name, reporter=call.reporter) for name in dict.fromkeys(names)]
+    removed = [forget(name, reporter=call.reporter) for name in names]
     return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
 
 
@@ -258,7 +260,12 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
     over it. `database` names the team's database.
     """
     codebase = call.codebase
-    found = codebase.registry.get(name) if name else codebase.require_source_around(call.cwd)
+    registry = codebase.registry
+    found = (
+        registry.get(registry.name_of(name, call.cwd))
+        if name
+        else codebase.require_source_around(call.cwd)
+    )
     published = codebase.sharing.publish(found, by_force=take, reporter=call.reporter)
     files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")
     given = f"{files} with {chunks} given to the team, {published.deleted:,} taken from it"
@@ -292,8 +299,7 @@ def move(call: Call, old: str, new: str, force: bool) -> SourceMoved:
     What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
     """
     codebase = call.codebase
-    names = {str(each.root): each.name for each in codebase.registry.all()}
-    name = old if old in names.values() else names.get(str(call.path(old)), old)
+    name = codebase.registry.name_of(old, call.cwd)
     moved = codebase.move(name, call.path(new), reporter=call.reporter, force=force)
     chunks = pluralize(moved.chunks, "chunk")
     return call.show(moved, [f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"])

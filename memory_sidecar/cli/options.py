@@ -316,7 +316,10 @@ class Within:
         sources = self.sources
         if self.everywhere and sources:
             raise UsageError("--all and --source exclude each other", hint="leave one of them out")
-        if not (self.everywhere or sources or call.db):
+        if sources:
+            registry = call.codebase.registry
+            sources = tuple(registry.name_of(each, call.cwd) for each in sources)
+        elif not (self.everywhere or call.db):
             sources = (call.codebase.require_source_around(call.cwd).name,)
         languages = tuple(map(known_language, self.languages))
         return CodeFilter(sources, languages, globs_from_here(call, self.globs))

@@ -78,6 +78,14 @@ class Registry:
         sources = self.all()
         return sources[_index_of(name, sources)]
 
+    def name_of(self, given: str, here: Path) -> str:
+        """Return the name of the source whose root is the path `given`, relative to `here`.
+
+        Returns `given` itself if a source is called so, or none has that root.
+        """
+        names = {source.root: source.name for source in self.all()}
+        return given if given in names.values() else names.get(_resolve(here / given), given)
+
     def containing(self, path: Path, *, with_worktrees: bool = False) -> Source | None:
         """Return the innermost source whose root is `path`, or lies above it, if any.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
@@ -289,7 +290,7 @@ def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ..
     if name == EVERY_SOURCE:
         return ()
     if name:
-        return (name,)
+        return (name_of_source(caller, name),)
     if not (sources := caller.sources):
         raise not_indexed_error(caller)
     if (folder := indexable_folder(caller)) is not None:
@@ -297,11 +298,16 @@ def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ..
     return tuple(source.name for source in sources)
 
 
+def name_of_source(caller: Caller, given: str) -> str:
+    """Return the name of the source that the argument `given` names, or whose root it is."""
+    return caller.codebase.registry.name_of(plain_path(given), Path("/"))
+
+
 def searched_sources(caller: Caller, name: str) -> list[Source]:
     """Return the sources to look for a file in, the client's first. Raises NotFound, NoIndex."""
     registry = caller.codebase.registry
     if name and name != EVERY_SOURCE:
-        return [registry.get(name)]
+        return [registry.get(name_of_source(caller, name))]
     sources = registry.all()
     if not sources:
         raise not_indexed_error(caller)

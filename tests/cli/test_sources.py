@@ -211,3 +211,19 @@ def test_why_and_source_remove_take_several_and_do_nothing_by_half(served, proje
     removed = served("source", "remove", "one", "two", "one", "--json").json
     assert [each["name"] for each in removed] == ["one", "two"]
     assert served("source", "remove", "project", "--json").json["name"] == "project"
+
+
+def test_a_source_is_named_by_its_folder_too(served, project, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/lamp.py").write_text("def lamp(): pass\n")
+    assert served("index", tmp_path / "one").status == 0
+    for folder in (tmp_path / "one", "../one", "../one/"):
+        (hit,) = served("search", "lamp", "--source", folder, "--json", cwd=project).json
+        assert hit["source"] == "one"
+        assert served("def", "lamp", "--source", folder, cwd=project).status == 0
+        assert served("reindex", "--source", folder, "--json", cwd=project).json["sources"] == [
+            "one"
+        ]
+    unknown = served("search", "lamp", "--source", "../two", cwd=project)
+    assert (unknown.status, "no source '../two'" in unknown.err) == (3, True)
+    assert served("source", "remove", "../one", "one", "--json", cwd=project).json["name"] == "one"

@@ -49,6 +49,7 @@ def test_search_keeps_to_the_source_that_the_client_works_in(caller, tmp_path):
 
     assert sources() == {"project"}
     assert sources(source="other") == {"other"}
+    assert sources(source=str(other)) == sources(source=other.as_uri()) == {"other"}
     assert sources(source="*") == {"project", "other"}
     assert "there are: other, project" in refused(
         caller, "search_code", query="add_item", source="nope"
