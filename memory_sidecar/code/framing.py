@@ -14,7 +14,7 @@ from memory_sidecar.index.words import STOPWORDS, plain_words
 MAX_FRAMES = 4  # phrases left out at each end of a request
 MIN_SUBJECT_WORDS = 2  # that remain of a query without the name of the project
 
-LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|[?!]$")
+LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[?!]$")
 QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _THING = (
     r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"

@@ -24,7 +24,7 @@ DIRECTORY_SEARCH = "_directory_search"
 MAX_DEPTH = 20  # of lists and objects in a tool's response
 
 # A line of a search's output that begins with the path of an atom, or is one.
-_FOUND = re.compile(r"\s*(?P<path>[^\0]*?(?P<id>[A-Z]+-\w+)\.md)(?P<rest>[:\s].*)?")
+_FOUND = re.compile(r"\s*+(?P<path>[^\0]*?(?<![A-Z])(?P<id>[A-Z]++-\w++)\.md)(?P<rest>[:\s].*)?")
 _COUNT = re.compile(r":(\d+)\s*")
 _NOTHING = re.compile(r"No (?:files|matches) found.*")
 

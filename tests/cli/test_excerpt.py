@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,12 @@ def test_the_wording_around_a_request_is_not_what_matches():
     lines = ["# the code works", *("filler" for _ in range(9)), "retry()"]
     assert "retry()" in excerpt(lines, stems_of("show me the code for retries")).lines
     assert stems_of("how does the retry work?") == {"retr"}
+
+
+def test_a_question_that_is_one_long_word_takes_no_time():
+    began = time.thread_time()
+    assert stems_of("Z" * 60_000)
+    assert time.thread_time() - began < 5
 
 
 def test_beginning_is_shown_where_no_word_occurs():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,13 @@ def test_a_search_counts_each_file_once_with_its_matches(project, atoms):
         ("experiments/EXP-001.md", "Grep", 2),
         ("experiments/EXP-012b.md", "Grep", 1),
     ]
+
+
+def test_a_long_line_takes_no_time(project, atoms):
+    began = time.thread_time()
+    for line in (" " * 40_000 + "a", "A" * 150_000):
+        assert grep(line, path=project.path, cwd="/") == [("_directory_search", "Grep", 0)]
+    assert time.thread_time() - began < 5
 
 
 @pytest.mark.parametrize(
