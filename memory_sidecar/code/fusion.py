@@ -2,10 +2,10 @@
 
     relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
                 - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
-                + 0.15 · (f - f₆₀) + 0.2 · static cosine + boost by commits: see `history`
+                + 0.15 · f + 0.2 · static cosine + boost by commits: see `history`
     w   0.2, or 0.4 if the question quotes code
     k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
-    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0, as is f - f₆₀
+    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0
     p   share of the question's words, by idf, that stand in the path
     n   share of the question's words that match a word in the name of the file or of its folder,
         where one begins the other; a word that so many as m > 5 candidate files match counts 5 / m

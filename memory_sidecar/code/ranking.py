@@ -32,7 +32,7 @@ COMMON_WORDS_RANK = 60  # the keyword share at this rank, without asides, is the
 COMMON_RANK = 30  # the relevance at this rank is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that the second chunk of a file keeps; third: squared
 FURTHER_CHUNKS = 3  # the highest power
-WEAK_BELOW = 0.57  # 0.4 % of the best hits of questions with an answer, two thirds of those without
+WEAK_BELOW = 0.58  # .4 % of the best hits of questions with an answer, two thirds of the others
 
 STATIC_BESIDE = 0.2  # weight of the static cosine beside the model's
 STATIC_ALONE = 0.5  # and where the model's vector is not there yet
@@ -133,8 +133,7 @@ def rank_hybrid(
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _file_boosts(candidates, question, path_terms, defined, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
-    held = _word_shares_of_files(candidates, words)
-    boosts["file_words"] = FILE_WORDS_WEIGHT * _above_common_level(held, is_aside)
+    boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),

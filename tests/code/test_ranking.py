@@ -77,8 +77,11 @@ def test_a_file_whose_chunks_hold_the_words_together_comes_before_one_that_holds
     assert found.ordered(result.scores)[0] == 1
     held = result.summands["file_words"] / FILE_WORDS_WEIGHT
     assert held[:3].tolist() == pytest.approx([0.5, 2**-0.25, 2**-0.25])
-    _, result = ranked(paths[:1] * 63, [0.7] * 63, words=words)
-    assert not result.summands["file_words"].any()  # as much as the sixtieth
+
+
+def test_words_that_many_files_hold_count_for_each_of_them():
+    _, result = ranked([f"{n}.py" for n in range(70)], [0.7] * 70, words=[(0.5, np.arange(1, 71))])
+    assert result.summands["file_words"].tolist() == pytest.approx([0.5 * FILE_WORDS_WEIGHT] * 70)
 
 
 def test_a_file_that_commits_of_the_like_changed_comes_first():
