@@ -30,6 +30,7 @@ from memory_sidecar.sessions.documents import SESSION_ID, parse_document
 
 MAX_SESSION_BYTES = 32 << 20  # a long transcript of an agent takes 5 MiB
 LOCK_TIMEOUT_S = 10
+FEW_NAMES = 16  # which are looked for in every month; of more, each month is listed
 
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _ENDING = ".json"
@@ -60,8 +61,11 @@ class SessionFiles:
         """Return the path of the session's file, relative to the root; `None` without a file."""
         if not SESSION_ID.fullmatch(session_id):
             return None
-        paths = [f"{month}/{session_id}{_ENDING}" for month in self._months()]
-        return next((path for path in paths if (self.root / path).is_file()), None)
+        top, name = os.fspath(self.root), f"{session_id}{_ENDING}"
+        for month in self._months():
+            if os.path.isfile(f"{top}/{month}/{name}"):  # noqa: PTH113  a fifth of the time
+                return f"{month}/{name}"
+        return None
 
     def ids_starting_with(self, first: str) -> list[str]:
         """List the ids that begin with `first`, sorted."""
@@ -94,13 +98,12 @@ class SessionFiles:
         except FileRefused as refusal:
             raise SessionInvalid(refusal.reason) from refusal
 
-    def write(self, session_id: str, document: dict[str, Any], *, began_at: int) -> str:
-        """Write the session's file, and return its path; the file is on disk then.
+    def write(self, path: str, document: dict[str, Any]) -> None:
+        """Write the session's file, that which it has or at its `new_path`; it is on disk then.
 
-        `began_at`, epoch ms: decides the month of a new file. The caller holds `changing`. Raises
-        SessionInvalid for a document that is too large, DiskFull and StoreReadOnly.
+        The caller holds `changing`. Raises SessionInvalid for a document that is too large,
+        DiskFull and StoreReadOnly.
         """
-        path = self.find(session_id) or f"{iso_utc(began_at)[:7]}/{session_id}{_ENDING}"
         data = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
         if len(data) > MAX_SESSION_BYTES:
             raise SessionInvalid(
@@ -109,7 +112,6 @@ class SessionFiles:
             )
         with named_errors(self.root / path):
             replace_file(self._tree, self.root / path, data)
-        return path
 
     def delete(self, session_id: str) -> str:
         """Delete the session's file for good, and return its path. Raises NotFound.
@@ -198,7 +200,9 @@ class SessionFiles:
         """Yield the session files of `month`, or those in `names`; note errors in `unreadable`."""
         folder = self.root / month
         try:
-            listed = {child.name for child in folder.iterdir()} if names is None else names
+            listed: Collection[str] = names or ()
+            if names is None or len(names) > FEW_NAMES:
+                listed = [each for each in os.listdir(folder) if names is None or each in names]  # noqa: PTH208
         except FileNotFoundError:
             return
         except OSError:
@@ -217,6 +221,11 @@ class SessionFiles:
             too_large = status.st_size > MAX_SESSION_BYTES
             reason = reasons.larger_than(MAX_SESSION_BYTES) if too_large else ""
             yield SourceFile.of(f"{month}/{name}", status, skip_reason=reason)
+
+
+def new_path(session_id: str, *, began_at: int) -> str:
+    """Return the path of a session that has no file yet and began at `began_at`, epoch ms."""
+    return f"{iso_utc(began_at)[:7]}/{session_id}{_ENDING}"
 
 
 def unknown_session(session_id: str) -> NotFound:

@@ -36,7 +36,7 @@ from memory_sidecar.sessions.documents import (
     read_session,
     session_id_of,
 )
-from memory_sidecar.sessions.files import SessionFiles, StoredSession, unknown_session
+from memory_sidecar.sessions.files import SessionFiles, StoredSession, new_path, unknown_session
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.merge import merge_documents
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
@@ -302,30 +302,33 @@ class Sessions:
             return []
         return self.agent.answer(ask, self._reporter, *embedded)
 
-    def _complete(self, document: Mapping[str, Any], *, resumes: bool) -> Completed:
+    def _complete(
+        self, document: Mapping[str, Any], *, resumes: bool
+    ) -> tuple[Completed, str | None]:
+        """Return the session to save, and the path of the file that it has already."""
         session_id = session_id_of(document, now=self._clock())
         known = self._files.load(session_id)
         before = known.document if known else None
         if before is not None and resumes:
             document = merge_documents(document, before)
-        return complete_document(document, before, session_id=session_id, now=self._clock())
+        done = complete_document(document, before, session_id=session_id, now=self._clock())
+        return done, known.path if known else None
 
     def _write(self, document: Mapping[str, Any], *, resumes: bool = False) -> Saved:
         """Write `document` to its file, if it changes that. The caller holds `changing`.
 
         `resumes`: add to the known session, instead of replacing it.
         """
-        done = self._complete(document, resumes=resumes)
+        done, known_path = self._complete(document, resumes=resumes)
         session = done.session
-        path = self._files.find(session.session_id)
-        is_new = path is None
-        if path is None or done.is_changed:
-            path = self._files.write(session.session_id, done.document, began_at=session.created_at)
+        path = known_path or new_path(session.session_id, began_at=session.created_at)
+        if known_path is None or done.is_changed:
+            self._files.write(path, done.document)
         return Saved(
             session_id=session.session_id,
             agent=self.agent.name,
             path=path,
-            created=is_new,
+            created=known_path is None,
             changed=done.is_changed,
             created_at=iso_utc(session.created_at),
             message_count=len(session.messages),

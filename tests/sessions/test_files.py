@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
-from memory_sidecar.sessions.files import SessionFiles
+from memory_sidecar.sessions.files import SessionFiles, new_path
 
 MARCH = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 
@@ -18,7 +19,9 @@ def files(tmp_path):
 
 
 def write(files, session_id, began_at=MARCH, **content):
-    return files.write(session_id, {"session_id": session_id, **content}, began_at=began_at)
+    path = files.find(session_id) or new_path(session_id, began_at=began_at)
+    files.write(path, {"session_id": session_id, **content})
+    return path
 
 
 def test_a_session_lies_in_the_month_in_which_it_began(files):
@@ -52,6 +55,19 @@ def test_a_second_file_of_the_same_name_is_skipped(files):
     (files.root / "2026-03" / "a.json").unlink()
     (left,) = files.scan(["2026-03/a.json"]).files
     assert (left.path, left.skip_reason) == ("2026-04/a.json", "")
+
+
+def test_many_of_many_months_are_listed_not_looked_for_in_every_month(files, monkeypatch):
+    paths = [write(files, f"a{n}", began_at=MARCH + n * 31 * 86_400_000) for n in range(30)]
+    looked_at: list[Path] = []
+
+    def lstat(path: Path) -> os.stat_result:
+        looked_at.append(path)
+        return os.lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert [file.path for file in files.scan(paths).files] == sorted(paths)
+    assert len(looked_at) == len(paths)
 
 
 def test_only_what_can_be_a_session_is_seen(files):
