@@ -116,11 +116,12 @@ def _git_folders(top: Path) -> tuple[Path, Path]:
 
 
 def _has_links(objects: Path) -> bool:
-    """Whether `objects`, a folder in it or a pack is a link, which would lead libgit2 elsewhere."""
+    """Whether `objects`, or anything in it, is a link, which would lead libgit2 elsewhere."""
     if not is_folder(os.fspath(objects)):
         return True
-    folders = [each for each in (objects, objects / "pack") if each.is_dir()]
-    return any(path.is_symlink() for folder in folders for path in folder.iterdir())
+    listed = [*os.scandir(objects)]
+    inner = [each for folder in listed if folder.is_dir() for each in os.scandir(folder)]
+    return any(each.is_symlink() for each in (*listed, *inner))
 
 
 def _head(git: Path, common: Path) -> str:

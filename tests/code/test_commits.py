@@ -136,8 +136,8 @@ def test_a_file_that_only_claims_to_be_of_a_repository_is_not_believed(repositor
     assert repository_around(clone) is None
 
 
-@pytest.mark.parametrize("leads", ["commondir", "alternates", "objects", "pack"])
-def test_no_folder_of_git_leads_to_the_commits_of_another_repository(repository, tmp_path, leads):
+@pytest.mark.parametrize("leads", ["commondir", "alternates", "objects", "pack", "object"])
+def test_nothing_of_git_leads_to_the_commits_of_another_repository(repository, tmp_path, leads):
     commit = repository.commit("Begin", "a.py")
     git, objects = tmp_path / "clone" / ".git", repository.root / ".git" / "objects"
     (git / "objects" / "info").mkdir(parents=True)
@@ -147,6 +147,11 @@ def test_no_folder_of_git_leads_to_the_commits_of_another_repository(repository,
         (git / "commondir").write_text(f"{repository.root / '.git'}\n")
     elif leads == "alternates":
         (git / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    elif leads == "object":
+        for loose in objects.glob("??/*"):
+            link = git / "objects" / loose.relative_to(objects)
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(loose)
     else:
         repository.made.pack()
         shutil.rmtree(git / "objects")
