@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-# C0 but for tab and line feed, DEL, C1, and what turns the direction of writing. A carriage return
-# does no harm where a line ends.
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+# C0 but for tab and line feed, DEL, C1, the separators of lines and paragraphs, and what turns the
+# direction of writing. A carriage return does no harm where a line ends.
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 
 
 _FIRST_CHARACTERS, _LAST_CHARACTERS = 200, 400  # the last say what is wrong with what was passed
