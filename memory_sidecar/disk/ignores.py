@@ -282,7 +282,12 @@ def _overrides(root: str, excludes: tuple[str, ...], reenabled: frozenset[str]) 
         if glob not in reenabled:
             builder.add(f"!{glob}")
     _add_excludes(builder, excludes)
-    return builder.build()
+    try:
+        return builder.build()
+    except ignore.Error as error:
+        raise UsageError(
+            f"the {len(excludes):,} excludes are too large together", hint="leave some out"
+        ) from error
 
 
 def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.disk.ignores import check_excludes, valid_excludes
+from memory_sidecar.disk.ignores import IgnoreRules, check_excludes, valid_excludes
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.ruling import OWN_FOLDER, WORKTREE, rule_for
 from memory_sidecar.disk.walk import walk
@@ -242,6 +242,13 @@ def test_an_exclude_that_is_too_large_is_refused_and_one_of_a_clone_left_out():
     with pytest.raises(UsageError, match="too large a glob"):
         check_excludes((glob,))
     assert valid_excludes((glob, "docs/")) == ("docs/",)
+
+
+def test_excludes_that_are_too_large_together_are_refused(root):
+    excludes = tuple("[à-ü]" * 500 + str(number) for number in range(400))
+    check_excludes(excludes)
+    with pytest.raises(UsageError, match="the 400 excludes are too large together"):
+        IgnoreRules(str(root), excludes)
 
 
 def test_excludes_of_the_source_win_over_everything(root, write):
