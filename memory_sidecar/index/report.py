@@ -19,6 +19,7 @@ from memory_sidecar.index.schema import Corpus
 
 POLL_S = 0.1
 WINDOW_S = 10.0  # of the latest work, which a pace is taken over
+SHORTEST_S = 0.25  # in which enough is done for a pace
 VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"
 
@@ -174,39 +175,37 @@ class Pace:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._began_s = time.monotonic()
         self._steps: deque[tuple[float, int]] = deque()
 
     def add(self, count: int) -> None:
         with self._lock:
-            now_s = time.monotonic()
-            if not self._recent(now_s):
-                self._began_s = now_s  # after a pause it begins anew
-            self._steps.append((now_s, count))
+            self._steps.append((time.monotonic(), count))
 
     @property
     def per_second(self) -> float:
-        """The rate now; 0 if no work was done within the window."""
+        """The rate of the window's steps; 0 while these span less than SHORTEST_S.
+
+        The first step only begins the time: nothing says how long its own work took.
+        """
         with self._lock:
-            now_s = time.monotonic()
-            done = sum(count for _, count in self._recent(now_s))
-            return done / max(min(now_s - self._began_s, WINDOW_S), 1.0)
+            while self._steps and self._steps[0][0] < time.monotonic() - WINDOW_S:
+                self._steps.popleft()
+            if not self._steps:
+                return 0.0
+            spanned_s = self._steps[-1][0] - self._steps[0][0]
+            done = sum(count for _, count in self._steps) - self._steps[0][1]
+            return done / spanned_s if spanned_s >= SHORTEST_S else 0.0
 
     def seconds_for(self, count: int, *, wait_s: float, cancelled: threading.Event) -> float | None:
         """Estimate the seconds for `count` pieces of work; `None` without a rate to go by.
 
-        Waits up to `wait_s`, or until `cancelled`, for the first work to be done.
+        Waits up to `wait_s`, or until `cancelled`, for enough work to be done.
         """
         until_s = time.monotonic() + wait_s
         while not (per_second := self.per_second) and time.monotonic() < until_s:
             if cancelled.wait(POLL_S):
                 return None
         return seconds_left(count, per_second)
-
-    def _recent(self, now_s: float) -> deque[tuple[float, int]]:
-        while self._steps and self._steps[0][0] < now_s - WINDOW_S:
-            self._steps.popleft()
-        return self._steps
 
 
 class Activity:
