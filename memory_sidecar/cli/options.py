@@ -56,7 +56,11 @@ with_language = click.option(
     "--language", "languages", multiple=True, metavar="L", help="Any of these."
 )
 with_globs = click.option(
-    "--path", "globs", multiple=True, metavar="GLOB", help="As in a .gitignore, {a,b} too; any."
+    "--path",
+    "globs",
+    multiple=True,
+    metavar="GLOB",
+    help="As in a .gitignore, {a,b} too; any. !GLOB excludes.",
 )
 with_sources = click.option(
     "--source", "sources", multiple=True, metavar="NAME", help="Any of these."

@@ -101,11 +101,13 @@ def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
 def parse_coming_time(text: str | None, *, now_ms: int) -> int | None:
     """Return the epoch ms of a date, a time, or a span from now like `30d`; `None` for no text.
 
-    Raises UsageError for anything else, and outside of 1970 to the year 9999.
+    A span may have `in` before it. Raises UsageError for anything else, and outside of 1970 to the
+    year 9999.
     """
     if not text:
         return None
-    at, lasting = _at_or_lasting(text, example="2026-12-31, 2026-12-31T18:00:00Z or 30d")
+    when = re.sub(r"^\s*in\s+(?=\d)", "", text, flags=re.IGNORECASE)
+    at, lasting = _at_or_lasting(when, example="2026-12-31, 2026-12-31T18:00:00Z or 30d")
     at = at if at is not None else now_ms + lasting
     if not 0 <= at < _YEAR_10000_MS:
         raise UsageError(f"{text!r} is out of range", hint="a time before the year 10,000")

@@ -1,5 +1,6 @@
 """Which files the path filters of a question mean: each is a line of a `.gitignore`, or has braces.
 
+One with `!` before it excludes the files that it means, wherever it stands among the others.
 People and models write them as shells and editors do: `./src`, `..`, absolute, `*.{ts,tsx}`.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,12 +30,15 @@ _HINT = "for example 'src/**/*.py'"
 def relative_globs(globs: Iterable[str], roots: Iterable[Path], here: str = "") -> tuple[str, ...]:
     """Make `globs` relative to a source: absolute ones below one of `roots`, and `.` and `..`.
 
-    `here`: the folder that `.` means, relative to its source. Returns an empty tuple, which means
-    all files, if one of the globs means a whole source, and if all are empty.
+    `here`: the folder that `.` means, relative to its source. If one of the globs means a whole
+    source, or all are empty, those that exclude are left; an empty tuple means all files.
     """
     above = sorted((root.as_posix() for root in roots), key=len, reverse=True)
-    made = []
-    for glob in filter(str.strip, globs):
+    meant: list[str] = []
+    excluded: list[str] = []
+    has_whole = False
+    for each in filter(str.strip, globs):
+        glob = each.removeprefix("!")
         root = next((root for root in above if f"{glob}/".startswith(f"{root}/")), None)
         if root is not None:
             path = posixpath.normpath(f".{glob.removeprefix(root)}")
@@ -41,16 +46,31 @@ def relative_globs(globs: Iterable[str], roots: Iterable[Path], here: str = "") 
             path = posixpath.normpath(f"./{here}/{glob}")
         else:
             path = glob.strip("/") and glob  # "/" is a whole source
-        if path in ("", "."):
-            return ()
+        is_whole = path in ("", ".")
+        has_whole = has_whole or (is_whole and glob == each)
         is_changed = path != glob and not path.startswith("../")
-        made.append(f"/{path}{'/' if glob.endswith('/') else ''}" if is_changed else glob)
-    return tuple(made)
+        made = f"/{path}{'/' if glob.endswith('/') else ''}" if is_changed else glob
+        if glob == each:
+            meant.append(made)
+        else:
+            excluded.append("!*" if is_whole else f"!{made}")
+    return (*([] if has_whole else meant), *excluded)
+
+
+@dataclass(frozen=True, slots=True)
+class PathFilter:
+    """Compiled globs: a file is meant that one of them means and that none of them excludes."""
+
+    meant: GitIgnoreSpec
+    excluded: GitIgnoreSpec
+
+    def match_file(self, path: str) -> bool:
+        return self.meant.match_file(path) and not self.excluded.match_file(path)
 
 
 @lru_cache
-def compile_globs(globs: tuple[str, ...]) -> GitIgnoreSpec:
-    """Compile `globs`: a file is meant that one of them means. Raises UsageError."""
+def compile_globs(globs: tuple[str, ...]) -> PathFilter:
+    """Compile `globs`; if they only exclude, all other files are meant. Raises UsageError."""
     for glob in globs:
         if len(glob) > MAX_CHARACTERS:
             raise UsageError(f"--path: {glob[:60]!r}… is too long", hint=_HINT)
@@ -63,7 +83,11 @@ def compile_globs(globs: tuple[str, ...]) -> GitIgnoreSpec:
             hint=_HINT,
         )
     try:
-        return GitIgnoreSpec.from_lines(patterns)
+        meant = [each for each in patterns if not each.startswith("!")]
+        excluded = [each[1:] for each in patterns if each.startswith("!")]
+        return PathFilter(
+            GitIgnoreSpec.from_lines(meant or ["*"]), GitIgnoreSpec.from_lines(excluded)
+        )
     except GitIgnorePatternError as error:
         raise UsageError(f"--path: {error}", hint=_HINT) from error
 

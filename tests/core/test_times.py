@@ -123,6 +123,8 @@ def test_a_past_moment_is_said_or_counted_back():
 def test_a_coming_moment_is_said_or_counted_on():
     assert parse_coming_time("2026-3-1", now_ms=0) == MIDNIGHT
     assert parse_coming_time("6mo", now_ms=MARCH_1) == MARCH_1 + 180 * DAY
+    for text in ("in 30 days", "In 30d", "30 days"):
+        assert parse_coming_time(text, now_ms=MARCH_1) == MARCH_1 + 30 * DAY
     assert parse_coming_time("", now_ms=MARCH_1) is None
 
 

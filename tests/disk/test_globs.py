@@ -41,6 +41,16 @@ def test_an_empty_glob_is_left_out():
     assert relative_globs(["*.py", "", " "], ROOTS) == ("*.py",)
 
 
+@pytest.mark.parametrize("excluding", ["!tests/**", "!./tests/", "!/srv/shop/tests", "!tests"])
+def test_a_glob_with_an_exclamation_mark_excludes_wherever_it_stands(excluding):
+    alone = compile_globs(relative_globs([excluding], ROOTS))
+    assert [alone.match_file(path) for path in ("src/a.py", "tests/a.py")] == [True, False]
+    for globs in ([excluding, "*.py"], ["*.py", excluding], [".", excluding, "!*.js"]):
+        both = compile_globs(relative_globs(globs, ROOTS))
+        paths = ("src/a.py", "src/a.js", "tests/a.py")
+        assert [both.match_file(path) for path in paths] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("glob", "path", "is_meant"),
     [

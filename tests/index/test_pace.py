@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from memory_sidecar.index import report
 from memory_sidecar.index.report import WINDOW_S, Pace
 
 
@@ -10,7 +11,7 @@ from memory_sidecar.index.report import WINDOW_S, Pace
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that a pace sees, which the test sets."""
     now_s = [100.0]
-    monkeypatch.setattr(report.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     return now_s
 
 
