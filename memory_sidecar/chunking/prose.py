@@ -24,12 +24,13 @@ _NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|<#=]|\d+[.)])")
 
 
 @dataclass(slots=True)
-class _Section:
+class MarkdownSection:
     """The rows of a heading and of the text up to the next heading of any level."""
 
     start: int
     level: int  # 0 before the first heading
     scope: str
+    title: str = ""
     stop: int = 0
     fences: list[Span] = field(default_factory=list)
 
@@ -43,6 +44,12 @@ def chunk_markdown(lines: Lines) -> Iterator[Chunk]:
         yield from lines.chunks(_cut(lines, section), section.scope)
 
 
+def sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
+    """Yield the sections of a Markdown document; the first may have no heading."""
+    if rows:
+        yield from _sections(rows, _front_matter_stop(rows))
+
+
 def _front_matter_stop(rows: Sequence[str]) -> int:
     """Return the row after the front matter; 0 without one."""
     closing = _FRONT_MATTER.get(rows[0].removeprefix("\ufeff").rstrip())
@@ -53,10 +60,10 @@ def _front_matter_stop(rows: Sequence[str]) -> int:
     return 0
 
 
-def _sections(rows: Sequence[str], body: int) -> Iterator[_Section]:
+def _sections(rows: Sequence[str], body: int) -> Iterator[MarkdownSection]:
     """Yield the sections from row `body` on; the first may have no heading."""
     titles: list[tuple[int, str]] = []
-    section = _Section(body, 0, "")
+    section = MarkdownSection(body, 0, "")
     fence = ""  # the opening fence of the current block
     for row in range(body, len(rows)):
         text = rows[row]
@@ -74,12 +81,15 @@ def _sections(rows: Sequence[str], body: int) -> Iterator[_Section]:
         titles = [outer for outer in titles if outer[0] < level] + [(level, title)]
         section.stop = start
         yield section
-        section = _Section(start, level, " > ".join(title for _, title in titles if title))
+        scope = " > ".join(title for _, title in titles if title)
+        section = MarkdownSection(start, level, scope, title)
     section.stop = len(rows)
     yield section
 
 
-def _heading(rows: Sequence[str], row: int, section: _Section) -> tuple[int, int, str] | None:
+def _heading(
+    rows: Sequence[str], row: int, section: MarkdownSection
+) -> tuple[int, int, str] | None:
     """Return first row, level and title of the heading that ends in `row`; `None` for none."""
     text = rows[row]
     if "#" in text and (atx := _ATX.fullmatch(text)):
@@ -100,9 +110,9 @@ def _without_closing(title: str) -> str:
     return rest.rstrip() if not rest or rest[-1] in " \t" else title
 
 
-def _join_tiny(lines: Lines, sections: Iterator[_Section]) -> Iterator[_Section]:
+def _join_tiny(lines: Lines, sections: Iterator[MarkdownSection]) -> Iterator[MarkdownSection]:
     """Yield the sections, tiny ones joined to the parent or sibling before them if both fit."""
-    before: _Section | None = None
+    before: MarkdownSection | None = None
     for section in sections:
         if before is None:
             before = section
@@ -119,7 +129,7 @@ def _join_tiny(lines: Lines, sections: Iterator[_Section]) -> Iterator[_Section]
         yield before
 
 
-def _cut(lines: Lines, section: _Section) -> list[Span]:
+def _cut(lines: Lines, section: MarkdownSection) -> list[Span]:
     """Cut a section into spans that fit a chunk, between paragraphs and around fences."""
     if lines.size(section.start, section.stop) <= MAX_BYTES:
         return [(section.start, section.stop)]
@@ -129,7 +139,7 @@ def _cut(lines: Lines, section: _Section) -> list[Span]:
     )
 
 
-def _parts(lines: Lines, section: _Section) -> Iterator[tuple[Span, bool]]:
+def _parts(lines: Lines, section: MarkdownSection) -> Iterator[tuple[Span, bool]]:
     """Yield paragraphs and fences, with the blank rows after them; True: keep it whole."""
     row = section.start
     for start, stop in [*section.fences, (section.stop, section.stop)]:

@@ -20,6 +20,7 @@ from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.files import parse_place
 from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.headings import outline_file
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
@@ -116,12 +117,12 @@ def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[De
 @click.argument("file")
 @with_call
 def outline(call: Call, file: str) -> list[DefinitionHit]:
-    """List what FILE defines, in order, as it was indexed."""
+    """List what FILE defines, or the headings of Markdown, in order, as it was indexed."""
     at = _parse_line(call, file)
     source, path = (at.source, at.path) if at else locate(call, file)
     within = CodeFilter(sources=(source,))
     found = call.codebase.navigate(
-        within, lambda here: navigation.outline(here.graph, source, path), reporter=call.reporter
+        within, lambda here: outline_file(here.graph, source, path), reporter=call.reporter
     )
     found = call.mask(found)
     return call.show(found, map(_outline_line, found))

@@ -10,7 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -81,15 +81,22 @@ def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
 
 
 def read_file(
-    codebase: Codebase, sources: Sequence[Source], path: str, *, max_file_bytes: int
+    codebase: Codebase,
+    sources: Sequence[Source],
+    path: str,
+    *,
+    max_file_bytes: int,
+    by_ending: bool = False,
 ) -> FileText:
     """Read the file that `path` means in the first of `sources` that has it.
 
-    Raises NotFound if no source has the file, and PathRefused if the path leads out of them or the
-    file is no text.
+    If none has it, `by_ending` reads the only indexed file whose path ends with `path`. Raises
+    NotFound if there is none, and PathRefused if the path leads out of the sources or the file is
+    no text.
     """
     refused: PathRefused | None = None
-    for each in resolve_paths(sources, path):
+    meant = resolve_paths(sources, path)
+    for each in meant:
         if not each.path:
             refused = refused or PathRefused(f"{path!r} is a folder", hint="name a file in it")
             continue
@@ -105,10 +112,33 @@ def read_file(
             raise NotFound(f"{each.source.root} is not there", hint=_SEARCH_SHOWS_IT)
     if refused is not None:
         raise refused
+    if by_ending and (only := only_ending(codebase.files(FileStatus.INDEXED), meant)):
+        text = _read(codebase, only.source, only.path, max_file_bytes, is_indexed=True)
+        if text is not None:
+            return FileText(only.source, only.path, only.first, only.last, text)
     raise NotFound(
         f"no source has a file {path!r} that is not ignored",
         hint=suggest_files(codebase, sources, path) or "pass a path as search_code prints it",
     )
+
+
+def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> NamedPath | None:
+    """Return the only one of `files` whose path ends with that of one of `meant`.
+
+    A file of the likeliest source, that of `meant[0]`, needs to be the only one there. `None` if
+    there are none or several.
+    """
+    by_ending = {(each.source.name, f"/{_normalized(each.path)}"): each for each in meant}
+    found: list[NamedPath] = []
+    for file in files:
+        path = f"/{_normalized(file.path)}"
+        for (source, ending), each in by_ending.items():
+            if file.source == source and path.endswith(ending):
+                found.append(replace(each, path=file.path))
+                break
+    likeliest = [each for each in found if each.source == meant[0].source]
+    best = likeliest or found
+    return best[0] if len(best) == 1 else None
 
 
 def suggest_files(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
@@ -139,8 +169,13 @@ def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, 
 
 
 def _normalized_name(path: str) -> str:
-    """Return the last part of `path`, case-folded, in the same Unicode form on every system."""
-    return unicodedata.normalize("NFC", path.rpartition("/")[2]).casefold()
+    """Return the last part of `path`, normalized."""
+    return _normalized(path.rpartition("/")[2])
+
+
+def _normalized(path: str) -> str:
+    """Return `path` case-folded, in the same Unicode form on every system."""
+    return unicodedata.normalize("NFC", path).casefold()
 
 
 def _relative_to(root: Path, path: str) -> str:

@@ -111,15 +111,6 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     return Cut.first(surest, asked.top_k)
 
 
-def outline(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
-    """Return the definitions of a file, in order. Raises NotFound if it has no names."""
-    at = known_file(graph, source, path)
-    return [
-        each.as_place(DefinitionHit, confidence="exact", others=0)
-        for each in graph.definitions_in(at)
-    ]
-
-
 def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     """Return the file at `path`. Raises NotFound if it has no names, with a hint what to ask."""
     if at := graph.file(source, path):
@@ -180,6 +171,10 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     for length in range(len(parts), 0, -1):
         if found := _with_path(named, parts[:-length], parts[-length:]):
             return found
+    stem = "/".join(parts[:-1])
+    in_file = [each for each in named if each.at.file.path.rpartition(".")[0] == stem]
+    if len(in_file) == 1:  # a method without its class: shop/cart.py:price
+        return in_file
     hint = "`memory-sidecar search` finds what it may be called"
     near = [
         each

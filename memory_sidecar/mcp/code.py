@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from memory_sidecar.code.excerpt import names_shown, stems_of
-from memory_sidecar.code.files import NamedPath
+from memory_sidecar.code.files import NamedPath, parse_place
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
@@ -52,7 +52,7 @@ class SearchCode(Arguments):
     query: str
     top_k: int = Field(default=5, ge=1, le=MAX_HITS)
     languages: list[str] = Field(default=[])
-    paths: list[str] = Field(default=[], description="Globs: src/**/*.cs")
+    paths: list[str] = Field(default=[], description="Globs: src/**/*.cs, !tests/**")
     source: str = Field(default="", description='A name, or "*" for all.')
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     max_tokens: int = Field(default=HITS_TOKENS, ge=1)
@@ -176,6 +176,13 @@ class ReadFile(Arguments):
     end_line: int = Field(default=0, ge=0)  # 0: the file's last
     max_tokens: int = Field(default=6000, ge=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_range(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Accept both lines in one: start_line "10-20"."""
+        _, first, last = parse_place(f"file:{given.get('start_line')}") or ("", 0, 0)
+        return given | {"start_line": first, "end_line": last} if last else given
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLines(Answer):
@@ -198,7 +205,9 @@ def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now: src/cart.py:10-20."""
     path, sources = path_and_sources(caller, asked.path, asked.source)
     limit_bytes = caller.services.settings.max_file_bytes
-    file = read_source_file(caller.codebase, sources, path, max_file_bytes=limit_bytes)
+    file = read_source_file(
+        caller.codebase, sources, path, max_file_bytes=limit_bytes, by_ending=True
+    )
     notice_foreign(caller, file, asked.source, report)
     text = file.text.removesuffix("\n")  # no empty line after the last line break
     total = text.count("\n") + 1

@@ -12,15 +12,17 @@ from pydantic import Field
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
 from memory_sidecar.code.directory import Line
-from memory_sidecar.code.files import NamedPath, parse_place, resolve_paths
+from memory_sidecar.code.files import NamedPath, only_ending, parse_place, resolve_paths
 from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.headings import outline_file
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import CodeFilter, CodeQuery
+from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus
 from memory_sidecar.core.results import Reporter, about
+from memory_sidecar.index.report import list_files
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_and_sources
 from memory_sidecar.mcp.tool import Answer, Arguments
@@ -121,11 +123,13 @@ def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
 
 
 def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
-    """What a file defines."""
+    """What a file defines; the headings of Markdown."""
 
     def ask(here: Snapshot) -> list[DefinitionHit]:
-        file = _file(caller, here.graph, asked.path, asked.source, report)
-        return navigation.outline(here.graph, file.source.name, file.path)
+        file = _likeliest_file(caller, here.graph, asked.path, asked.source)
+        found = outline_file(here.graph, file.source.name, file.path)
+        notice_foreign(caller, file, asked.source, report)
+        return found
 
     found = caller.codebase.navigate(
         _source_filter(caller, asked.source, report), ask, reporter=report
@@ -194,16 +198,27 @@ def _source_filter(caller: Caller, source: str, report: Reporter) -> CodeFilter:
 
 def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter) -> NamedPath:
     """Resolve `path` to a file whose names are indexed. Raises NotFound."""
+    file = _likeliest_file(caller, graph, path, source)
+    navigation.known_file(graph, file.source.name, file.path)
+    notice_foreign(caller, file, source, report)
+    return file
+
+
+def _likeliest_file(caller: Caller, graph: Graph, path: str, source: str) -> NamedPath:
+    """Resolve `path` to a file that is indexed, if there is one. Raises NotFound."""
     wanted, sources = path_and_sources(caller, path, source)
     try:
         meant = resolve_paths(sources, wanted)
     except PathRefused as refused:
         raise NotFound(f"no definition is known in {path}", hint=refused.message) from refused
-    known = (each for each in meant if graph.file(each.source.name, each.path))
-    file = next(known, None) or next((each for each in meant if each.first), meant[0])
-    navigation.known_file(graph, file.source.name, file.path)
-    notice_foreign(caller, file, source, report)
-    return file
+    files = list_files(graph.connection, FileStatus.INDEXED)
+    indexed = {(each.source, each.path) for each in files}
+    known = (each for each in meant if (each.source.name, each.path) in indexed)
+    return (
+        next(known, None)
+        or only_ending(files, meant)
+        or next((each for each in meant if each.first), meant[0])
+    )
 
 
 def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.code.excerpt import stems_of
@@ -17,7 +17,7 @@ from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.paging import budget, cut_to_fit, shorten
 from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
-from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
+from memory_sidecar.mcp.tool import Answer, ArgumentPart, Arguments, StoredAnswer, Unlisted
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
@@ -34,17 +34,13 @@ from memory_sidecar.sessions.results import Head, SessionHit
 MIN_BRIEF = 200  # characters of a summary that are shown with any max_tokens
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SavedMessage(_Part):
+class SavedMessage(ArgumentPart):
     role: Literal["user", "assistant", "system"]
     content: str
     created_at: str = ""
 
 
-class SavedSummary(_Part):
+class SavedSummary(ArgumentPart):
     brief: str
     detailed: str = ""
     key_decisions: list[str] = Field(default=[])
@@ -54,16 +50,20 @@ class SavedSummary(_Part):
     user_note: str = ""  # what the user wants done alike next time
 
 
-class SavedSnippet(_Part):
+class SavedSnippet(ArgumentPart):
     code: str
     language: str = ""
     description: str = ""
     file_path: str = ""
 
 
+def _as_summary(given: Any) -> Any:  # noqa: ANN401  whatever JSON has
+    return {"brief": given} if isinstance(given, str) else given
+
+
 class SaveSession(Arguments):
     session_id: str = Field(default="", description="To replace one")
-    summary: SavedSummary | None = None
+    summary: Annotated[SavedSummary | None, BeforeValidator(_as_summary)] = None
     messages: list[SavedMessage] = Field(default=[])
     topics: list[str] = Field(default=[])
     code_snippets: list[SavedSnippet] = Field(default=[])

@@ -46,34 +46,53 @@ _A_DICTIONARY = re.compile(r"a valid dictionary( or instance of \w+)?")
 _PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
 
 
-class Arguments(BaseModel):
-    """Base of the arguments of tools. An unknown name is an error, never ignored."""
+class ArgumentPart(BaseModel):
+    """Base of the objects in the arguments of tools. An unknown name is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_tokens: Unlisted[int] = Field(default=6000, ge=1)
-    """About how long the answer may be. Tools that can choose what to leave out declare it anew."""
-
     @field_validator("*", mode="before")
     @classmethod
-    def _from_text(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
-        """Accept text for a list or an object, as models write it.
+    def _from_other_form(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
+        """Accept text for a list or an object, and other forms, as models write them.
 
-        Either in JSON; a list also as its only element, or as words with commas between them.
+        Text is either JSON or, for a list, its only element, or words with commas between them.
+        Blocks of content are accepted for their text, and an object of tags for `key:value`.
         """
-        kind = cls.model_fields[about.field_name or ""].annotation
+        name = about.field_name or ""
+        kind = cls.model_fields[name].annotation
         is_list = get_origin(kind) in (list, tuple)
         choices = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+        if str in choices and isinstance(given, list) and given and all(map(_is_block, given)):
+            texts = [block["text"] for block in given if isinstance(block.get("text"), str)]
+            return "\n\n".join(texts) if texts else given
         is_scalar = any((get_origin(each) or each) in _SCALARS for each in choices)
+        parsed = given
+        if isinstance(given, str) and not is_scalar:
+            with suppress(ValueError, RecursionError):
+                parsed = json.loads(given)
+        if is_list and name.endswith("tags") and isinstance(parsed, dict):
+            return [f"{key}:{value}" for key, value in parsed.items()]
         if not isinstance(given, str) or is_scalar:
             return given
-        with suppress(ValueError, RecursionError):
-            if isinstance(parsed := json.loads(given), list if is_list else dict):
-                return parsed
+        if isinstance(parsed, list if is_list else dict):
+            return parsed
         if not is_list:
             return given
         words = [word.strip() for word in given.split(",")]
         return words if all(map(_WORD.fullmatch, words)) else list(filter(None, [given]))
+
+
+def _is_block(given: Any) -> bool:  # noqa: ANN401  whatever JSON has
+    """Whether `given` is a block of a message's content: {"type": "text", "text": …}."""
+    return isinstance(given, dict) and isinstance(given.get("type"), str)
+
+
+class Arguments(ArgumentPart):
+    """Base of the arguments of tools."""
+
+    max_tokens: Unlisted[int] = Field(default=6000, ge=1)
+    """About how long the answer may be. Tools that can choose what to leave out declare it anew."""
 
     @property
     def question(self) -> str:

@@ -98,6 +98,7 @@ export class Cart { price(): number { return rounded(1); } }
     "other/tools.py": "class Tools:\n    def hammer(self): pass\n",
     "shop/use.py": "import kit\n\nkit.hammer()\n",
     "notes.md": "# Cart\n\nWhat `Cart` is.\n",
+    "notes.txt": "What `Cart` is.\n",
 }
 
 POWER = {
@@ -563,6 +564,7 @@ def test_callers_beyond_those_that_are_followed_are_told(run, tmp_path):
     "written",
     [
         *("`Cart.price`", "Cart.price()", "Cart.price(self)", "def price(self, tax=(1, 2))"),
+        "shop/cart.py:price",
         *("shop/cart.py:Cart.price", "shop/cart.py::Cart::price", "./shop/cart.py:Cart.price()"),
     ],
 )
@@ -789,11 +791,11 @@ def test_a_saved_file_is_followed(call, ask, run, shop):
         (("def", "not a name"), 2, "is not a name"),
         (("refs", "shop/cart.py:999"), 3, "no definition is known at shop/cart.py:999"),
         (("refs", "/etc/hosts:1"), 3, "no source contains /etc/hosts"),
-        (("outline", "notes.md"), 3, "no definition is known in notes.md"),
+        (("outline", "notes.txt"), 3, "no definition is known in notes.txt"),
         (("outline", "missing.py"), 3, "no definition is known in missing.py"),
         (("outline", "shop"), 3, "name a file such as shop/"),
         (("outline", "."), 3, "no definition is known in . — it is a folder: name a file such as"),
-        (("outline", "notes.md"), 3, "it is indexed: `memory-sidecar search` shows what it says"),
+        (("outline", "notes.txt"), 3, "it is indexed: `memory-sidecar search` shows what it"),
         (("outline", "missing/basket.py"), 3, "there is other/basket.py"),
         (("refs", "missing/basket.py:3"), 3, "there is other/basket.py"),
         (("map", "--around", "missing/basket.py"), 3, "there is other/basket.py"),

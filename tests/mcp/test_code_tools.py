@@ -260,6 +260,21 @@ def test_a_file_is_read_however_its_path_is_written(caller, project, path):
         assert (part["start_line"], part["end_line"]) == where
     part = given(caller, "read_file", path=f"{named}:2-3", start_line=4, end_line=4)
     assert (part["start_line"], part["end_line"]) == (4, 4)
+    for lines in ("2-3", "L2-L3"):
+        part = given(caller, "read_file", path=named, start_line=lines)
+        assert (part["start_line"], part["end_line"]) == (2, 3)
+    assert given(caller, "read_file", path=named, start_line="2")["start_line"] == 2
+
+
+def test_a_file_is_read_by_the_end_of_its_path_if_no_other_has_that(caller, project):
+    part = given(caller, "read_file", path="cart.py:2-3")
+    assert (part["filename"], part["start_line"], part["end_line"]) == ("shop/cart.py", 2, 3)
+    assert given(caller, "read_file", path="Cart.PY")["filename"] == "shop/cart.py"
+    (project / "old" / "shop").mkdir(parents=True)
+    (project / "old" / "shop" / "cart.py").write_text("old = 1\n")
+    caller.codebase.index([project], reporter=Silent())
+    assert "there is" in refused(caller, "read_file", path="cart.py")
+    assert given(caller, "read_file", path="old/shop/cart.py")["content"] == "old = 1"
 
 
 def test_a_name_with_colons_and_digits_is_a_file_first(caller, project):

@@ -77,9 +77,42 @@ def test_an_object_may_come_as_text_in_json(newcomer):
     saved = given(newcomer, "save_session", summary=said, metadata='{"branch": "main"}')
     read = given(newcomer, "get_session", session_id=saved["session_id"])
     assert read["summary"]["brief"] == "The token refresh failed"
-    assert "'summary': input should be an object" in refused(
-        newcomer, "save_session", summary="it failed"
+    assert "'metadata': input should be an object" in refused(
+        newcomer, "save_session", summary="it failed", metadata="main"
     )
+
+
+def test_a_session_is_saved_in_the_forms_that_models_write(newcomer):
+    text = "We use signed tokens, and why"
+    blocks = [
+        {"type": "text", "text": "How do we sign in?"},
+        {"type": "tool_use", "id": "1", "name": "read", "input": {}},
+        {"type": "text", "text": "Tell me."},
+    ]
+    saved = given(
+        newcomer,
+        "save_session",
+        summary={"brief": "Tokens", "key_decisions": text, "technologies": "go, sqlite"},
+        messages=[{"role": "user", "content": blocks}],
+    )
+    read = given(newcomer, "get_session", session_id=saved["session_id"])
+    assert read["summary"]["key_decisions"] == [text]
+    assert read["summary"]["technologies"] == ["go", "sqlite"]
+    assert read["messages"][0]["content"] == "How do we sign in?\n\nTell me."
+    saved = given(newcomer, "save_session", summary="Tokens are signed")
+    read = given(newcomer, "get_session", session_id=saved["session_id"])
+    assert read["summary"]["brief"] == "Tokens are signed"
+    without_text = [{"role": "user", "content": blocks[1:2]}]
+    assert "messages.0.content" in refused(newcomer, "save_session", messages=without_text)
+
+
+@pytest.mark.parametrize("tags", [{"area": "build", "os": "mac"}, '{"area": "build", "os": "mac"}'])
+def test_tags_may_come_as_an_object(newcomer, tags):
+    path = remember(newcomer, tags=tags)
+    stored = given(newcomer, "get_memory", path=path)["memory"]["tag_list"]
+    assert stored == ["area:build", "os:mac"]
+    given(newcomer, "update_memory", path=path, remove_tags={"os": "mac"})
+    assert given(newcomer, "get_memory", path=path)["memory"]["tag_list"] == ["area:build"]
 
 
 @pytest.mark.parametrize("form", ["./{path}", "{dots}", " {path} "])

@@ -76,11 +76,11 @@ def test_what_is_not_there_is_told(reader):
 
 def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, project):
     everything = replace(reader, toolsets=frozenset(Toolset))
-    (project / "NOTES.md").write_text("# Tills\n\nOne for each desk.\n")
+    (project / "notes.txt").write_text("Tills: one for each desk.\n")
     everything.codebase.index([project], reporter=Silent())
     for path, told in {
         "shop": "such as shop/cart.py; map shows what is central in all",
-        "NOTES.md": "it is indexed: search_code shows what it says",
+        "notes.txt": "it is indexed: search_code shows what it says",
         "desk/till.py": "there is shop/till.py",
         "desk/nothing.py": "read_file says whether it is indexed",
     }.items():
@@ -116,4 +116,29 @@ def test_a_file_is_meant_however_its_path_is_written(reader, project, path):
         (found,) = given(reader, "def", name=each)["definitions"]
         assert found["name"] == "ring"
     assert given(reader, "map", around=named)["definitions"]
-    assert "there is shop/till.py" in refused(reader, "outline", path="till.py:3")
+
+
+def test_a_file_is_meant_by_the_end_of_its_path_if_no_other_has_that(reader, project):
+    outlined = given(reader, "outline", path="till.py:3")["definitions"]
+    assert [each["filename"] for each in outlined] == ["shop/till.py"]
+    (found,) = given(reader, "def", name="till.py:5")["definitions"]
+    assert found["name"] == "ring"
+    (project / "till.py").write_text(TILL)
+    (project / "old").mkdir()
+    (project / "old" / "cart.py").write_text(TILL)
+    reader.codebase.index([project], reporter=Silent())
+    (found,) = given(reader, "outline", path="till.py")["definitions"]
+    assert found["filename"] == "till.py"
+    assert "there is" in refused(reader, "outline", path="cart.py")
+
+
+def test_the_outline_of_markdown_has_its_headings(reader, project):
+    page = "---\na: 1\n---\n\n# Tills\n\nOne.\n\n## Cards\n\nTwo.\n\n```\n# no\n```\n\n# End\n"
+    (project / "NOTES.md").write_text(page)
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "outline", path="NOTES.md"))
+    assert told.split("\n")[1:] == [
+        "    5-15  # Tills",
+        "    9-15  ## Cards",
+        "   17-17  # End",
+    ]
