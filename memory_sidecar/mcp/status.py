@@ -11,7 +11,7 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import ListedSource, source_states
-from memory_sidecar.mcp.project import SHOWN_SOURCES, not_indexed_error
+from memory_sidecar.mcp.project import SHOWN_SOURCES, index_problem, not_indexed_error
 from memory_sidecar.mcp.tool import Answer, Arguments
 
 
@@ -74,11 +74,20 @@ def instructions(caller: Caller) -> str:
 
 
 def _about_code(caller: Caller) -> list[str]:
+    """Return the state of the index.
+
+    A server that was started in a home folder says nothing about that: the client names the folder
+    that it works in only later, see `Workspace`.
+    """
+    is_project = index_problem(caller.folders[0], caller.environ) is None
     try:
         states = source_states(caller)
-        here = [] if caller.sources else [_as_line(not_indexed_error(caller))]
+        is_missing = is_project and not caller.sources
+        here = [_as_line(not_indexed_error(caller))] if is_missing else []
     except NoIndex as error:
-        return [_as_line(error)]
+        if is_project or caller.is_read_only:
+            return [_as_line(error)]
+        return ["Nothing is indexed yet: index_project indexes the project that you have open."]
     except SidecarError as error:
         return [f"The code index cannot be used now: {error.message}"]
     shown = [

@@ -14,7 +14,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.resources import PAGE
 from memory_sidecar.mcp.tool import Answer, Arguments, Effect, Tool
@@ -192,6 +192,18 @@ def test_instructions_without_an_index_name_the_tool(newcomer):
     assert talk(newcomer, say).startswith(
         f"{newcomer.cwd} is not indexed: index_project indexes it."
     )
+
+
+def test_instructions_in_a_home_folder_leave_the_project_to_the_client(newcomer, project):
+    async def say(client: ClientSession) -> str:
+        return client.instructions or ""
+
+    at_home = replace(newcomer, environ={"HOME": str(newcomer.cwd)})
+    assert talk(at_home, say).startswith("Nothing is indexed yet: index_project indexes")
+    at_home.codebase.index([project], reporter=Silent())
+    told = talk(at_home, say)
+    assert "is not indexed" not in told
+    assert "- project: " in told
 
 
 def test_failure_of_ours_is_an_answer_and_ends_nothing(newcomer, monkeypatch):
