@@ -28,7 +28,7 @@ import cocoindex as coco  # isort: skip
 from memory_sidecar.core.model import Document, SourceFile
 from memory_sidecar.core.process import INDEXING, lower_thread_priority
 from memory_sidecar.index.document import BuildError, Differences
-from memory_sidecar.index.engine_state import StateBroken, check_state, is_unmade
+from memory_sidecar.index.engine_state import StateBroken, check_state, engine_key, is_unmade
 from memory_sidecar.index.requests import BEAT_S
 
 FEW_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
@@ -154,7 +154,8 @@ class Engine:
 
         Calls `beat` every BEAT_S from this thread, and gives up with what that raises. Raises what
         the writer raised, and OSError and StateBroken for the state; after that the engine can only
-        be closed. Files that `build` failed on keep their rows.
+        be closed. Files that `build` failed on keep their rows. For one that is gone, the writer is
+        given its `engine_key`.
         """
         self._call(self._apply(batch), beat=beat)
 
@@ -277,13 +278,13 @@ async def _send(subscriber: _Subscriber, batch: Differences, is_stopped: threadi
     sent = []
     for at in range(0, len(batch.gone), DELETIONS_AT_ONCE):
         gone = batch.gone[at : at + DELETIONS_AT_ONCE]
-        sent += await asyncio.gather(*map(subscriber.delete, gone))
+        sent += await asyncio.gather(*map(subscriber.delete, map(engine_key, gone)))
     # One after the other: each awaited call keeps a thread of CocoIndex busy, and it works on all
     # that was sent at once anyway.
     for file in batch.changed:
         if is_stopped.is_set():
             break
-        sent.append(await subscriber.update(file.path, file))
+        sent.append(await subscriber.update(engine_key(file.path), file))
     for each in sent:
         await each.ready()
 
@@ -298,7 +299,7 @@ async def _process_file(file: SourceFile) -> None:
     root = coco.use_context(_ROOT)
     document = await root.run(root.workers, root.build, file)
     desired = _Desired(document, coco.use_context(_SINK))
-    coco.declare_target_state(_FILES.target_state(file.path, desired))
+    coco.declare_target_state(_FILES.target_state(engine_key(file.path), desired))
 
 
 def _remove_all(provider: coco.ContextProvider, changes: Sequence[Change]) -> None:
@@ -340,7 +341,7 @@ class _FileTarget(coco.TargetHandler[_Desired, str, None]):
         if written and all(record == document.fingerprint for record in prev_possible_records):
             return None
         return coco.TargetReconcileOutput(
-            action=(str(key), document), sink=sink, tracking_record=document.fingerprint
+            action=(document.file.path, document), sink=sink, tracking_record=document.fingerprint
         )
 
 

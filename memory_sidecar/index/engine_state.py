@@ -10,6 +10,7 @@ The page layout is that of LMDB 0.9 (`MDB_meta` in mdb.c) on 64 bits.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import struct
 from contextlib import suppress
@@ -20,6 +21,7 @@ from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
 
 MAX_UNCLEAN_ENDS = 3
+MAX_KEY_BYTES = 240  # LMDB takes keys of some 500, and CocoIndex doubles some characters
 _DATA = "mdb/data.mdb"  # of LMDB, below CocoIndex's folder
 _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16x II 16x I 92x QQ")  # page header, magic, version, …, page size, …
@@ -113,6 +115,14 @@ def remove_state(folder: Path) -> None:
 
 def _tree_of(folder: Path) -> Tree:
     return Tree(folder.parents[2], is_own=True)
+
+
+def engine_key(path: str) -> str:
+    """Return what CocoIndex knows the file at `path` by: of a long path, its hash."""
+    encoded = path.encode()
+    if len(encoded) <= MAX_KEY_BYTES:
+        return path
+    return f"/{hashlib.blake2b(encoded, digest_size=16).hexdigest()}"
 
 
 def is_unmade(folder: Path) -> bool:

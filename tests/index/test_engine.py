@@ -88,6 +88,19 @@ def test_what_changed_is_written_and_what_is_gone_is_removed(database, count):
     assert {path for path in database.rows if database.rows[path] != before[path]} == {"m0.py"}
 
 
+@pytest.mark.parametrize("name", ["a", "ß", "\x01"])
+def test_paths_of_any_length_are_written_and_stop_no_other(database, name):
+    paths = [f"{name * 250}/{'d' * count}.py" for count in (1, 240, 250)] + ["a.py"]
+    files = [SourceFile(path, size=1, mtime_ns=1, ctime_ns=1) for path in paths]
+    database.apply(files)
+    assert set(database.rows) == set(paths)
+    written = len(database.transactions)
+    database.apply(files)
+    assert len(database.transactions) == written
+    database.apply(gone=paths)
+    assert "a.py" not in database.rows
+
+
 def test_many_files_that_are_gone_are_removed_in_few_transactions(database):
     many = files(5 * DELETIONS_AT_ONCE)
     database.apply(many)
