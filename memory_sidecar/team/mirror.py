@@ -296,23 +296,29 @@ class _MirrorPass:
     # Taking
 
     def _take(self, paths: Sequence[str]) -> None:
+        places = {path: self.mirror.folder_of(path) for path in paths}
+        for folder in self.mirror.folders.values():
+            files = {path: each[1] for path, each in places.items() if each and each[0] is folder}
+            left = sorted(files)
+            while left:
+                contents = self._contents(left, folder.max_bytes)
+                last = max(contents, default=left[-1])
+                with folder.changing():
+                    while left and left[0] <= last:
+                        path = left.pop(0)
+                        self._take_one(path, folder, files[path], contents.get(path))
+        for path in (path for path, place in places.items() if place is None):
+            self.done.left_out[path] = "its name cannot be a file name on this machine"
+            self.state.open.pop(path, None)
+
+    def _contents(self, paths: Sequence[str], most_bytes: int) -> dict[str, str]:
         link, agent = self.mirror.link, self.mirror.agent
 
         def read() -> dict[str, str]:
             with link.reading() as connection:
-                return read_contents(connection, agent, paths)
+                return read_contents(connection, agent, paths, most_bytes)
 
-        contents = link.retry(read) if paths else {}
-        places = {path: self.mirror.folder_of(path) for path in paths}
-        for folder in self.mirror.folders.values():
-            files = [(path, each[1]) for path, each in places.items() if each and each[0] is folder]
-            if files:
-                with folder.changing():
-                    for path, file in files:
-                        self._take_one(path, folder, file, contents.get(path))
-        for path in (path for path, place in places.items() if place is None):
-            self.done.left_out[path] = "its name cannot be a file name on this machine"
-            self.state.open.pop(path, None)
+        return link.retry(read)
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, text: str | None) -> None:
         team_hash = self._team(path)  # "": removed there
@@ -331,6 +337,10 @@ class _MirrorPass:
             return
         if team_hash:
             with named_errors(folder.root / file):
-                replace_file(folder.tree, folder.root / file, content)
+                try:
+                    replace_file(folder.tree, folder.root / file, content)
+                except NotADirectoryError:
+                    self.done.left_out[path] = "there is a file in the place of its folder"
+                    return
         self._note_in_step(path, team_hash)
         self.done.taken.append(path)

@@ -13,6 +13,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.team.connection import Connected
 
+TAKEN_BYTES = 8 << 20  # that are read at once; the file that passes it is the last
 _OWN: Final = (
     "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE session_user END"
     " AND agent = %(agent)s"
@@ -86,12 +87,20 @@ def read_news(connection: Connected, agent: str, database: str, seen: int, seen_
     return News(found, last, now_us, tuple(_head(*each) for each in rows), is_all)
 
 
-def read_contents(connection: Connected, agent: str, paths: Collection[str]) -> dict[str, str]:
-    """Read the contents of `paths`, by path; without those that the team lacks."""
+def read_contents(
+    connection: Connected, agent: str, paths: Collection[str], most_bytes: int
+) -> dict[str, str]:
+    """Read the contents of the first of `paths`, some TAKEN_BYTES of them, by path.
+
+    Left out are those that the team lacks, and those of more than `most_bytes`: no file of ours
+    is as large, but another role may have written them.
+    """
     rows = connection.execute(
-        f"SELECT path, content FROM mirrored WHERE {_OWN} AND path = ANY(%(paths)s)"
-        " AND content IS NOT NULL",
-        {"agent": agent, "paths": list(paths)},
+        "SELECT path, content FROM (SELECT path, content, sum(octet_length(content))"
+        ' OVER (ORDER BY path COLLATE "C") - octet_length(content) AS before FROM mirrored'
+        f" WHERE {_OWN} AND path = ANY(%(paths)s) AND octet_length(content) <= %(most)s) AS found"
+        f" WHERE before < {TAKEN_BYTES}",
+        {"agent": agent, "paths": list(paths), "most": most_bytes},
     )
     return dict(rows.fetchall())
 

@@ -9,7 +9,7 @@ import pytest
 
 from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import file_hash
-from memory_sidecar.team import schema
+from memory_sidecar.team import mirror_rows, schema
 from memory_sidecar.team.mirror_state import MirrorStep, step_for
 from tests.conftest import write_memory
 
@@ -259,6 +259,42 @@ def test_what_would_leave_its_folder_is_left_there(address, machine, tmp_path):
     written = [file for file in tmp_path.rglob("*") if file.suffix in (".md", ".txt")]
     assert {file.parent for file in written} == {two.folder("shared")}
     assert not (tmp_path / "out.md").exists()
+
+
+def put(psql, path, content, size=1):
+    psql.execute(
+        "INSERT INTO memory_sidecar.mirrored (owner, agent, path, hash, content)"
+        " VALUES ('', 'shared', %s, %s, repeat(%s, %s))",
+        (path, file_hash(content.encode() * size), content, size),
+    )
+
+
+def test_one_file_that_cannot_be_taken_keeps_no_other_from_it(address, machine):
+    one = machine("one", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    with psycopg.connect(address) as other:
+        put(other, "memories/rules/retry-with-a-growing-delay.md/below.md", "a file in a file")
+        put(other, "memories/rules/huge.md", "more than a memory may be", 3_000_000)
+        put(other, "memories/" + "/".join(["d" * 190] * 4) + "/deep.md", "text at great depth")
+        put(other, "memories/zoo/good.md", "text of a good one")
+    pulled = one.json("memory", "pull", "--agent", "shared")
+    assert {path.rpartition("/")[2] for path in pulled["taken"]} == {"deep.md", "good.md"}
+    assert [each["path"].rpartition("/")[2] for each in pulled["left_out"]] == ["below.md"]
+    assert {path.rpartition("/")[2] for path, _ in found(one, "text")} == {"deep.md", "good.md"}
+
+
+def test_large_files_are_taken_a_few_at_a_time(address, machine, monkeypatch):
+    monkeypatch.setattr(mirror_rows, "TAKEN_BYTES", 10)
+    one = machine("one", address)
+    names = ["a.md", "B.md", "ä.md", "z/a.md", "z.md"]
+    with psycopg.connect(address) as other:
+        for name in names:
+            put(other, f"memories/{name}", f"text of {name}")
+    assert sorted(one.json("memory", "pull", "--agent", "shared")["taken"]) == sorted(names)
+    with psycopg.connect(address) as other:
+        other.execute("UPDATE memory_sidecar.mirrored SET hash = '', content = NULL")
+    assert sorted(one.json("memory", "pull", "--agent", "shared")["taken"]) == sorted(names)
+    assert found(one, "text") == []
 
 
 def test_an_agents_own_memories_and_sessions_are_its_roles_even_by_sql(address, machine, login):
