@@ -90,11 +90,13 @@ def parse_time(value: object) -> int | None:
 def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
     """Return the epoch ms of a date, a time, or an age such as `7d`; `None` for no `text`.
 
-    Raises UsageError for anything else.
+    An age may have `ago` after it. Raises UsageError for anything else.
     """
     if not text:
         return None
-    at, lasting = _at_or_lasting(text, example="2026-03-01, 2026-03-01T09:12:00Z or 7d")
+    when = text.strip()
+    when = when[:-4] if when.lower().endswith(" ago") else when
+    at, lasting = _at_or_lasting(when, example="2026-03-01, 2026-03-01T09:12:00Z or 7d")
     return at if at is not None else max(now_ms - lasting, 0)
 
 

@@ -172,8 +172,8 @@ def _passage(hit: CodeHit) -> CodePassage:
 class ReadFile(Arguments):
     path: str
     source: str = ""
-    start_line: int = Field(default=1, ge=1)
-    end_line: int = Field(default=0, ge=0)  # 0: the file's last
+    start_line: int = Field(default=1, ge=0)  # 0: as 1
+    end_line: int = Field(default=0, ge=-1)  # 0 or -1: the file's last
     max_tokens: int = Field(default=6000, ge=1)
 
     @model_validator(mode="before")
@@ -211,9 +211,9 @@ def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     notice_foreign(caller, file, asked.source, report)
     text = file.text.removesuffix("\n")  # no empty line after the last line break
     total = text.count("\n") + 1
-    is_said = "start_line" in asked.model_fields_set or asked.end_line
-    start = asked.start_line if is_said else file.first or 1
-    last = min((asked.end_line if is_said else file.last) or total, total)
+    is_said = "start_line" in asked.model_fields_set or asked.end_line > 0
+    start = (asked.start_line if is_said else file.first) or 1
+    last = min(max(asked.end_line if is_said else file.last, 0) or total, total)
     content, end = lines_within(text, start, last, asked.max_tokens, report)
     return FileLines(
         source=file.source.name,

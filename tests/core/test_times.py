@@ -115,6 +115,7 @@ def test_how_long_is_told_in_two_units(seconds, told):
 def test_a_past_moment_is_said_or_counted_back():
     assert parse_past_time("2026-3-1", now_ms=0) == MIDNIGHT
     assert parse_past_time("2w", now_ms=MARCH_1) == MARCH_1 - 14 * DAY
+    assert parse_past_time("2 weeks ago ", now_ms=MARCH_1) == MARCH_1 - 14 * DAY
     assert parse_past_time("999999y", now_ms=MARCH_1) == 0
     assert parse_past_time("", now_ms=MARCH_1) is None
     assert parse_past_time(None, now_ms=MARCH_1) is None

@@ -264,6 +264,8 @@ def test_a_file_is_read_however_its_path_is_written(caller, project, path):
         part = given(caller, "read_file", path=named, start_line=lines)
         assert (part["start_line"], part["end_line"]) == (2, 3)
     assert given(caller, "read_file", path=named, start_line="2")["start_line"] == 2
+    part = given(caller, "read_file", path=named, start_line=0, end_line=-1)
+    assert (part["start_line"], part["end_line"]) == (1, whole["total_lines"])
 
 
 def test_a_file_is_read_by_the_end_of_its_path_if_no_other_has_that(caller, project):
