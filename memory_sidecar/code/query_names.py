@@ -37,6 +37,7 @@ QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
+_LINES = re.compile(r"[:#]L?\d{1,9}(?:-L?\d{1,9}|:\d{1,9})?$")  # after a path: :10, :10-20, #L10
 _MAX_PATH = 256
 
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
@@ -104,7 +105,8 @@ def names_in(text: str) -> QueryNames:
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
     words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(query))
-    paths = [w.removeprefix("./") for w in words if len(w) <= _MAX_PATH and _PATH.search(w)]
+    places = (_LINES.sub("", word) for word in words if len(word) <= _MAX_PATH)
+    paths = [path.removeprefix("./") for path in places if _PATH.search(path)]
     return QueryNames(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
         tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],

@@ -38,6 +38,10 @@ def test_names_are_written_like_names(query, symbols):
         ("what does ./src/app.py do", "src/app.py"),
         ("app.py", "app.py"),
         ("src\\app.py", "src/app.py"),
+        ("src/app.py:10", "src/app.py"),
+        ("it fails at src/app.py:10:5: why?", "src/app.py"),
+        ("app.py:10-20", "app.py"),
+        ("app.py#L10-L20", "app.py"),
     ],
 )
 def test_paths_are_recognised(query, path):
