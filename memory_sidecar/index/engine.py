@@ -34,7 +34,7 @@ from memory_sidecar.index.requests import BEAT_S
 FEW_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
-DELETIONS_AT_ONCE = 64  # each waits until its state is on disk; those at once share the wait
+DELETIONS_AT_ONCE = 8  # each waits in a thread until its state is on disk; those at once share that
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end
 _LMDB_BYTES = 1 << 30  # address space of the state, not disk: 300 bytes a file are used
 
