@@ -173,10 +173,16 @@ class Tool:
             return self._arguments.model_validate(_without_nulls(given or {}))
         except ValidationError as error:
             wrong = "; ".join(_error_text(each) for each in error.errors()[:3])
-            known = ", ".join(self.argument_names)
-            raise UsageError(f"{self.name}: {wrong}", hint=f"it takes: {known or 'nothing'}") from (
-                error
-            )
+            hint = self._expected(error.errors()[0]["loc"])
+            raise UsageError(f"{self.name}: {wrong}", hint=hint) from error
+
+    def _expected(self, wrong: tuple[int | str, ...]) -> str:
+        """Return a hint what the object or list at `wrong` consists of, else all arguments."""
+        if len(wrong) > 1:
+            listed = self.listing.input_schema["properties"].get(str(wrong[0]), {})
+            if parts := listed.get("description"):
+                return f"{wrong[0]}: {parts}"
+        return f"it takes: {', '.join(self.argument_names) or 'nothing'}"
 
     @property
     def argument_names(self) -> list[str]:

@@ -102,6 +102,13 @@ def test_a_session_is_saved_in_the_forms_that_models_write(newcomer):
     saved = given(newcomer, "save_session", summary="Tokens are signed")
     read = given(newcomer, "get_session", session_id=saved["session_id"])
     assert read["summary"]["brief"] == "Tokens are signed"
+    wrong = refused(newcomer, "save_session", summary={"brief": "b", "decisions": ["x"]})
+    assert wrong.startswith(
+        "usage: save_session: there is no argument 'summary.decisions' — summary"
+    )
+    assert "brief*, detailed, key_decisions[]" in wrong
+    wrong = refused(newcomer, "save_session", messages="Tokens are signed")
+    assert wrong.endswith(" — messages: each: role* (user|assistant|system), content*, created_at")
     without_text = [{"role": "user", "content": blocks[1:2]}]
     assert "messages.0.content" in refused(newcomer, "save_session", messages=without_text)
 
