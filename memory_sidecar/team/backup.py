@@ -7,6 +7,9 @@ assigns new ids in the same order. Memories are not in it: each machine has them
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import inf
@@ -18,6 +21,7 @@ import numpy as np
 import psycopg
 
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.codes import Ids
@@ -29,7 +33,11 @@ from memory_sidecar.team.schema import VERSION, declare_nearest, make_schema, re
 
 HEADER = "memory-sidecar.json"
 BLOCK_BYTES = 1 << 20
+MAX_HEADER_BYTES = 64 << 20
 WORDS_AT_ONCE = 10_000  # rows of `words` that are renumbered in memory at once
+
+# RuntimeError: a zip that is encrypted, or compressed in another way
+_DAMAGED = (BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, RuntimeError)
 
 _OF_SOURCES = "source = ANY(%s)"
 _TABLES: Final = {
@@ -85,7 +93,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[Exporte
 
     Raises NotFound if there is none, NoIndex, DatabaseError, and SidecarError for the file.
     """
-    part = file.with_name(f"{file.name}.part")
+    part = file.with_name(f"{file.name}.{secrets.token_hex(4)}.part")  # no link, nor another's
     with named_errors(file), link.reading() as connection:
         require_schema(connection, link)
         rows = connection.execute(
@@ -100,7 +108,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[Exporte
                 hint="`memory-sidecar index PATH` uploads one",
             )
         try:
-            with ZipFile(part, "w", ZIP_DEFLATED) as kept:
+            with ZipFile(part, "x", ZIP_DEFLATED) as kept:
                 header = {"version": VERSION, "sources": [asdict(each) for each in sources]}
                 kept.writestr(HEADER, json.dumps(header))
                 for table in _TABLES:
@@ -121,8 +129,9 @@ def import_code(
     of a later version, DatabaseError, and SidecarError if it cannot be read.
     """
     try:
-        with named_errors(file), ZipFile(file) as kept:
-            header = json.loads(kept.read(HEADER))
+        with named_errors(file), _opened(file) as whole, ZipFile(whole) as kept:
+            with kept.open(HEADER) as first:
+                header = json.loads(first.read(MAX_HEADER_BYTES))
             if header["version"] > VERSION:
                 raise StoreNewer(
                     f"{file} has schema {header['version']}, this version knows {VERSION}",
@@ -143,13 +152,19 @@ def import_code(
                     _insert_sources(connection, sources, replaces=replaces)
                 except psycopg.DataError as error:  # the server rejects malformed rows
                     raise ValueError(str(error)) from error
-    except (BadZipFile, KeyError, ValueError, TypeError) as error:
+    except _DAMAGED as error:
         raise StoreForeign(
             f"{file} is not a file of `memory-sidecar team export`",
             hint="name a file that it wrote",
         ) from error
     declare_nearest(link, reporter)
     return sources
+
+
+def _opened(file: Path) -> IO[bytes]:
+    """Open the file that a user named, but no FIFO, on which opening would wait."""
+    real = Path(os.path.realpath(file))
+    return os.fdopen(Tree(real.parent).open(real.name), "rb")
 
 
 def _copy_to(connection: Connected, table: str, sources: Sequence[int], stream: IO[bytes]) -> None:

@@ -154,7 +154,10 @@ def test_an_exported_file_answers_as_its_database_did(database, machine, tmp_pat
         return [(hit["filename"], hit["start_line"], hit["score"]) for hit in hits]
 
     before = answers()
+    (tmp_path / "code.zip.part").symlink_to(tmp_path / "of-the-user")  # as a clone may bring
+    (tmp_path / "code.zip").symlink_to(tmp_path / "of-the-user")
     exported = indexer.valid_json("team export", "code.zip")
+    assert not (tmp_path / "of-the-user").exists()
     assert [each["repository"] for each in exported["sources"]] == ["git.example/shop/shop"]
     again = indexer("team", "import", "code.zip", "--json")
     assert (again.status, again.error["code"]) == (4, "conflict")
@@ -208,6 +211,14 @@ def test_a_file_with_rows_that_are_none_is_refused_and_one_that_is_not_there_nam
     refused = indexer("team", "import", "cut.zip", "--replace", "--json")
     assert (refused.status, refused.error["code"]) == (1, "store_foreign")
     assert indexer.json("search", "charge_card", "--all")[0]["filename"] == "shop/payment.py"
+    damaged = (tmp_path / "code.zip").read_bytes()
+    at = damaged.index(b"chunks") + 40  # in its compressed rows
+    (tmp_path / "damaged.zip").write_bytes(damaged[:at] + bytes(40) + damaged[at + 40 :])
+    refused = indexer("team", "import", "damaged.zip", "--replace", "--json")
+    assert (refused.status, refused.error["code"]) == (1, "store_foreign")
+    os.mkfifo(tmp_path / "pipe.zip")
+    refused = indexer("team", "import", "pipe.zip", "--json")
+    assert "not a regular file" in refused.error["message"]
     for command, file in (("import", "none.zip"), ("export", "none/code.zip")):
         refused = indexer("team", command, file, "--json")
         assert refused.status == 1
