@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
@@ -91,9 +92,10 @@ class WebApp:
     ) -> Response:
         """Render the view that `answer` returns, its error, or the redirect after a change."""
         try:
+            live = _live_address(visit, request)  # first: changes while the view is made are told
             answered = answer(visit)
             if isinstance(answered, View):
-                return self._render(visit, answered, request)
+                return self._render(visit, answered, request, live)
         except SidecarError as error:
             return self._render_error(visit, error, request)
         except Exception as error:
@@ -138,14 +140,13 @@ class WebApp:
             more={"back": _view_around(visit.path)},
             status=status,
         )
-        return self._render(visit, view, request)
+        return self._render(visit, view, request, _live_address(visit, request))
 
-    def _render(self, visit: Visit, view: View, request: Request) -> Response:
+    def _render(self, visit: Visit, view: View, request: Request, live: str = "") -> Response:
         data, _ = mask_document(view.data)
         if visit.text("json"):
             return JSONResponse(to_builtins(data), view.status, {"cache-control": "no-store"})
         visitor: Visitor = request.state.visitor
-        section = VIEWS.get(visit.path)
         text = templates().get_template(view.template).render(
             view.more,
             visit=visit,
@@ -154,9 +155,7 @@ class WebApp:
             addresses=VIEWS,
             sections=[(path, each.label) for path, each in VIEWS.items() if each.label],
             agents=_agents(visit),
-            live=address("/live", [("view", visit.path), *visit.words])
-            if section and section.version
-            else "",
+            live=live,
             # htmx takes a part of the page, without the flashes.
             flashes=[] if "hx-request" in request.headers else visitor.take_flashes(),
             form_token=visitor.form_token,
@@ -183,7 +182,7 @@ class WebApp:
         section = VIEWS.get(path)
         if section is None or section.version is None:
             return PlainTextResponse("no such view\n", 404)
-        asked = [each for each in words if each[0] != "view"]
+        asked = [each for each in words if each[0] not in ("view", "since")]
         # Each check is a visit of its own: the agents that may be seen may have changed since.
         stream = self._events(lambda: self._visit(path, asked), section.version, request)
         return StreamingResponse(
@@ -194,18 +193,34 @@ class WebApp:
         self, visit: Callable[[], Visit], version: Callable[[Visit], object], request: Request
     ) -> AsyncIterator[str]:
         """Yield an event whenever the view has changed, until the browser leaves."""
-        before: object = None
+        before = request.query_params.get("since")
         while not (self.is_ending() or await request.is_disconnected()):
-            try:
-                now = await run_in_threadpool(version, visit())
-            except SidecarError as error:
-                now = error.message
+            now = await run_in_threadpool(_stamp, version, visit())
             if before is not None and now != before:
                 yield "event: changed\ndata:\n\n"
             else:
                 yield ": still here\n\n"
             before = now
             await asyncio.sleep(LOOK_S)
+
+
+def _live_address(visit: Visit, request: Request) -> str:
+    """Return where the changes of a view from now on are told; "" for none, or a part of a page."""
+    section = VIEWS.get(visit.path)
+    is_page = "hx-request" not in request.headers and not visit.text("json")
+    if section is None or section.version is None or not is_page:
+        return ""
+    since = _stamp(section.version, visit)
+    return address("/live", [("view", visit.path), ("since", since), *visit.words])
+
+
+def _stamp(version: Callable[[Visit], object], visit: Visit) -> str:
+    """Return a short text that differs when the version of the view does."""
+    try:
+        now = version(visit)
+    except (SidecarError, OSError) as error:
+        now = str(error)
+    return f"{zlib.crc32(repr(now).encode()):08x}"
 
 
 def _agents(visit: Visit) -> list[str]:

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -81,15 +82,23 @@ class Reader:
         return self._ask("POST", path, urlencode(fields), headers)
 
     def await_change(self, view: str, act: Callable[[], object]) -> None:
-        """Look at `view`, and be told that it is another one after `act`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request("GET", f"/live?view={view}", headers={"Cookie": self.cookie})
-        stream = connection.getresponse()
-        assert stream.readline() == b": still here\n"
-        act()
-        lines = islice(iter(stream.readline, b""), 60)
-        assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
-        connection.close()
+        """Look at `view`, and be told that it is another one after `act`, at once and later."""
+        found = re.search('data-live="([^"]+)"', self.get(view).text)
+        assert found
+        with self._listening(html.unescape(found[1])) as stream:
+            assert stream.readline() == b": still here\n"
+            act()
+            lines = islice(iter(stream.readline, b""), 60)
+            assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
+        with self._listening(html.unescape(found[1])) as stream:  # opened after the change
+            assert stream.readline() == b"event: changed\n"
+
+    @contextmanager
+    def _listening(self, address: str) -> Iterator[http.client.HTTPResponse]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+            connection.request("GET", address, headers={"Cookie": self.cookie})
+            with connection.getresponse() as stream:
+                yield stream
 
     def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
