@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memory_sidecar.chunking.prose import MarkdownSection, sections_of
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import DefinitionHit
+
+LEVELS = 6  # of headings
 
 
 def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
@@ -25,11 +27,14 @@ def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:
     """Yield the headings of a Markdown file, each with the lines up to the next of its level."""
     rows = _indexed_rows(graph, source, path)
     sections = [each for each in sections_of(rows) if each.level]
-    for number, section in enumerate(sections):
+    for section, stop in zip(sections, stops_of(sections, len(rows)), strict=True):
+        last = stop
+        while not rows[last - 1].strip():
+            last -= 1
         yield DefinitionHit(
             filename=path,
             start_line=section.start + 1,
-            end_line=_last_line(rows, section, sections[number + 1 :]),
+            end_line=last,
             name=section.title,
             kind="heading",
             enclosing="",
@@ -41,11 +46,14 @@ def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:
         )
 
 
-def _last_line(rows: list[str], section: MarkdownSection, later: list[MarkdownSection]) -> int:
-    stop = next((each.start for each in later if each.level <= section.level), len(rows))
-    while not rows[stop - 1].strip():
-        stop -= 1
-    return stop
+def stops_of(sections: Sequence[MarkdownSection], end: int) -> list[int]:
+    """Return the row after each section and those below it, in linear time; `end` is the last."""
+    stops: list[int] = []
+    next_start = [end] * LEVELS  # of the sections of each level, from 1
+    for section in reversed(sections):
+        stops.append(min(next_start[: section.level]))
+        next_start[section.level - 1] = section.start
+    return stops[::-1]
 
 
 def _indexed_rows(graph: Graph, source: str, path: str) -> list[str]:

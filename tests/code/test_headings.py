@@ -1,0 +1,20 @@
+"""The headings of a Markdown file, each with the lines below it."""
+
+from __future__ import annotations
+
+import time
+
+from memory_sidecar.chunking.prose import sections_of
+from memory_sidecar.code.headings import stops_of
+
+
+def test_a_section_ends_where_the_next_of_its_level_or_above_begins():
+    rows = ["# a", "## b", "#### c", "### d", "## e", "# f", "text"]
+    assert stops_of([*sections_of(rows)][1:], len(rows)) == [5, 4, 3, 4, 5, 7]
+
+
+def test_a_file_of_headings_takes_linear_time():
+    sections = [*sections_of(["# a"] * 100_000)][1:]
+    began = time.thread_time()
+    assert stops_of(sections, 100_000)[-1] == 100_000
+    assert time.thread_time() - began < 2
