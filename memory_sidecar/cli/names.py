@@ -17,8 +17,7 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.code import navigation
-from memory_sidecar.code.directory import Line
-from memory_sidecar.code.files import parse_place
+from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import outline_file
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices

@@ -30,6 +30,7 @@ FileNumbers = npt.NDArray[np.int32]
 MOSTLY_DELETED = 2  # rebuilt when it knows this many times the chunks there are
 FILTERS_KEPT = 16
 _FIRST_CAPACITY = 1024
+_PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
 
 
 class ChunkFile(NamedTuple):
@@ -47,6 +48,15 @@ class Line:
     source: str
     path: str
     line: int
+
+
+def parse_place(text: str) -> tuple[str, int, int] | None:
+    """Return path, first and last line (0 for none) of a place as editors and compilers write it.
+
+    `a.py:10`, `a.py:10:5`, `a.py:10-20`, `a.py#L10-L20` and `a.cs(10,5)`; `None` for other texts.
+    """
+    found = _PLACE.fullmatch(text)
+    return found and (found[1], int(found[2] or found[4]), int(found[3] or 0))
 
 
 class ChunkFiles(list[ChunkFile]):

@@ -7,13 +7,13 @@ more through this than through a search.
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
@@ -21,7 +21,6 @@ from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.read import read_text
 
-_PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
 MAX_ALIKE = 3
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
@@ -41,15 +40,6 @@ class FileText(NamedPath):
     """The present text of a file, which may be newer than the index."""
 
     text: str = ""
-
-
-def parse_place(text: str) -> tuple[str, int, int] | None:
-    """Return path, first and last line (0 for none) of a place as editors and compilers write it.
-
-    `a.py:10`, `a.py:10:5`, `a.py:10-20`, `a.py#L10-L20` and `a.cs(10,5)`; `None` for other texts.
-    """
-    found = _PLACE.fullmatch(text)
-    return found and (found[1], int(found[2] or found[4]), int(found[3] or 0))
 
 
 def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from memory_sidecar.code.directory import ChunkFile, Directory
+from memory_sidecar.code.directory import ChunkFile, Directory, parse_place
 from memory_sidecar.code.framing import LOOKS_LIKE_NAME
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
 from memory_sidecar.core.sqlite import Connection, column
@@ -37,7 +37,6 @@ QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
-_LINES = re.compile(r"[:#]L?\d{1,9}(?:-L?\d{1,9}|:\d{1,9})?$")  # after a path: :10, :10-20, #L10
 _MAX_PATH = 256
 
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
@@ -105,8 +104,8 @@ def names_in(text: str) -> QueryNames:
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
     words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(query))
-    places = (_LINES.sub("", word) for word in words if len(word) <= _MAX_PATH)
-    paths = [path.removeprefix("./") for path in places if _PATH.search(path)]
+    places = (parse_place(word) or (word, 0, 0) for word in words if len(word) <= _MAX_PATH)
+    paths = [path.removeprefix("./") for path, _, _ in places if _PATH.search(path)]
     return QueryNames(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
         tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],

@@ -126,6 +126,15 @@ def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
     return [ListedFile(*row) for row in rows]
 
 
+def is_indexed(connection: Connection, source: str, path: str) -> bool:
+    """Whether the file at `path` of `source` is indexed."""
+    row = connection.execute(
+        "SELECT 1 FROM files WHERE source = ? AND path = ? AND status = ?",
+        (source, path, FileStatus.INDEXED),
+    )
+    return row.get is not None
+
+
 _counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
 
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from memory_sidecar.code import navigation
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
-from memory_sidecar.code.directory import Line
-from memory_sidecar.code.files import NamedPath, only_ending, parse_place, resolve_paths
+from memory_sidecar.code.directory import Line, parse_place
+from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import outline_file
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
@@ -22,7 +22,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus
 from memory_sidecar.core.results import Reporter, about
-from memory_sidecar.index.report import list_files
+from memory_sidecar.index.report import is_indexed, list_files
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_and_sources
 from memory_sidecar.mcp.tool import Answer, Arguments
@@ -211,12 +211,10 @@ def _likeliest_file(caller: Caller, graph: Graph, path: str, source: str) -> Nam
         meant = resolve_paths(sources, wanted)
     except PathRefused as refused:
         raise NotFound(f"no definition is known in {path}", hint=refused.message) from refused
-    files = list_files(graph.connection, FileStatus.INDEXED)
-    indexed = {(each.source, each.path) for each in files}
-    known = (each for each in meant if (each.source.name, each.path) in indexed)
+    known = (each for each in meant if is_indexed(graph.connection, each.source.name, each.path))
     return (
         next(known, None)
-        or only_ending(files, meant)
+        or only_ending(list_files(graph.connection, FileStatus.INDEXED), meant)
         or next((each for each in meant if each.first), meant[0])
     )
 
