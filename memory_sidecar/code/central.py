@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.code.fusion import is_aside
+from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.graph import TYPES, Graph
 from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memory_sidecar.code.framing import without_framing
+from memory_sidecar.code.question import without_framing
 from memory_sidecar.index.words import STOPWORDS, plain_words
 
 LINES = 5

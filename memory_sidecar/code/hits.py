@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from msgspec import UNSET, UnsetType
 
-from memory_sidecar.code.fusion import is_data
+from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import UNSET
 
+from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
-from memory_sidecar.code.fusion import is_aside
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.name_parts import parse_name, without_prototype
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names

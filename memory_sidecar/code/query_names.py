@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from memory_sidecar.code.directory import ChunkFile, Directory, parse_place
-from memory_sidecar.code.framing import LOOKS_LIKE_NAME
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
+from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.keyword import match_expression
 from memory_sidecar.index.words import index_words, plain_words

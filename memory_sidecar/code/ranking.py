@@ -1,9 +1,31 @@
 """Scores all candidates of a hybrid query at once, in arrays with one row for each candidate.
 
-The relevance of a candidate is the sum defined in `code.fusion`. A curve makes it a score in 0…1:
-0.75 for a full match, and never above 0.9, whatever boosts are added. Chunks that the query names
-get scores from 0.9 on, in the order of their relevance. Of the chunks of one file the second, third
-and fourth are each scored lower than the one before, so that the first ranks show several files.
+    relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
+                - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
+                + 0.15 · f + 0.2 · static cosine + boost by commits: see `history`
+    w   0.2, or 0.4 if the question quotes code
+    k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
+    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0
+    p   share of the question's words, by idf, that stand in the path
+    n   share of the question's words that match a word in the name of the file or of its folder,
+        where one begins the other; a word that so many as m > 5 candidate files match counts 5 / m
+    d   the plain share, of the names that the candidates of the file define
+    c   number of candidates in the file
+    f   share of the question's words, by idf, that these hold together, over the fourth root of c;
+        0 if the question names a programming language: it is about no project's own words
+
+An aside is a test, documentation, an example or data (see `asides`) that the question does not ask
+for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
+gains, READMEs most.
+
+The keyword share saturates instead of being divided by the best of the list, so that a weak best
+match stays weak. Each term is here because ranking on named sets got worse without it, as
+`benchmarks/retrieval.py` and `benchmarks/repositories.py` measure.
+
+A curve makes the relevance a score in 0…1: 0.75 for a full match, and never above 0.9, whatever
+boosts are added. Chunks that the query names get scores from 0.9 on, in the order of their
+relevance. Of the chunks of one file the second, third and fourth are each scored lower than the one
+before, so that the first ranks show several files.
 """
 
 from __future__ import annotations
@@ -14,17 +36,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
-from memory_sidecar.code.fusion import (
-    DEFINED_WEIGHT,
-    FILE_WORDS_WEIGHT,
-    NAME_WEIGHT,
-    Question,
-)
 from memory_sidecar.code.history import File, HistoryBoost
+from memory_sidecar.code.question import NAME_WEIGHT, Question
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.index.arms import Scores, explain_score, mask_allowed
 from memory_sidecar.index.codes import Ids, Mask
 
+DEFINED_WEIGHT = 0.1
+FILE_WORDS_WEIGHT = 0.15
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
 FILE_CHUNKS = 4  # that many next ones
 NAMED_FROM = 0.9  # scores from here on belong to chunks that the query names

@@ -20,13 +20,14 @@ from functools import cache, lru_cache
 import numpy as np
 from msgspec import UNSET
 
-from memory_sidecar.code import fusion, hits
+from memory_sidecar.code import hits
 from memory_sidecar.code.directory import ChunkFile, Line
-from memory_sidecar.code.fusion import Question
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.messages import chunks_with_template
 from memory_sidecar.code.query_names import QueryNames, names_in
+from memory_sidecar.code.question import Question
+from memory_sidecar.code.question import clear_caches as clear_question_caches
 from memory_sidecar.code.ranking import (
     WEAK_BELOW,
     Candidates,
@@ -251,7 +252,7 @@ def clear_caches() -> None:
     """Empty the caches of paths, names and texts that questions have met."""
     _stems_of_path.cache_clear()
     hits.clear_caches()
-    fusion.clear_caches()
+    clear_question_caches()
 
 
 def _message_chunks(rows: CodeRows, question: Question) -> Sequence[int]:

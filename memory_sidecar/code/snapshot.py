@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import ChunkFile, file_filter
-from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness

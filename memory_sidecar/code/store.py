@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.document import CodeDocument
-from memory_sidecar.code.fusion import is_data
 from memory_sidecar.code.history import delete_history
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock

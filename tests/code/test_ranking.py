@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from memory_sidecar.code.directory import ChunkFile
-from memory_sidecar.code.fusion import FILE_WORDS_WEIGHT, KEYWORD_WEIGHT, Question
 from memory_sidecar.code.history import HistoryBoost
-from memory_sidecar.code.ranking import FURTHER_CHUNK, Candidates, PathTerms, rank_hybrid
+from memory_sidecar.code.question import KEYWORD_WEIGHT, Question
+from memory_sidecar.code.ranking import (
+    FILE_WORDS_WEIGHT,
+    FURTHER_CHUNK,
+    Candidates,
+    PathTerms,
+    rank_hybrid,
+)
 
 
 def candidates(paths, cosine, keyword=None):

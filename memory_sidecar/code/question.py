@@ -1,26 +1,9 @@
-"""The relevance of a chunk to a question: a sum over what the arms, its path and its file say.
+"""What a query asks: its subject, its words, and what these say of the paths that may answer it.
 
-    relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
-                - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
-                + 0.15 · f + 0.2 · static cosine + boost by commits: see `history`
-    w   0.2, or 0.4 if the question quotes code
-    k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
-    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0
-    p   share of the question's words, by idf, that stand in the path
-    n   share of the question's words that match a word in the name of the file or of its folder,
-        where one begins the other; a word that so many as m > 5 candidate files match counts 5 / m
-    d   the plain share, of the names that the candidates of the file define
-    c   number of candidates in the file
-    f   share of the question's words, by idf, that these hold together, over the fourth root of c;
-        0 if the question names a programming language: it is about no project's own words
-
-An aside is a test, documentation, an example or data (see `_ASIDES`) that the question does not ask
-for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
-gains, READMEs most.
-
-The keyword share saturates instead of being divided by the best of the list, so that a weak best
-match stays weak. Each term is here because ranking on named sets got worse without it, as
-`benchmarks/retrieval.py` and `benchmarks/repositories.py` measure.
+What a request says around its subject is left out: those words would be looked for, too. "Can you
+show me the code for X", "where is X defined" and "how does the app handle X" ask for X, "the X
+class" for a name. In a project called shop, "how does shop round prices" asks how prices are
+rounded.
 """
 
 from __future__ import annotations
@@ -31,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.code.framing import QUESTION_WORD, without_framing, without_project
+from memory_sidecar.code.asides import PROSE, asides_of, asides_to
 from memory_sidecar.index.words import STOPWORDS, humps_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
@@ -39,88 +22,61 @@ KEYWORD_WEIGHT_QUOTED = 0.4
 PATH_WEIGHT = 0.15
 NAME_WEIGHT = 0.3
 COMMON_NAMES = 5  # files; a word in the names of more tells less
-DEFINED_WEIGHT = 0.1
-FILE_WORDS_WEIGHT = 0.15
 ASIDE_PENALTY = 0.2
 ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
+MAX_FRAMES = 4  # phrases left out at each end of a request
+MIN_SUBJECT_WORDS = 2  # that remain of a query without the name of the project
+
+LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[?!]$")
+QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
+_THING = (
+    r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"
+    r"|file|line)s?"
+)
+_DOES = r"(?:handles?|implements?|defines?|contains?|holds|does|is\ responsible\ for|deals\ with)"
+_LEAD = re.compile(
+    rf"""\A\W*(?: please | (?:can|could|would|will)\ you
+    | i\ (?:need|want|have)\ to\ (?:know|see|understand|find|look\ at|change|modify|edit)
+    | i(?:'m|\ am)\ looking\ for | help\ me\ (?:find|see|understand) | (?:search|look)\ for
+    | (?:tell|show|give|find)\ me | (?:explain|describe)(?:\ to\ me)?
+    | (?:find|locate|show|get|list|see)(?=\ (?:(?:where|how|what|which|the\ {_THING})\b|\S+$))
+    | (?:all\ )?(?:the\ )?{_THING}\ (?:(?:that|which)\ {_DOES}|for|of|that|which|where|behind)
+    | (?:which|what)\ {_THING}(?:\ {_DOES})?
+    | where\ (?:is|are|do\ we) | what\ (?:is|are) | what\ (?:does|do)(?=\ .*\ do\W*$)
+    | what\ happens\ (?:when|if|after|to) | how\ (?:do|does|did)(?=\ .*\ works?\W*$)
+    | how\ (?:do|does|did)\ (?:it|this|they|we|the\ \S+)\ (?:handle|implement)
+    )(?![^\s,:])[\s,:]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TAIL = re.compile(
+    rf"""\b(?: please | here | works? | lives? | do
+    | (?:(?:is|are|was|were|gets?)\ )?(?:implemented|handled|defined|located|declared|done)
+    | in\ (?:the|this|our)\ (?:code|code\ ?base|repo|repository|project)
+    | (?:in\ )?(?:which|what)\ {_THING}\ (?:is\ it|(?:do|should|must|would)\ i\b.*)
+    )\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Said beside a name, "QuerySet class" or "def parse_args", and not only: a hash function is none.
+_KINDS = frozenset(
+    "class def definition enum fn func function implementation interface method module signature"
+    " source code struct the trait type".split()
+)
+_JOINING = re.compile(r"\A(?:where|how|what|which)\s+", re.IGNORECASE)
+# Names of folders that are words of a question: "main loop" in a clone called main.
+_NO_PROJECTS = frozenset(
+    "api app backend client code core docs frontend lib main master project repo server src tests"
+    " web".split()
+)
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
-_PROSE = re.compile(
-    r"\.(?:md|mdx|markdown|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
-    r"|(?:^|/)(?=(?-i:[A-Z]))(?:readme|licen[cs]e[\w-]*|copying|change(?:log|s)|history|news"
-    r"|authors|contribut\w+|install|todo|notice)$",
-    re.IGNORECASE,
-)
 _LANGUAGE = re.compile(
     r"\b(?:in|using|with|for|from)?\s*\b(?:python|javascript|typescript|golang|rust|java|c#|kotlin"
     r"|swift|ruby|php)\s?\d?(?!\w)",
     re.IGNORECASE,
 )
-
-# The kinds of asides: the paths of such files, and the words by which a question asks for them.
-_ASIDES = (
-    (
-        "tests",
-        re.compile(
-            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
-            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|assert\w*|fixtures?|mocks?"
-            r"|unittest|flaky)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "docs",
-        re.compile(
-            rf"{_PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi)$"
-            r"|^doc/|(^|/)(docs|documentation|man)/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
-            r"|examples?|comments?|docstrings?|typos?|markdown|links?|contributing|license|faq"
-            r"|wiki|website)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "data",
-        re.compile(
-            r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
-            r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
-            r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
-            r"|\.xcodeproj/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(json\w*|schemas?|csv|svg|data|datasets?|fixtures?|snapshots?|config\w*|settings?"
-            r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "examples",
-        re.compile(
-            r"(^|/)(_?examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
-            r"|(^|[/.])playgrounds?/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(examples?|samples?|demos?|playgrounds?|tutorials?|benchmark\w*)\b", re.IGNORECASE
-        ),
-    ),
-)
-
-
-# "A store in memory for tests" asks for code that tests use, not for a test.
-_FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
 # A question of somebody who uses or builds the project, which its README and docs answer.
 _GUIDE = re.compile(
@@ -185,7 +141,7 @@ class Question:
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
             asks_for_guide=asks_for_guide,
-            asides=_asides_to(about, asks_for_guide=asks_for_guide),
+            asides=asides_to(about, asks_for_guide=asks_for_guide),
             words=words,
             prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
         )
@@ -261,40 +217,13 @@ class Question:
             return 0.0
         if _LICENCE.search(path) and _ASKS_FOR_LICENCE.search(self.text):
             return ENTRY_PAGE_BOOST
-        if not _PROSE.search(path) or _NOTICES.search(path):
+        if not PROSE.search(path) or _NOTICES.search(path):
             return 0.0
         return ENTRY_PAGE_BOOST if _ENTRY_PAGE.search(path) else GUIDE_BOOST
 
     def penalties(self, filename: str) -> dict[str, float]:
         """Return what a chunk of `filename` loses, by each kind of aside that the file is."""
-        return dict.fromkeys(self.asides & _asides_of(filename), -ASIDE_PENALTY)
-
-
-def _asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
-    """Return the kinds of files that the question `text` does not ask for.
-
-    For a guide these are all but docs.
-    """
-    if asks_for_guide:
-        return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
-    text = _FOR_TESTS.sub("", text)
-    return frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
-
-
-@lru_cache(maxsize=1 << 14)  # every question asks for the same paths
-def _asides_of(path: str) -> frozenset[str]:
-    """Return the kinds of asides that the file at `path` is; most are of none."""
-    return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
-
-
-def is_aside(path: str) -> bool:
-    """Whether the file is a test, an example, documentation, data, generated or vendored."""
-    return bool(_asides_of(path))
-
-
-def is_data(path: str) -> bool:
-    """Whether the file is data, generated or vendored."""
-    return "data" in _asides_of(path)
+        return dict.fromkeys(self.asides & asides_of(filename), -ASIDE_PENALTY)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -312,7 +241,54 @@ def matchable_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if len(word) >= MIN_MATCHED_LETTERS)
 
 
+def without_project(text: str, project: str) -> str:
+    """Return `text` without the name `project` where that means the project itself.
+
+    That is at the beginning, after "in" and the like, after "does", and before "'s"; and whatever
+    stands between "does" and "handle". `text` itself if few words would remain to look for.
+    """
+    name = r"[-_.\ ]".join(map(re.escape, re.split("[-_. ]+", project)))
+    if project.lower() in _NO_PROJECTS:
+        name = "(?!)"
+    rest = re.sub(
+        rf"""(?:\A\W*{name} | \ (?:in|inside|within|of|by|for)\ {name} | (?<![\w./-]){name}(?='s)
+        | \b(?P<does>do|does|did|can|should)\ (?:{name}|\S+(?=\ (?:handle|implement)\b)))
+        (?:'s)?(?![\w/-]|\.\w)""",
+        lambda found: f"{found['does']} it" if found["does"] else "",
+        text,
+        flags=re.IGNORECASE | re.VERBOSE,
+    ).strip(" ,:")
+    return rest if len(set(plain_words(rest)) - STOPWORDS) >= MIN_SUBJECT_WORDS else text
+
+
+def without_framing(text: str) -> str:
+    """Return `text` without the wording around what it is about, and a question's mark at its end.
+
+    `text` itself if nothing would remain.
+    """
+    subject = whole = " ".join(text.split())
+    for _ in range(MAX_FRAMES):
+        subject = _LEAD.sub("", subject, count=1)
+    if subject != whole:
+        for _ in range(MAX_FRAMES):
+            subject = _TAIL.sub("", subject).rstrip(" ,")
+        subject = _JOINING.sub("", subject)
+    if " " in subject and (subject != whole or QUESTION_WORD.match(subject)):
+        subject = subject.rstrip("?!. ")  # not of a message, nor of a name: `empty?`
+    names = [word for word in subject.split() if word.lower().rstrip("?!.,:") not in _KINDS]
+    if len(names) == 1 and _is_name(names[0]):
+        subject = names[0]
+    if subject == whole or not set(plain_words(subject)) - STOPWORDS:
+        return text
+    return subject
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word beside what it is, "QuerySet class", is a name: `TCP` interface is none."""
+    return bool(LOOKS_LIKE_NAME.search(word)) or (word[0].isupper() and not word.isupper())
+
+
 def clear_caches() -> None:
     """Empty the caches of the paths and names that questions have met."""
-    for cached in (_asides_of, _name_words, matchable_words, humps_apart):
+    for cached in (asides_of, _name_words, matchable_words, humps_apart):
         cached.cache_clear()

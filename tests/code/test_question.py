@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from memory_sidecar.code.fusion import (
+from memory_sidecar.code.asides import is_aside, is_data
+from memory_sidecar.code.question import (
     ASIDE_PATH_SHARE,
     COMMON_NAMES,
     ENTRY_PAGE_BOOST,
@@ -17,8 +18,6 @@ from memory_sidecar.code.fusion import (
     NAME_WEIGHT,
     PATH_WEIGHT,
     Question,
-    is_aside,
-    is_data,
 )
 from memory_sidecar.index.keyword import BM25_HALF, keyword_share
 
