@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import click
 
@@ -14,12 +13,10 @@ from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.paths import find_data_dir
-from memory_sidecar.core.results import about, build_from
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
-from memory_sidecar.core.times import iso_utc
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.link import reach
-from memory_sidecar.daemon.running import running_daemons
+from memory_sidecar.daemon.running import Daemon, running_daemons
 from memory_sidecar.daemon.start import END_TIMEOUT_S, end_daemon
 
 MIB = 1 << 20
@@ -84,17 +81,6 @@ def stop(call: Call) -> StoppedDaemon:
     return call.show(stopped, [line or f"no daemon runs for {data_dir}"])
 
 
-@dataclass(frozen=True, slots=True)
-class Daemon:
-    """A daemon that runs."""
-
-    data_dir: Annotated[str, about("absolute")]
-    pid: int
-    version: Annotated[str, about("empty if it does not answer")]
-    started_at: Annotated[str, about("ISO 8601, UTC")]
-    resident_bytes: Annotated[int, about("of memory that it holds")]
-
-
 @command_group
 def daemon() -> None:
     """Your running daemons. `stop` ends one; one that keeps nothing ends when it is unused."""
@@ -104,10 +90,7 @@ def daemon() -> None:
 @with_call
 def list_daemons(call: Call) -> list[Daemon]:
     """List the daemons that run, each with its data directory, process and memory."""
-    shown = [
-        build_from(Daemon, each, started_at=iso_utc(int(each.started_at_s * 1000)))
-        for each in running_daemons(call.environ)
-    ]
+    shown = list(running_daemons(call.environ))
     return call.show(shown, map(_daemon_line, shown), nothing="no daemon runs")
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import psutil
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.core.projects import home
+from memory_sidecar.core.results import about
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.link import find
 from memory_sidecar.daemon.lock import find_holder
@@ -23,17 +26,17 @@ _STARTED_AS = ("memory_sidecar", "memory-sidecar")  # a module, or the program i
 
 
 @dataclass(frozen=True, slots=True)
-class RunningDaemon:
-    """A running daemon, as `running_daemons` yields it."""
+class Daemon:
+    """A daemon that runs."""
 
-    data_dir: str  # absolute, without links
+    data_dir: Annotated[str, about("absolute")]
     pid: int
-    started_at_s: float  # Unix time
-    resident_bytes: int
-    version: str  # "" if it does not answer
+    version: Annotated[str, about("empty if it does not answer")]
+    started_at: Annotated[str, about("ISO 8601, UTC")]
+    resident_bytes: Annotated[int, about("of memory that it holds")]
 
 
-def running_daemons(environ: Mapping[str, str]) -> Iterator[RunningDaemon]:
+def running_daemons(environ: Mapping[str, str]) -> Iterator[Daemon]:
     """Yield the daemons of the user with the environment `environ`, the oldest first."""
     processes = [each for each in psutil.process_iter() if _may_be_ours(each, environ)]
     for process in sorted(processes, key=lambda each: each.create_time()):
@@ -42,12 +45,11 @@ def running_daemons(environ: Mapping[str, str]) -> Iterator[RunningDaemon]:
             signed = find_holder(state_file(data_dir, "daemon.lock"))
             if signed is None or signed.pid != process.pid:
                 continue
-            started_at_s, resident = process.create_time(), process.memory_info().rss
+            started_at = iso_utc(int(process.create_time() * 1000))
+            resident = process.memory_info().rss
         except (psutil.Error, OSError):
             continue  # it has ended
-        yield RunningDaemon(
-            data_dir, process.pid, started_at_s, resident, _version(data_dir, environ)
-        )
+        yield Daemon(data_dir, process.pid, _version(data_dir, environ), started_at, resident)
 
 
 def _may_be_ours(process: psutil.Process, environ: Mapping[str, str]) -> bool:
