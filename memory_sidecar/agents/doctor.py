@@ -103,12 +103,9 @@ def examine_team(services: Services) -> Iterator[Check]:
     yield Check("team", problem is None, line, problem.hint if problem else "")
     for each in team.agents:
         if each.differing:
-            yield Check(
-                f"agent {each.name}, team", True,
-                f"different there: {_shorten([file.path for file in each.differing])}",
-                f"`memory-sidecar memory pull --agent {each.name}`, or push; --over decides",
-                agent=each.name,
-            )  # fmt: skip
+            text = f"different there: {_shorten([file.path for file in each.differing])}"
+            hint = f"`memory-sidecar memory pull --agent {each.name}`, or push; --over decides"
+            yield _check(each.name, "team", True, text, hint)
 
 
 def _code(codebase: Codebase) -> list[Check]:
@@ -129,29 +126,36 @@ def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
 
     `agent`: the owner of the database, "" for the code's. Never raises SidecarError.
     """
-    check = f"agent {agent}" if agent else "database"
     try:
-        return _examine(data, agent, check)
+        return _examine(data, agent)
     except SidecarError as error:
         remedy = "rebuild" if error.code == "store_corrupt" else ""
-        return [Check(check, False, error.message, error.hint, agent, remedy)]
+        return [_check(agent, "", False, error.message, error.hint, remedy=remedy)]
 
 
-def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
+def _check(
+    agent: str, what: str, ok: bool, text: str, hint: str = "", *, remedy: str = ""
+) -> Check:
+    """Make a check of `what` in the database of `agent`, "" for the code's, or "" for all of it."""
+    name = ", ".join(filter(None, (agent and f"agent {agent}", what))) or "database"
+    return Check(name, ok, text, hint, agent, remedy)
+
+
+def _examine(data: Database[Any], agent: str) -> list[Check]:
     db = data.paths.db
     if not db.exists():
         hint = "the next access rebuilds it from the files"
-        return [Check(check, True, f"{db} is not there", hint, agent, "index")]
+        return [_check(agent, "", True, f"{db} is not there", hint, remedy="index")]
     if damage := damage_of(db):
         hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` rebuilds it"
-        return [Check(check, False, f"{db} is damaged: {damage}", hint, agent, "rebuild")]
+        return [_check(agent, "", False, f"{db} is damaged: {damage}", hint, remedy="rebuild")]
     store = data.open()
     with store.reading() as connection:
         sources = count_sources(connection)
         vectors = count_vectors(connection, store.SCHEMA.corpora)
     text = f"{db}, {pluralize(vectors.rows, 'text' if agent else 'chunk')}"
     return [
-        Check(check, True, text, agent=agent),
+        _check(agent, "", True, text),
         _sources(data, agent, sources),
         *_watches(data, agent),
         _vectors(data, agent, vectors),
@@ -159,32 +163,28 @@ def _examine(data: Database[Any], agent: str, check: str) -> list[Check]:
 
 
 def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
-    check = _check_name("sources", agent)
     sources = data.sources()
     if absent := [source.name for source in sources if not source.root.is_dir()]:
         option = f" --agent {agent}" if agent else ""
         removing = (f"`memory-sidecar source remove {name}{option}`" for name in absent)
-        return Check(
-            check, False, f"not there: {', '.join(absent)}; what was indexed of them stays",
-            f"bring them back, or {', '.join(removing)}", agent=agent,
-        )  # fmt: skip
+        text = f"not there: {', '.join(absent)}; what was indexed of them stays"
+        hint = f"bring them back, or {', '.join(removing)}"
+        return _check(agent, "sources", False, text, hint)
     scanned = {source.name for source in counts if source.scanned_at}
     unscanned = [source.name for source in sources if source.name not in scanned]
     under_way = _progress(data)
     if left := [name for name in unscanned if name not in under_way]:
         text = f"never completely indexed: {', '.join(left)}"
-        return Check(check, False, text, _index_hint(agent), agent, "index")
+        return _check(agent, "sources", False, text, _index_hint(agent), remedy="index")
     failed = sum(source.failed for source in counts)
     if failed and not agent:  # `_files` names those of an agent
-        return Check(
-            check, False, f"{pluralize(failed, 'file')} could not be indexed",
-            "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again",
-            remedy="index",
-        )  # fmt: skip
+        hint = "`memory-sidecar status --failed` names them; `memory-sidecar index` tries again"
+        text = f"{pluralize(failed, 'file')} could not be indexed"
+        return _check(agent, "sources", False, text, hint, remedy="index")
     if unscanned:
         text = "; ".join(f"{name} is being indexed{under_way[name]}" for name in unscanned)
-        return Check(check, True, text, agent=agent)
-    return Check(check, True, f"{len(sources)} registered, all indexed", agent=agent)
+        return _check(agent, "sources", True, text)
+    return _check(agent, "sources", True, f"{len(sources)} registered, all indexed")
 
 
 def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
@@ -195,20 +195,19 @@ def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
             hint = "it is tried again; the log that `memory-sidecar status` names says more"
             if not live.error:
                 hint = "until then a change is found within seconds, by looking at every file there"
-            yield Check(_check_name(f"watch of {name}", agent), False, problem, hint, agent=agent)
+            yield _check(agent, f"watch of {name}", False, problem, hint)
 
 
 def _vectors(data: Database[Any], agent: str, vectors: VectorCounts) -> Check:
-    check = _check_name("vectors", agent)
     if not vectors.pending:
-        return Check(check, True, f"all {vectors.rows:,} exist", agent=agent)
+        return _check(agent, "vectors", True, f"all {vectors.rows:,} exist")
     text = f"{vectors.pending:,} of {vectors.rows:,} are still missing"
     if problem := data.models.problem:
-        return Check(check, False, f"{text}: {problem.message}", problem.hint, agent=agent)
+        return _check(agent, "vectors", False, f"{text}: {problem.message}", problem.hint)
     if data.is_watching or data.owner.loop.other_writer():
-        return Check(check, True, f"{text}, {vectors.percent} % done", agent=agent)
+        return _check(agent, "vectors", True, f"{text}, {vectors.percent} % done")
     # An agent's next query embeds them, so that is no fault.
-    return Check(check, bool(agent), text, _index_hint(agent), agent, "index")
+    return _check(agent, "vectors", bool(agent), text, _index_hint(agent), remedy="index")
 
 
 def _progress(data: Database[Any]) -> dict[str, str]:
@@ -225,10 +224,6 @@ def _progress(data: Database[Any]) -> dict[str, str]:
         for name, live in data.states().items()
         if not (live.is_current or live.error)
     }
-
-
-def _check_name(check: str, agent: str) -> str:
-    return f"agent {agent}, {check}" if agent else check
 
 
 def _index_hint(agent: str) -> str:
@@ -268,32 +263,31 @@ def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Repo
 
 def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a failed check for each kind of fault in the agent's files, and list skipped ones."""
-    check, is_sound = f"agent {agent.name}, files", True
+    is_sound = True
     for what, hint, sql in FAULTS:
         if faulty := column(connection, sql):
             is_sound = False
             text = f"{len(faulty):,} {what}: {_shorten(faulty)}"
-            yield Check(check, False, text, hint, agent=agent.name)
+            yield _check(agent.name, "files", False, text, hint)
     if is_sound:
-        yield Check(check, True, "all are sound", agent=agent.name)
+        yield _check(agent.name, "files", True, "all are sound")
     if skipped := column(connection, SKIPPED):
         text = f"{len(skipped):,} left out: {_shorten(skipped)}"
         hint = "make readable memories of them, or remove them"
-        yield Check(check, True, text, hint, agent=agent.name)
+        yield _check(agent.name, "files", True, text, hint)
 
 
 def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a check for each kind of memory that the user may want to update or prune."""
     now = system_clock()
     values = {"now": now, "today": today(now), "cold_before": now - COLD_AFTER_MS}
+    hint = (
+        f"update, pin or remove them, or see `memory-sidecar prune --dry-run --agent {agent.name}`"
+    )
     for what, sql in DOUBTS:
         if paths := column(connection, sql, values):
-            yield Check(
-                f"agent {agent.name}, memories", True, f"{len(paths):,} {what}: {_shorten(paths)}",
-                "update, pin or remove them, or see "
-                f"`memory-sidecar prune --dry-run --agent {agent.name}`",
-                agent=agent.name,
-            )  # fmt: skip
+            text = f"{len(paths):,} {what}: {_shorten(paths)}"
+            yield _check(agent.name, "memories", True, text, hint)
 
 
 def _shorten(names: Sequence[str]) -> str:
