@@ -29,8 +29,7 @@ from memory_sidecar.core.results import (
     warn_if_weak,
 )
 from memory_sidecar.disk.globs import relative_globs
-from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import (
+from memory_sidecar.mcp.budget import (
     MAX_LINE,
     best_part,
     budget,
@@ -38,6 +37,7 @@ from memory_sidecar.mcp.paging import (
     first_fitting,
     lines_within,
 )
+from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
 from memory_sidecar.mcp.tool import Answer, Arguments
 from memory_sidecar.mcp.uris import SOURCE, plain_path, source_uri

@@ -28,8 +28,8 @@ from memory_sidecar.core.errors import Conflict, SidecarError, as_sidecar_error,
 from memory_sidecar.core.results import pluralize, to_builtins
 from memory_sidecar.core.visible import abridge
 from memory_sidecar.mcp import resources
+from memory_sidecar.mcp.budget import within
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.paging import within
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Answer, Arguments, Tool

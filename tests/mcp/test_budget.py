@@ -10,8 +10,8 @@ from mcp.client.session import ClientSession
 from mcp_types import CallToolResult
 
 from memory_sidecar.core.results import Silent
+from memory_sidecar.mcp.budget import shorten
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.paging import shorten
 from tests.mcp.talk import call, given, talk, text_of
 
 LONG = "The build failed since no header of the parser was found. " * 300
