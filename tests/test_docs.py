@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 import pytest
+from schemas import all_schemas
 
 from memory_sidecar.cli.main import every_command
-from memory_sidecar.cli.schemas import all_schemas
 from tests.conftest import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,9 +1,9 @@
 """Answers a shell's requests for completions: commands and options from a table, names from files.
 
-Importing the commands takes a second, so `python -m memory_sidecar.cli.schemas` writes the table of
-all commands and options, which a test compares with the commands. Names are those of files in the
-data directory. Imports next to nothing. Requests and answers have the formats of click's scripts,
-which `completion` installs.
+Importing the commands takes a second, so `./task schemas` writes the table of all commands and
+options, which a test compares with the commands. Names are those of files in the data directory.
+Imports next to nothing. Requests and answers have the formats of click's scripts, which
+`completion` installs.
 """
 
 from __future__ import annotations

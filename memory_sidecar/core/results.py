@@ -21,11 +21,10 @@ Notices and progress are no part of a result: a handler gives them to its caller
 from __future__ import annotations
 
 import threading
-import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import PurePath
-from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -33,7 +32,6 @@ from msgspec import UNSET, Meta, UnsetType
 Schema = dict[str, Any]
 T = TypeVar("T")
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REF = "#/$defs/{name}"
 
 _prepared: set[object] = set()
@@ -173,26 +171,14 @@ def pluralize(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def schema_of(shape: Any, **top: str) -> Schema:  # noqa: ANN401  types are values
-    """Return the self-contained JSON Schema of results of the type `shape`, after the keys `top`.
-
-    `shape` may be a union: then the schema is an `anyOf`.
-    """
-    is_union = get_origin(shape) in (Union, types.UnionType)
-    alternatives = list(get_args(shape)) if is_union else [shape]
-    bodies, definitions = _components(alternatives)
-    body: Schema = {"anyOf": list(bodies)} if len(bodies) > 1 else bodies[0]
-    return top | body | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
-
-
 def object_schema_of(shape: type) -> Schema:
     """Return the JSON Schema of a dataclass with `"type": "object"` at its top, as MCP demands."""
-    _, definitions = _components([shape])
+    _, definitions = schema_components([shape])
     top: Schema = definitions.pop(shape.__name__)
     return top | ({"$defs": definitions} if definitions else {})
 
 
-def _components(shapes: list[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+def schema_components(shapes: list[Any]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
     """Return the schemas of `shapes`, and by name those of the objects that they refer to.
 
     A property with a default is listed as required, since it is printed all the same.

@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from schemas import WORDS_FILE, commands, render, words_of
 
 from memory_sidecar.cli.help import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
-from memory_sidecar.cli.schemas import WORDS_FILE, commands, render, words_of
 from tests.conftest import write_memory
 
 COMMANDS = dict(commands(every_command()))

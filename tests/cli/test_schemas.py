@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.cli.schemas import all_schemas
+from schemas import all_schemas
 
 
 def test_what_is_left_out_unless_asked_for_is_not_required():

@@ -11,10 +11,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-
-from memory_sidecar.agents.services import Services
-from memory_sidecar.cli.main import every_command
-from memory_sidecar.cli.schemas import (
+from schemas import (
     FOLDER,
     WITHOUT_JSON,
     all_schemas,
@@ -22,6 +19,9 @@ from memory_sidecar.cli.schemas import (
     outputs,
     render,
 )
+
+from memory_sidecar.agents.services import Services
+from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from tests.conftest import run_here

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from schemas import all_schemas
 
-from memory_sidecar.cli.schemas import all_schemas
 from tests.e2e.home import Home
 
 IDLE_AT_ONCE = """

@@ -18,10 +18,10 @@ from typing import Any
 import psycopg
 import pytest
 from jsonschema import Draft202012Validator
+from schemas import all_schemas
 
 from memory_sidecar.agents import team_files
 from memory_sidecar.agents.services import Services
-from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
+from schemas import all_schemas
 
-from memory_sidecar.cli.schemas import all_schemas
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.rows import LocalRows

@@ -1,16 +1,26 @@
 """Writes the JSON Schemas of the commands' results, and the table of words that completes lines.
 
-Run as `python -m memory_sidecar.cli.schemas` or `./task schemas`. The files are committed, so that
-a diff shows every change that callers see.
+Run as `./task schemas`. The files are committed, so that a diff shows every change that callers
+see.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
@@ -25,9 +35,10 @@ from memory_sidecar.cli.completing import (
     TABLE,
 )
 from memory_sidecar.cli.main import every_command
-from memory_sidecar.core.results import DRAFT, Schema, about, schema_of
+from memory_sidecar.core.results import Schema, about, schema_components
 
-FOLDER = Path(__file__).parents[1] / "schemas"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = Path(__file__).parents[1] / "memory_sidecar" / "schemas"
 WORDS_FILE = Path(TABLE)
 
 WITHOUT_JSON = frozenset(
@@ -99,8 +110,13 @@ def _result_type(command: click.Command) -> Any:  # noqa: ANN401  types are valu
     return get_type_hints(inspect.unwrap(command.callback), include_extras=True)["return"]
 
 
-def _schema(shape: Any, title: str) -> Schema:  # noqa: ANN401
-    return schema_of(shape, **{"$schema": DRAFT, "title": title})
+def _schema(shape: Any, title: str) -> Schema:  # noqa: ANN401  types are values
+    """Return the self-contained schema of results of the type `shape`: an `anyOf` for a union."""
+    is_union = get_origin(shape) in (Union, types.UnionType)
+    bodies, definitions = schema_components(list(get_args(shape)) if is_union else [shape])
+    body: Schema = {"anyOf": list(bodies)} if len(bodies) > 1 else bodies[0]
+    top = {"$schema": DRAFT, "title": title}
+    return top | body | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
 
 
 def render(document: dict[str, Any], *, indent: int = 2) -> str:
