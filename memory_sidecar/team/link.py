@@ -83,6 +83,7 @@ class TeamLink:
     def __init__(self, address: Address) -> None:
         self.address = address
         self._idle: deque[TeamConnection] = deque()  # a stack: the one used last is used next
+        self._max_idle = MAX_IDLE
         self._away_until_s = 0.0
         self._away: SidecarError | None = None  # the error that `require_reachable` repeats
 
@@ -132,7 +133,7 @@ class TeamLink:
             try:
                 return work()
             except DatabaseUnreachable:
-                self.close()
+                self._drop_idle()
                 time.sleep(PAUSE_S * tried)
         return work()
 
@@ -151,8 +152,12 @@ class TeamLink:
                 make_conninfo("", **{**self.address.parameters, **password, **_OURS}),
                 autocommit=True,
             )
-            connection.patience_s = CONNECT_S
-            settings = connection.execute(_SETTINGS).fetchone()
+            try:
+                connection.patience_s = CONNECT_S
+                settings = connection.execute(_SETTINGS).fetchone()
+            except BaseException:
+                connection.close()
+                raise
         except psycopg.Error as error:
             if "unsupported startup parameter" in str(error):
                 raise self._without_settings() from error
@@ -165,7 +170,14 @@ class TeamLink:
         return connection
 
     def close(self) -> None:
-        """Close all idle connections; the next use opens a new one."""
+        """Close all idle connections, and each other one after its use: none is kept from now on.
+
+        A thread may still be at work, such as one of a search that another arm's error has ended.
+        """
+        self._max_idle = 0
+        self._drop_idle()
+
+    def _drop_idle(self) -> None:
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
@@ -194,10 +206,10 @@ class TeamLink:
                     self._note_away(translated)
                 raise translated from error
             raise
-        if len(self._idle) < MAX_IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
+        self._idle.append(connection)
+        if len(self._idle) > self._max_idle:  # last: `close` may have been called meanwhile
+            with suppress(IndexError):
+                self._idle.popleft().close()
 
     def _begin_transaction(self, begin: str) -> TeamConnection:
         """Run `begin` on an idle connection that still works, or on a new one."""
@@ -210,7 +222,7 @@ class TeamLink:
                 except psycopg.Error as error:  # the server may have restarted since
                     connection.close()
                     if isinstance(error, NoAnswer):
-                        self.close()  # each of the others would take as long
+                        self._drop_idle()  # each of the others would take as long
                 else:
                     return connection
         try:

@@ -28,6 +28,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.team import link as team_link
 from memory_sidecar.team import schema
 from memory_sidecar.team.address import Address
+from memory_sidecar.team.connection import TeamConnection
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.schema import VERSION, make_schema, require_schema
 from tests.conftest import Notices
@@ -247,6 +248,28 @@ def test_a_connection_that_was_kept_and_answers_no_more_is_given_up(link, monkey
             assert connection.info.backend_pid != kept
     finally:
         os.kill(kept, signal.SIGCONT)
+
+
+def test_a_connection_in_use_when_all_are_closed_is_closed_after_its_use(link):
+    with link.reading() as used:
+        link.close()
+        assert used.execute("SELECT 1").fetchone() == (1,)
+    assert used.closed
+
+
+def test_a_connection_whose_settings_cannot_be_read_is_closed(link, monkeypatch):
+    made = []
+    connect = TeamConnection.connect
+    monkeypatch.setattr(team_link, "_SETTINGS", "SELECT 1 / 0")
+
+    def noted(*options, **more):
+        made.append(connect(*options, **more))
+        return made[0]
+
+    monkeypatch.setattr(TeamConnection, "connect", noted)
+    with pytest.raises(DatabaseError, match="division by zero"):
+        link.connect()
+    assert [each.closed for each in made] == [True]
 
 
 def test_a_limit_of_the_server_on_statements_is_named(link):
