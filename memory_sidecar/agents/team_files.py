@@ -104,7 +104,7 @@ class TeamFiles:
             reporter.notice(f"stored here, not sent to the team yet: {error.message}")
             return
         for each in done.left_out:
-            reporter.notice(f"{each.path} is not sent to the team: {each.reason}")
+            reporter.notice(f"{each.path} is not exchanged with the team: {each.reason}")
         if done.conflicts:
             reporter.notice(conflict_line(done.conflicts))
 

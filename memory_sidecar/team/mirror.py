@@ -29,6 +29,8 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import Clock, compact_utc
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
+    GONE,
+    Content,
     News,
     Offer,
     TeamFile,
@@ -254,12 +256,10 @@ class _MirrorPass:
     def _offers(self, paths: Sequence[str]) -> Iterator[list[Offer]]:
         offers, size = [], 0
         for path in paths:
-            content = None
-            if path in self.ours:
-                content = self._text(path)
-                if content is None:
-                    continue
-                size += len(content)
+            content = self._text(path) if path in self.ours else None
+            if content is None and path in self.ours:
+                continue
+            size += len(content or "")
             its_hash = "" if content is None else file_hash(content.encode())
             offers.append(Offer(path, its_hash, content, self._team(path)))
             if size > OFFERED_BYTES:
@@ -306,25 +306,29 @@ class _MirrorPass:
                 with folder.changing():
                     while left and left[0] <= last:
                         path = left.pop(0)
-                        self._take_one(path, folder, files[path], contents.get(path))
+                        self._take_one(path, folder, files[path], contents.get(path, GONE))
         for path in (path for path, place in places.items() if place is None):
             self.done.left_out[path] = "its name cannot be a file name on this machine"
             self.state.open.pop(path, None)
 
-    def _contents(self, paths: Sequence[str], most_bytes: int) -> dict[str, str]:
+    def _contents(self, paths: Sequence[str], most_bytes: int) -> dict[str, Content]:
         link, agent = self.mirror.link, self.mirror.agent
 
-        def read() -> dict[str, str]:
+        def read() -> dict[str, Content]:
             with link.reading() as connection:
                 return read_contents(connection, agent, paths, most_bytes)
 
         return link.retry(read)
 
-    def _take_one(self, path: str, folder: MirroredFolder, file: str, text: str | None) -> None:
-        team_hash = self._team(path)  # "": removed there
+    def _take_one(self, path: str, folder: MirroredFolder, file: str, found: Content) -> None:
+        (its_hash, text), team_hash = found, self._team(path)  # "": removed there
+        if its_hash != team_hash:
+            return  # changed since it was read; the next exchange takes it
         content = b"" if text is None else text.encode()
         if team_hash and file_hash(content) != team_hash:
-            return  # changed since it was read; the next exchange takes it
+            self.done.left_out[path] = "it is too large, or its hash is not that of its content"
+            self.state.open.pop(path, None)  # until it changes there
+            return
         try:
             there = folder.read(file)
         except OSError:  # do not replace what cannot be read

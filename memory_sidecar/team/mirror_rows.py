@@ -31,6 +31,10 @@ ON CONFLICT (owner, agent, path) DO UPDATE SET hash = excluded.hash, content = e
 WHERE mirrored.hash IN (%(expected)s, excluded.hash)
 """
 
+Content = tuple[str, str | None]
+"""Hash and content of a file at the team; None if it was removed, or is too large."""
+GONE: Content = ("", None)
+
 
 @dataclass(frozen=True, slots=True)
 class TeamFile:
@@ -89,20 +93,21 @@ def read_news(connection: Connected, agent: str, database: str, seen: int, seen_
 
 def read_contents(
     connection: Connected, agent: str, paths: Collection[str], most_bytes: int
-) -> dict[str, str]:
-    """Read the contents of the first of `paths`, some TAKEN_BYTES of them, by path.
+) -> dict[str, Content]:
+    """Read the first of `paths`, some TAKEN_BYTES of contents; left out are those the team lacks.
 
-    Left out are those that the team lacks, and those of more than `most_bytes`: no file of ours
-    is as large, but another role may have written them.
+    The content of a file of more than `most_bytes` is None: no file of ours is as large, but
+    another role may have written it.
     """
+    kept = "CASE WHEN octet_length(content) <= %(most)s THEN content END"
     rows = connection.execute(
-        "SELECT path, content FROM (SELECT path, content, sum(octet_length(content))"
-        ' OVER (ORDER BY path COLLATE "C") - octet_length(content) AS before FROM mirrored'
-        f" WHERE {_OWN} AND path = ANY(%(paths)s) AND octet_length(content) <= %(most)s) AS found"
-        f" WHERE before < {TAKEN_BYTES}",
+        "SELECT path, hash, kept FROM (SELECT path, hash, kept, sum(octet_length(kept))"
+        ' OVER (ORDER BY path COLLATE "C") - coalesce(octet_length(kept), 0) AS before FROM'
+        f" (SELECT path, hash, {kept} AS kept FROM mirrored WHERE {_OWN} AND path = ANY(%(paths)s))"
+        f" AS found) AS found WHERE coalesce(before, 0) < {TAKEN_BYTES}",
         {"agent": agent, "paths": list(paths), "most": most_bytes},
     )
-    return dict(rows.fetchall())
+    return {path: (its_hash, text) for path, its_hash, text in rows}
 
 
 def write_offers(

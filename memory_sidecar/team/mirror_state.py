@@ -113,7 +113,7 @@ class MirrorReport:
     given: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)  # written or removed here
     conflicts: list[TeamFile] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)  # not given, and why
+    left_out: dict[str, str] = field(default_factory=dict)  # not given or taken, and why
 
 
 def read_or_none(folder: MirroredFolder, path: str) -> bytes | None:

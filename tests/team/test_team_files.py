@@ -279,8 +279,26 @@ def test_one_file_that_cannot_be_taken_keeps_no_other_from_it(address, machine):
         put(other, "memories/zoo/good.md", "text of a good one")
     pulled = one.json("memory", "pull", "--agent", "shared")
     assert {path.rpartition("/")[2] for path in pulled["taken"]} == {"deep.md", "good.md"}
-    assert [each["path"].rpartition("/")[2] for each in pulled["left_out"]] == ["below.md"]
+    left_out = {each["path"].rpartition("/")[2] for each in pulled["left_out"]}
+    assert left_out == {"below.md", "huge.md"}
     assert {path.rpartition("/")[2] for path, _ in found(one, "text")} == {"deep.md", "good.md"}
+
+
+def test_a_file_whose_content_is_not_what_its_hash_says_is_left_there_until_it_changes(
+    address, machine
+):
+    one = machine("one", address)
+    with psycopg.connect(address, autocommit=True) as other:
+        put(other, "memories/bad.md", "text of a bad one")
+        other.execute("UPDATE memory_sidecar.mirrored SET hash = 'feedfeedfeedfeed'")
+        pulled = one.json("memory", "pull", "--agent", "shared")
+        assert [each["path"] for each in pulled["left_out"]] == ["bad.md"]
+        assert one.json("memory", "pull", "--agent", "shared")["left_out"] == []
+        assert "different from this machine" not in one("status").out
+        other.execute(
+            "UPDATE memory_sidecar.mirrored SET hash = %s", (file_hash(b"text of a bad one"),)
+        )
+    assert one.json("memory", "pull", "--agent", "shared")["taken"] == ["bad.md"]
 
 
 def test_large_files_are_taken_a_few_at_a_time(address, machine, monkeypatch):
