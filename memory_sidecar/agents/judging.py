@@ -9,6 +9,7 @@ with the paths, as a search shows them, of everything that the user said answers
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -16,7 +17,7 @@ from typing import Annotated
 import msgspec
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.atomic import replace_file, sweep
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.locks import hold_lock
@@ -124,6 +125,7 @@ class JudgedSet:
             content = b"".join(msgspec.json.encode(each) + b"\n" for each in changed)
             with named_errors(self._folder / JUDGED):
                 replace_file(self._tree, self._folder / JUDGED, content)
+            sweep(self._tree, self._folder, before_ms=math.inf, pattern="")
         return changed
 
     def _resolve(self, kind: Asked, of: str, place: str) -> tuple[str, str]:

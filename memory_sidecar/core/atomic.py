@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memory_sidecar.core.opening import StrPath
 
 TEMPORARY_PREFIX = ".sidecar-tmp-"
+LEFT_AFTER_MS = 3_600_000  # the age at which a temporary file is surely that of a killed writer
 
 
 def file_hash(content: bytes) -> str:
@@ -115,11 +116,12 @@ def sweep(tree: Tree, folder: StrPath, *, before_ms: float, pattern: str = "**/"
     With an empty `pattern`, only those in `folder` itself. Raises nothing: a file that cannot be
     deleted stays until the next sweep.
     """
-    for left in Path(folder).glob(f"{pattern}{TEMPORARY_PREFIX}*"):
-        with suppress(OSError):
-            status = tree.status(left)
-            if status is not None and status.st_mtime_ns // 1_000_000 < before_ms:
-                delete_file(tree, left)
+    with suppress(OSError):  # of a folder that cannot be listed, or is deleted meanwhile
+        for left in Path(folder).glob(f"{pattern}{TEMPORARY_PREFIX}*"):
+            with suppress(OSError):
+                status = tree.status(left)
+                if status is not None and status.st_mtime_ns // 1_000_000 < before_ms:
+                    delete_file(tree, left)
 
 
 @contextmanager

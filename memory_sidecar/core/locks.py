@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from memory_sidecar.core.atomic import LEFT_AFTER_MS, sweep
 from memory_sidecar.core.errors import StoreBusy
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
@@ -52,6 +54,7 @@ class WriterLock:
         self._tree = tree or Tree(path.parent, is_own=True)
         self._note = f"process {os.getpid()}, data directory {data_dir}"
         self._file = FileLock(path, thread_local=False)
+        self._has_swept = False
 
     def acquire(self) -> bool:
         """Try to take the lock; return whether this process holds it now.
@@ -66,6 +69,9 @@ class WriterLock:
                 return False
         with suppress(OSError):  # the lock holds without its note, too
             self._write_note(self._note)
+        if not self._has_swept:
+            self._has_swept = True
+            sweep(self._tree, self._path.parent, before_ms=time.time() * 1000 - LEFT_AFTER_MS)
         return True
 
     def release(self) -> None:

@@ -12,7 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, sweep
+from memory_sidecar.core.atomic import (
+    LEFT_AFTER_MS,
+    delete_file,
+    move_file,
+    remove_empty_folders,
+    sweep,
+)
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.short_names import sole_match
@@ -23,8 +29,6 @@ from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import StoredMemory
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 from memory_sidecar.memories.results import Archived
-
-HOUR_MS = 3_600_000  # the age at which a temporary file is surely that of a crashed writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Archive:
         """
         taken = []
         with directory.changing():
-            sweep(directory.tree, directory.root, before_ms=now_ms - HOUR_MS)
+            sweep(directory.tree, directory.root, before_ms=now_ms - LEFT_AFTER_MS)
             for path, file_hash in seen:
                 try:
                     file = directory.read(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.locks import WriterLock
 
 HOLD = """
@@ -50,6 +51,20 @@ def test_a_killed_holder_holds_it_no_longer(path):
         holder.wait()
     assert lock.acquire()
     lock.release()
+
+
+def test_what_a_killed_process_left_beside_it_is_swept_once_it_is_old(path):
+    for name in ("old", "new"):
+        for folder in (path.parent, path.parent / "project"):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{TEMPORARY_PREFIX}{name}").touch()
+    for old in path.parent.rglob("*old"):
+        os.utime(old, (1, 1))
+    lock = WriterLock(path, data_dir=Path("/data"))
+    assert lock.acquire()
+    lock.release()
+    left = sorted(file.name for file in path.parent.rglob(f"{TEMPORARY_PREFIX}*"))
+    assert left == [f"{TEMPORARY_PREFIX}new"] * 2
 
 
 def test_a_link_in_its_place_is_not_written_through(path, tmp_path):
