@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,12 +104,7 @@ class SessionFiles:
         The caller holds `changing`. Raises SessionInvalid for a document that is too large,
         DiskFull and StoreReadOnly.
         """
-        data = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
-        if len(data) > MAX_SESSION_BYTES:
-            raise SessionInvalid(
-                f"the session takes {len(data) >> 20} MiB as a file",
-                hint=f"{MAX_SESSION_BYTES >> 20} MiB are allowed; save it in parts",
-            )
+        data = encode_document(document)
         with named_errors(self.root / path):
             replace_file(self._tree, self.root / path, data)
 
@@ -221,6 +216,17 @@ class SessionFiles:
             too_large = status.st_size > MAX_SESSION_BYTES
             reason = reasons.larger_than(MAX_SESSION_BYTES) if too_large else ""
             yield SourceFile.of(f"{month}/{name}", status, skip_reason=reason)
+
+
+def encode_document(document: Mapping[str, Any]) -> bytes:
+    """Return the content of the session's file. Raises SessionInvalid if it is too large."""
+    data = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+    if len(data) > MAX_SESSION_BYTES:
+        raise SessionInvalid(
+            f"the session takes {len(data) >> 20} MiB as a file",
+            hint=f"{MAX_SESSION_BYTES >> 20} MiB are allowed; save it in parts",
+        )
+    return data
 
 
 def new_path(session_id: str, *, began_at: int) -> str:

@@ -36,7 +36,13 @@ from memory_sidecar.sessions.documents import (
     read_session,
     session_id_of,
 )
-from memory_sidecar.sessions.files import SessionFiles, StoredSession, new_path, unknown_session
+from memory_sidecar.sessions.files import (
+    SessionFiles,
+    StoredSession,
+    encode_document,
+    new_path,
+    unknown_session,
+)
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.merge import merge_documents
 from memory_sidecar.sessions.model import SessionFilter, SessionQuery
@@ -79,6 +85,7 @@ class Sessions:
         Saving the same document again changes nothing. Raises SessionInvalid and SecretRefused,
         which name the field.
         """
+        encode_document(document)  # refuses what is too large before it is searched for secrets
         if not allow_secrets:
             refuse_credentials(document)
         with self._files.changing(self._lock):
@@ -226,12 +233,14 @@ class Sessions:
         self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
     ) -> Iterator[Saved]:
         documents = self._documents_in(file, environ)
-        if not allow_secrets:
-            documents, masked = mask_document(documents)
-            if masked:
-                found = pluralize(masked, "likely secret")
-                self._reporter.notice(f"{file.name}: masked {found}")
         try:
+            for document in documents:
+                encode_document(document)  # refuses what is too large before it is masked
+            if not allow_secrets:
+                documents, masked = mask_document(documents)
+                if masked:
+                    found = pluralize(masked, "likely secret")
+                    self._reporter.notice(f"{file.name}: masked {found}")
             for document in documents:
                 self._complete(document, resumes=True)
         except SessionInvalid as error:

@@ -18,6 +18,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.sessions import files
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -609,3 +610,17 @@ def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
     assert better[0].text == "in Berlin"
     assert "user: and then\nassistant: in Berlin" in seen
     assert [hit.score for hit in better] == [hit.score for hit in plain]
+
+
+def test_what_is_too_large_is_refused_before_it_is_searched_for_secrets(
+    episodes, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(files, "MAX_SESSION_BYTES", 1 << 20)
+    words = "AKIA" + "Z7Q4M2K6X3W2V5T7 " + "word " * (1 << 18)
+    document = {"session_id": "long", "messages": [{"role": "user", "content": words}]}
+    with pytest.raises(SessionInvalid, match="takes 1 MiB as a file"):
+        episodes.sessions.save(document)
+    (tmp_path / "long.json").write_text(json.dumps(document))
+    with pytest.raises(SessionInvalid, match=r"long\.json: the session takes 1 MiB as a file"):
+        episodes.sessions.import_files([tmp_path / "long.json"], {})
+    assert episodes.notices.said == []
