@@ -21,6 +21,7 @@ import apsw
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import (
+    CannotWrite,
     DiskFull,
     OutOfFiles,
     PathRefused,
@@ -279,6 +280,8 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
                 f"{path} is held by another process",
                 hint="wait for it to finish, or see `memory-sidecar status`",
             )
+        case apsw.IOError():
+            return _disk_fails(path, error)
         case _:
             return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
 
@@ -332,6 +335,15 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
             f"cannot write {path.parent}: {error.strerror}",
             hint="check its permissions, or choose another place with --data-dir",
         )
+    if error.errno == errno.EIO:
+        return _disk_fails(path, error.strerror)
     return StoreError(
         f"{path}: {error.strerror or error}", hint="`memory-sidecar doctor` tells more"
+    )
+
+
+def _disk_fails(path: Path, error: object) -> CannotWrite:
+    return CannotWrite(
+        f"{path} cannot be read or written: {error}",
+        hint="its disk fails, or was taken away: see the system's log, and save what you need",
     )

@@ -161,17 +161,20 @@ class Database(ReadableDatabase[S]):
         return True
 
     def rescan(self, sources: Sequence[Source], reporter: Reporter) -> bool:
-        """Index what changed while no process watched; return False if another process writes."""
+        """Index what changed while no process watched; return False if it cannot be written now."""
 
         def work(reporter: Reporter) -> None:
             for source in sources:
                 with suppress(NotFound, PathRefused):  # the rows of an absent source stay
                     self.owner.refresh(source, reporter)
 
-        with suppress(CannotWrite):
+        try:
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
-            return True
-        return False
+        except CannotWrite as error:
+            if not isinstance(error, StoreBusy):
+                reporter.notice(f"{error}: answering from what is indexed")
+            return False
+        return True
 
     def count(self, work: Callable[[], None], *, wait_s: float) -> None:
         """Have the owner run `work`, which counts reads; wait for it up to `wait_s`."""

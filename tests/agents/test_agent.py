@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.usage import log_reads
+from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.scheduler import Scheduler
 from memory_sidecar.memories.handlers import Memories
@@ -96,6 +98,23 @@ def test_changes_made_while_nobody_watched_are_found_by_the_next_process(make_ag
 def vectors_pending(agent: Agent) -> int:
     with agent.short_connection() as connection:
         return count_vectors(connection, AgentStore.SCHEMA.corpora).pending
+
+
+def test_a_disk_that_fails_under_the_engine_costs_a_notice_that_names_the_file(
+    make_agent, folder, notices, monkeypatch
+):
+    write_memory(folder, "kept.md", "Kept as it is.")
+    assert paths(make_agent()) == ["kept.md"]
+    write_memory(folder, "added.md", "Came with a pull.")
+
+    def fail(state: EngineState) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(EngineState, "note_opening", fail)
+    agent = make_agent()
+    assert paths(agent, notices) == ["kept.md"]
+    state = agent.paths.flow_state("memories")
+    assert notices.has(f"{state} cannot be read or written: Input/output error: answering from")
 
 
 def test_a_live_agent_follows_its_files(make_agent, folder):
