@@ -237,8 +237,10 @@ def _errors(root: Node) -> Iterator[Node]:
 
 def _is_comma(error: Node) -> bool:
     """Whether `error` is a trailing comma, which the grammar reports as an error."""
-    sides = (error.prev_sibling, error.next_sibling)
-    around = [side.type for side in sides if side is not None]
+    before, after = error.prev_sibling, error.next_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    around = [side.type for side in (before, after) if side is not None]
     return error.text == b"," or (error.is_missing and around in ([",", "]"], [",", "}"]))
 
 

@@ -59,7 +59,14 @@ def test_an_entry_does_not_become_part_of_the_comment_that_the_file_ends_with():
 
 
 @pytest.mark.parametrize(
-    "held", ['{"a": 1},', '{"a": 1}, {"b": 1, "c": 2, },', '{"a": 1} // mine\n', "/**/"]
+    "held",
+    [
+        '{"a": 1},',
+        '{"a": 1}, {"b": 1, "c": 2, },',
+        '{"a": 1} // mine\n',
+        '{"a": 1}, {"b": 1}, // mine\n',
+        "/**/",
+    ],
 )
 def test_an_element_joins_an_array_with_comments_and_trailing_commas(held):
     path = ["hooks", "PostToolUse"]
