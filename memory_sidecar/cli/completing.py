@@ -9,6 +9,7 @@ Imports next to nothing. Requests and answers have the formats of click's script
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 TYPE_CHECKING = False
@@ -24,6 +25,9 @@ AGENT, SOURCE, MEMORY, SESSION, CATEGORY = NAMES = (
 )  # fmt: skip
 """The table's marks for values that are names, which are read from the data directory."""
 NO_HELP = "_"  # in zsh's answers
+_AS_TYPED = re.compile(r"[\w@%+=:,./-]+")
+"""A name that no shell reads as anything else: a team, or another program, may have given it one
+such as `$(command).md`, which would be run with the line that it is completed in."""
 
 
 def complete(instruction: str) -> int:
@@ -114,7 +118,7 @@ def _complete_value(
         yield from _with_prefix(dict.fromkeys(values, ""), typed)
     elif values in NAMES:
         try:
-            names = sorted(set(_read_names(values, words)))
+            names = sorted(set(filter(_AS_TYPED.fullmatch, _read_names(values, words))))
         except Exception:  # an error about broken files would land in the user's prompt
             return
         yield from _with_prefix(dict.fromkeys(names, ""), typed)
@@ -129,7 +133,7 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     data = data_dir_of(words, cwd=os.getcwd(), environ=os.environ, may_ask=False)
     parts = [word for word in " ".join(words).replace("=", " ").split() if word]
     named = parts[parts.index("--agent") + 1] if "--agent" in parts[:-1] else ""
-    agent = escape(named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default")
+    agent = named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default"
     if kind == SOURCE:
         import json
 
@@ -140,14 +144,15 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
         for pattern in ("knowledge/*.sqlite", "knowledge/*/", "episodic/*/"):
             for path in iglob(pattern, root_dir=data):
                 yield os.path.basename(path.rstrip(os.sep)).removesuffix(".sqlite")
-    elif kind == MEMORY:
-        for path in iglob(f"knowledge/{agent}/**/[!_]*.md", root_dir=data, recursive=True):
-            yield path.replace(os.sep, "/").split("/", 2)[2]
-    elif kind == CATEGORY:
-        for path in iglob(f"knowledge/{agent}/*/**/", root_dir=data, recursive=True):
-            yield path.replace(os.sep, "/").rstrip("/").split("/", 2)[2]
+    elif kind in (MEMORY, CATEGORY):
+        top = os.path.join(data, "knowledge", agent)
+        for folder, folders, files in os.walk(top):  # follows no link
+            folders[:] = (each for each in folders if not each.startswith("."))
+            pages = (each for each in files if each.endswith(".md") and each[0] not in "_.")
+            for each in pages if kind == MEMORY else folders:
+                yield os.path.relpath(os.path.join(folder, each), top).replace(os.sep, "/")
     else:
-        for path in iglob(f"episodic/{agent}/*/*.json", root_dir=data):
+        for path in iglob(f"episodic/{escape(agent)}/*/*.json", root_dir=data):
             yield os.path.basename(path).removesuffix(".json")
 
 

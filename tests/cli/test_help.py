@@ -168,6 +168,19 @@ def test_a_shell_completes_the_names_of_what_is_there(completed, run, data_dir, 
     assert completed("memory-sidecar source remove ") == []
 
 
+def test_no_name_is_completed_that_a_shell_would_run_and_no_link_followed(completed, data_dir):
+    folder = data_dir / "knowledge" / "bob"
+    names = ("$(reboot)", "`reboot`", "a;reboot", "a b", "a'b", "*", "two\nlines", "\x1b[2J", "ä-1")
+    for name in names:
+        write_memory(folder, f"pitfall/{name}.md")
+        (folder / name).mkdir()
+    (folder / "round").symlink_to(folder)
+    assert completed("memory-sidecar get --agent bob p") == ["plain,pitfall/ä-1.md"]
+    assert completed("memory-sidecar get --agent bob round/") == []
+    found = completed("memory-sidecar store a --agent bob --category ")
+    assert found == ["plain,pitfall", "plain,round", "plain,ä-1"]
+
+
 def test_completing_imports_no_command():
     code = (
         "import os, sys; os.environ.update(COMP_WORDS='x search --no', COMP_CWORD='2');"
