@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
+
+from memory_sidecar.core.children import find_program
 
 LESS_OPTIONS = "FRX"  # F: exit if all fits; R: pass on colours and links; X: leave the text there
 
@@ -31,9 +32,8 @@ def _pager_command() -> list[str]:
         command = shlex.split(named) if named is not None else ["less"]
     except ValueError:  # an unclosed quote
         return []
-    if not command or command == ["cat"] or shutil.which(command[0]) is None:
-        return []
-    return command
+    program = find_program(command[0], os.environ) if command and command != ["cat"] else None
+    return [program, *command[1:]] if program else []
 
 
 def _run_pager(command: list[str], data: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import math
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ from pathlib import Path
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.errors import NotFound, SidecarError
+from memory_sidecar.core.children import child_environment, find_program, run_child
+from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import find_data_dir
@@ -112,7 +114,14 @@ def installed_units(call: Call) -> list[Path]:
 
 
 def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of the units for `data_dir`, by file name, every `@name@` replaced."""
+    """Return the text of the units for `data_dir`, by file name, every `@name@` replaced.
+
+    Raises UsageError for a path that would be more than one line of a unit.
+    """
+    if not str(data_dir).isprintable() or str(data_dir).endswith("\\"):
+        raise UsageError(
+            f"{str(data_dir)!r} cannot be written in a unit of systemd", hint="rename the folder"
+        )
     values = {
         "name": PROGRAM,
         "data_dir": _escape(str(data_dir)),
@@ -120,13 +129,11 @@ def render_units(data_dir: Path, environ: Mapping[str, str]) -> dict[str, str]:
         "command": " ".join(map(_quote_word, own_command())),
         "socket": _escape(next(socket_paths(str(data_dir), environ))),
     }
-    rendered = {}
-    for unit in UNITS:
-        text = (_templates() / unit).read_text("utf-8")
-        for name, value in values.items():
-            text = text.replace(f"@{name}@", value)
-        rendered[unit] = text
-    return rendered
+    return {
+        unit: re.sub("@([a-z_]+)@", lambda name: values[name[1]], template)
+        for unit in UNITS
+        for template in [(_templates() / unit).read_text("utf-8")]
+    }
 
 
 def _templates() -> Path:
@@ -162,9 +169,10 @@ def _unit_folder(call: Call) -> Path:
 
 def _systemctl(call: Call, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run systemctl for the user; status 127 if it is not installed."""
-    program = shutil.which("systemctl", path=call.environ.get("PATH"))
+    program = find_program("systemctl", call.environ)
     if program is None:
         return subprocess.CompletedProcess(arguments, 127, "", "systemctl is not installed")
-    return subprocess.run(  # noqa: S603
-        [program, "--user", *arguments], capture_output=True, text=True, check=False
-    )
+    command = [program, "--user", *arguments]
+    done = run_child(command, environ=child_environment(call.environ), timeout_s=math.inf)
+    out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(arguments, done.returncode, out, err)

@@ -31,10 +31,10 @@ def told(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path, config: Path, told: Path) -> Callable[[str], Run]:
+def run(tmp_path: Path, config: Path, told: Path) -> Callable[..., Run]:
     """Runs commands where systemctl fails at what `failing` matches, as a pattern of the shell."""
 
-    def run(failing: str) -> Run:
+    def run(failing: str, **more: str) -> Run:
         program = tmp_path / "bin" / "systemctl"
         program.parent.mkdir(exist_ok=True)
         program.write_text(
@@ -47,7 +47,7 @@ def run(tmp_path: Path, config: Path, told: Path) -> Callable[[str], Run]:
             "XDG_CONFIG_HOME": str(config),
             "MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"),
         }
-        return partial(run_here, "service", environ=environ, cwd=tmp_path)
+        return partial(run_here, "service", environ=environ | more, cwd=tmp_path)
 
     return run
 
@@ -65,6 +65,28 @@ def test_units_are_not_written_through_a_link(run, config, tmp_path, unit):
     assert done.status == 2
     assert "not a regular file" in done.err
     assert not (tmp_path / "victim").exists()
+
+
+def test_systemctl_runs_in_no_repository_and_comes_from_none(run, told, tmp_path, monkeypatch):
+    well, here = run("nothing", HOME=str(tmp_path)), tmp_path / "bin"
+    (here / "systemctl").write_text(f"#!/bin/sh\npwd >> '{told}'\n")
+    monkeypatch.chdir(here)
+    assert well("install").status == 0
+    assert set(told.read_text().split()) == {str(tmp_path)}
+    told.unlink()
+    assert "systemctl is not installed" in run("nothing", PATH=".:")("install").err
+    assert not told.exists()
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "backslash\\", "@command@"])
+def test_a_folder_adds_no_line_to_a_unit(run, config, tmp_path, name):
+    done = run("nothing", MEMORY_SIDECAR_DATA_DIR=str(tmp_path / name))("install")
+    if name == "@command@":
+        (unit,) = config.rglob("memory-sidecar.service")
+        assert f"WorkingDirectory={tmp_path}/@command@\n" in unit.read_text()
+    else:
+        assert (done.status, left(config)) == (2, [])
+        assert "cannot be written in a unit of systemd" in done.err
 
 
 def test_units_are_written_started_shown_and_removed(run, config):

@@ -101,7 +101,7 @@ def _programs(clone: Path, outside: Outside) -> None:
     program = clone / "program"
     program.write_text(PROGRAM.format(canary=outside.canary))
     program.chmod(0o755)
-    for name in ("git", "memvid", "qmd", "systemctl", "python", "sh", "cat"):
+    for name in ("git", "memvid", "qmd", "systemctl", "python", "sh", "cat", "less"):
         shutil.copy2(program, clone / name)
     (clone / "skills" / "embedding").mkdir(parents=True)
     (clone / "skills" / "embedding" / "SKILL.md").symlink_to(outside.folder / "made-by-skills")

@@ -1,0 +1,26 @@
+"""Which program the client shows a long answer with."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from memory_sidecar.cli import pager
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="programs of a shell")
+@pytest.mark.parametrize("named", [None, "less -R", "./less", "bin/less"])
+def test_no_pager_comes_from_the_folder_that_one_is_in(tmp_path, monkeypatch, capfdbinary, named):
+    (tmp_path / "bin").mkdir()
+    for program in (tmp_path / "less", tmp_path / "bin" / "less"):
+        program.write_text("#!/bin/sh\necho HARM\n")
+        program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", ".::bin")
+    if named is None:
+        monkeypatch.delenv("PAGER", raising=False)
+    else:
+        monkeypatch.setenv("PAGER", named)
+    pager.page("shown as it is\n")
+    assert capfdbinary.readouterr().out == b"shown as it is\n"
