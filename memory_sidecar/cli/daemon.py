@@ -181,7 +181,7 @@ class Commands:
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
         except Exception as error:
-            _log.exception("failed: %s", " ".join(call.arguments))
+            _log.exception("failed: %s", exchange.request)
             log_path = state_file(str(self._data_dir), "daemon.log")
             call.print_error(as_sidecar_error(error, hint=f"see {log_path}"))
             status = EXIT_FAILED

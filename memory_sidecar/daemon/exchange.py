@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import queue
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 FLUSH_CHARACTERS = 1 << 16
 BYTES_AHEAD = 1 << 16  # of output sent before a reader takes any: as many as asyncio buffers
 DEFAULT_COLUMNS = 80
+_OPTION = re.compile("--?[a-zA-Z][a-z-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,10 @@ class Invocation:
         return json.dumps([self.cwd, self.arguments])
 
     def __str__(self) -> str:
-        return " ".join(self.arguments)
+        """The command and the names of its options, for logs: a value may be a text or a secret."""
+        names = (word.partition("=")[0] for word in self.arguments[1:])
+        shown = (name if _OPTION.fullmatch(name) else "…" for name in names)
+        return " ".join([*self.arguments[:1], *shown])
 
     @classmethod
     def of(cls, frame: Frame) -> Invocation:

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from textwrap import indent
 from typing import Any, TextIO, cast
 
+from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.visible import visible, visible_line
 
@@ -45,13 +46,16 @@ def set_level(level: str) -> None:
 
 
 class _Formatter(logging.Formatter):
-    """Keeps a record on one line and indents tracebacks, so that no text can forge a record."""
+    """Keeps a record on one line and indents tracebacks, so that no text can forge a record.
+
+    What looks like a secret is masked: an error may quote the text that it is about.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
-        return visible_line(super().formatMessage(record))
+        return visible_line(mask_credentials(super().formatMessage(record))[0])
 
     def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802  logging's own
-        return indent(visible(super().formatException(ei)), "  ")
+        return indent(visible(mask_credentials(super().formatException(ei))[0]), "  ")
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802
         return indent(visible(super().formatStack(stack_info)), "  ")

@@ -77,7 +77,7 @@ def test_call_that_killed_three_daemons_is_run_by_its_client(home):
         assert home.sources() == ["shop"]
     done = home.call("search", "--all", "-", "--mode", "keyword", stdin="total\n")
     assert (done.returncode, "cart.py" in done.stdout) == (0, True)
-    assert "killed the daemon before, not run here: search --all - --mode keyword" in home.log
+    assert "killed the daemon before, not run here: search --all … --mode …" in home.log
 
 
 def test_clients_that_do_not_read_their_answer_block_nobody(home):

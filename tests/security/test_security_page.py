@@ -79,6 +79,9 @@ The data directory, your home
 Other programs are
     core/test_children.py::test_only_absolute_folders_are_looked_in
     core/test_children.py::test_it_works_in_the_home_folder_with_nothing_else
+    cli/test_service.py::test_systemctl_runs_in_no_repository_and_comes_from_none
+Your pager
+    cli/test_pager.py::test_no_pager_comes_from_the_folder_that_one_is_in
 They get the usual
     core/test_children.py::test_a_program_gets_the_usual_variables_and_those_that_are_named
     e2e/test_children.py::test_a_summarizer_gets_what_the_caller_has_with_and_without_a_daemon
@@ -102,6 +105,8 @@ Which answers you
 Neither an answer
     disk/test_questions.py::test_what_is_kept_of_a_question
     disk/test_questions.py::test_the_oldest_go_where_there_are_too_many
+The daemon's log
+    daemon/test_log.py::test_no_secret_is_logged_and_no_value_of_a_command
 `keep_questions = false`
     disk/test_questions.py::test_none_is_kept_where_that_is_set_and_all_go_with_the_folder
 Without `database`
