@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 import psycopg
+from psycopg.errors import ProgramLimitExceeded
 
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
 from memory_sidecar.core.opening import Tree
@@ -150,7 +151,7 @@ def import_code(
                             while block := stream.read(BLOCK_BYTES):
                                 copy.write(block)
                     _insert_sources(connection, sources, replaces=replaces)
-                except psycopg.DataError as error:  # the server rejects malformed rows
+                except (psycopg.DataError, ProgramLimitExceeded) as error:  # of malformed rows
                     raise ValueError(str(error)) from error
     except _DAMAGED as error:
         raise StoreForeign(

@@ -291,7 +291,9 @@ class TeamLink:
                     hint="check user, password (PGPASSWORD, passfile, database_password_command),"
                     f" sslmode and pg_hba.conf; {_OF_DAEMON}",
                 )
-            case psycopg.OperationalError() | psycopg.InterfaceError():
+            case psycopg.OperationalError() | psycopg.InterfaceError() if not isinstance(
+                error, errors.OutOfMemory | errors.ProgramLimitExceeded
+            ):
                 return DatabaseUnreachable(
                     f"{self.shown} does not answer: {message}",
                     hint="ask again in a while; what is on this machine goes on answering",

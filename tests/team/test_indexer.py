@@ -216,6 +216,14 @@ def test_a_file_with_rows_that_are_none_is_refused_and_one_that_is_not_there_nam
     (tmp_path / "damaged.zip").write_bytes(damaged[:at] + bytes(40) + damaged[at + 40 :])
     refused = indexer("team", "import", "damaged.zip", "--replace", "--json")
     assert (refused.status, refused.error["code"]) == (1, "store_foreign")
+    with ZipFile(tmp_path / "code.zip") as whole, ZipFile(tmp_path / "absurd.zip", "w") as absurd:
+        for name in whole.namelist():
+            rows = whole.read(name)
+            if name == "chunks":  # the length of the first value of the first row
+                rows = rows[:21] + (0x7FFFFFFF).to_bytes(4) + rows[25:]
+            absurd.writestr(name, rows)
+    refused = indexer("team", "import", "absurd.zip", "--replace", "--json")
+    assert (refused.status, refused.error["code"]) == (1, "store_foreign")
     os.mkfifo(tmp_path / "pipe.zip")
     refused = indexer("team", "import", "pipe.zip", "--json")
     assert "not a regular file" in refused.error["message"]

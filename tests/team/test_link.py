@@ -272,6 +272,13 @@ def test_a_connection_whose_settings_cannot_be_read_is_closed(link, monkeypatch)
     assert [each.closed for each in made] == [True]
 
 
+def test_a_server_that_has_no_room_for_an_answer_is_not_said_to_be_away(link):
+    told = pytest.raises(DatabaseError, match="requested length too large")
+    with told as raised, link.reading() as connection:
+        connection.execute("SELECT repeat('x', 2000000000)")
+    assert not isinstance(raised.value, DatabaseUnreachable)
+
+
 def test_a_limit_of_the_server_on_statements_is_named(link):
     told = pytest.raises(DatabaseError, match=r"statement timeout$")
     with told as raised, link.writing() as connection:
