@@ -141,7 +141,8 @@ class Guard:
             return PlainTextResponse(REFUSED, 403)
         if is_change:
             size = headers.get("content-length", "")
-            if not size.isdecimal() or int(size) > MAX_BODY_BYTES:
+            is_chunked = "transfer-encoding" in headers  # of a size that is not told
+            if is_chunked or not size.isdecimal() or int(size) > MAX_BODY_BYTES:
                 return PlainTextResponse(f"at most {MAX_BODY_BYTES:,} bytes\n", 413)
         elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         if elsewhere and not _is_entrance(request):

@@ -76,6 +76,8 @@ def test_a_change_says_where_it_comes_from(served, reader):
 def test_a_form_has_its_size(reader):
     large = {"path": "x" * MAX_BODY_BYTES}
     assert reader.send("/memories/archive", large).status == 413
+    of_another_size = {"Transfer-Encoding": "chunked", "Content-Length": "3"}
+    assert reader.send("/memories/archive", {"a": "b"}, **of_another_size).status == 413
 
 
 def test_those_who_never_end_their_request_give_way(reader):
