@@ -57,8 +57,7 @@ def find_static(package_path: Sequence[str] | None = None) -> dict[str, Path]:
     Raises ModelMissing if the package is not installed, ModelCorrupt if its files differ from the
     published ones.
     """
-    path = sys.path if package_path is None else package_path
-    files = package_files(PACKAGE, VERSION, SHA256, path)
+    files = package_files(PACKAGE, VERSION, SHA256, package_path)
     if files is None:
         hint = "it is not made for this machine"
         if IS_MADE_FOR_THIS_MACHINE:

