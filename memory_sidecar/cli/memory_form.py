@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 import click
@@ -67,10 +67,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
         chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
         return command(call, wanted=MemoryFilter(**chosen), **given)
 
-    decorated: Callable[..., object] = wrapper
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return reduce(lambda made, option: option(made), reversed(_OPTIONS), wrapper)
 
 
 def memories_of(call: Call, agent: str) -> Memories:

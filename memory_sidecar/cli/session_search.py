@@ -45,6 +45,17 @@ def sessions_of(call: Call, agent: str) -> Sessions:
 def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     """Add the options that filter sessions, passed as a SessionFilter, `wanted`."""
 
+    @click.option("--project", default="", metavar="P", help="Its path, or just its name.")
+    @click.option("--topic", "topics", multiple=True, metavar="T", help="Any of these.")
+    @click.option(
+        "--outcome",
+        "outcomes",
+        multiple=True,
+        type=click.Choice([o.value for o in Outcome]),
+        help="Any of these.",
+    )
+    @click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago.")
+    @click.option("--before", metavar="TIME", help="Began before then.")
     @wraps(command)
     def wrapper(
         call: Call,
@@ -66,22 +77,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
         )
         return command(call, wanted=wanted, **given)
 
-    decorated: Callable[..., object] = wrapper
-    for option in (
-        click.option("--before", metavar="TIME", help="Began before then."),
-        click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago."),
-        click.option(
-            "--outcome",
-            "outcomes",
-            multiple=True,
-            type=click.Choice([o.value for o in Outcome]),
-            help="Any of these.",
-        ),
-        click.option("--topic", "topics", multiple=True, metavar="T", help="Any of these."),
-        click.option("--project", default="", metavar="P", help="Its path, or just its name."),
-    ):
-        decorated = option(decorated)
-    return decorated
+    return wrapper
 
 
 @click.command(cls=TextCommand)

@@ -120,22 +120,21 @@ class Database(ReadableDatabase[S]):
         *,
         first: Callable[[Reporter], None],
         is_done: Callable[[], bool],
-    ) -> bool:
-        """Index the files at the paths `under`, which the caller just wrote; return whether it did.
+    ) -> None:
+        """Index the files at the paths `under`, which the caller just wrote.
 
         Calls `first` before, under the lock. Embeds them, too, if there is a model, time and little
         to embed. `is_done()` tells whether another writing process did it. Failures are notices.
         """
         began = monotonic()
 
-        def work(reporter: Reporter) -> bool:
+        def work(reporter: Reporter) -> None:
             first(reporter)
             self.owner.refresh(source, reporter, ScanScope(under=under))
             with suppress(ModelError):
                 waits = self.is_watching and (is_late() or count_waiting(self.open()) > AT_ONCE)
                 if not waits:
                     self.owner.embed(reporter, parts=[(source.name, "")], until=is_late)
-            return True
 
         def is_late() -> bool:
             return self.is_watching and monotonic() > began + AT_ONCE_S
@@ -155,10 +154,9 @@ class Database(ReadableDatabase[S]):
             if named is not error:
                 _log.warning("%s: %s", self.paths.db.stem, named, exc_info=error)
             reporter.notice(f"written, but not indexed yet: {named}")
-            return False
+            return
         self.owner.watch(source)
         self.owner.embed_soon()
-        return True
 
     def rescan(self, sources: Sequence[Source], reporter: Reporter) -> bool:
         """Index what changed while no process watched; return False if it cannot be written now."""

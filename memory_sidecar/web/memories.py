@@ -37,11 +37,12 @@ def show(visit: Visit) -> View:
         asked = MemoryQuery(text=question, top_k=PAGE_ROWS, filter=wanted, rerank=False)
         rows, more = overview.query(asked), False
     else:
+        sort = visit.choice("sort", Sort, Sort.UPDATED)
         found = overview.list_memories(
             MemoryList(
                 filter=wanted,
-                sort=_sort(visit),
-                is_descending=_sort(visit) is not Sort.PATH,
+                sort=sort,
+                is_descending=sort is not Sort.PATH,
                 limit=PAGE_ROWS + 1,
                 offset=visit.offset,
             )
@@ -151,15 +152,6 @@ def filter_of(visit: Visit) -> MemoryFilter:
         with_expired=bool(outdated),
         with_superseded=bool(outdated),
     )
-
-
-def _sort(visit: Visit) -> Sort:
-    try:
-        return Sort(visit.text("sort") or Sort.UPDATED)
-    except ValueError:
-        raise UsageError(
-            f"memories are not sorted by {visit.text('sort')[:40]!r}", hint=f"by {', '.join(Sort)}"
-        ) from None
 
 
 def _age_bounds(age: str) -> tuple[int | None, int | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.agents.judging import JudgedSet
-from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Flash
@@ -21,13 +21,14 @@ SIDE_BY_SIDE = "compare"
 
 def show(visit: Visit) -> View:
     question = visit.text("q").strip()
-    kinds, mode = _kinds(visit), visit.text("mode")
+    kinds = (visit.choice("in", Asked),) if visit.text("in") else tuple(Asked)
     found, modes = FoundByKind(), dict[str, FoundByKind]()
     why_not: dict[str, Any] = {}
-    if question and mode == SIDE_BY_SIDE:
+    if question and visit.text("mode") == SIDE_BY_SIDE:
         modes = {each.value: find(visit, question, kinds, each) for each in SearchMode}
     elif question:
-        found = find(visit, question, kinds, _mode(mode))
+        one_mode = visit.choice("mode", SearchMode, SearchMode.HYBRID)
+        found = find(visit, question, kinds, one_mode)
         if file := visit.text("file").strip():
             why_not = _why_not(visit, question, file, found)
     best = why_not.get("best")
@@ -72,10 +73,7 @@ def _judged_hit(visit: Visit) -> tuple[Asked, str, str]:
 
     Raises UsageError, and NotFound for an agent that may not be seen.
     """
-    try:
-        asked = Asked(visit.text("kind"))
-    except ValueError:
-        raise UsageError("a hit is of code, memories or sessions", hint="load the page") from None
+    asked = visit.choice("kind", Asked)
     of = visit.text("of") if asked is Asked.CODE else visit.require_readable(visit.text("of"))
     return asked, of, visit.text("place")
 
@@ -84,30 +82,6 @@ def _back(visit: Visit) -> str:
     """Return the address that the form was sent from; never one of another site."""
     to = visit.text("to")
     return to if to.startswith("/search?") else visit.to("/search")
-
-
-# Parameters
-
-
-def _kinds(visit: Visit) -> tuple[Asked, ...]:
-    chosen = visit.text("in")
-    if not chosen:
-        return tuple(Asked)
-    try:
-        return (Asked(chosen),)
-    except ValueError:
-        raise UsageError(
-            f"there is no searching in {chosen[:40]!r}", hint=f"one of {', '.join(Asked)}"
-        ) from None
-
-
-def _mode(name: str) -> SearchMode:
-    try:
-        return SearchMode(name or SearchMode.HYBRID)
-    except ValueError:
-        raise UsageError(
-            f"there is no mode {name[:40]!r}", hint=f"one of {', '.join(SearchMode)}"
-        ) from None
 
 
 # Comparisons and explanations

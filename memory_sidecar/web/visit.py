@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -20,6 +21,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.web.guard import Flash
 
+E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
 PAGE_ROWS = 50
@@ -72,6 +74,15 @@ class Visit:
         if not text.isdecimal() or not text.isascii() or int(text[:9]) > MAX_PAGE:
             raise UsageError(f"{name} is not a number: {text[:40]!r}", hint=f"0 to {MAX_PAGE:,}")
         return int(text[:9])
+
+    def choice(self, name: str, choices: type[E], default: str = "") -> E:
+        """Return the parameter `name` as one of `choices`. Raises UsageError for another value."""
+        text = self.text(name) or default
+        try:
+            return choices(text)
+        except ValueError:
+            known = ", ".join(choices)
+            raise UsageError(f"there is no {name} {text[:40]!r}", hint=f"one of {known}") from None
 
     def address(self, path: str = "", /, **changes: object) -> str:
         """Return the address of this view, or that at `path`, with changed parameters.
