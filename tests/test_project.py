@@ -56,6 +56,16 @@ def test_what_is_written_names_only_commands_that_exist():
     assert named <= set(re.findall(r"^ +(\w+)", usage, re.MULTILINE))
 
 
+def test_every_place_that_chooses_a_python_takes_the_same_ones():
+    least, below = re.findall(r"3\.(\d+)", PROJECT["requires-python"])
+    assert f"With Python 3.{least} to 3.{int(below) - 1} " in README
+    for script in ("task", "task.cmd"):
+        text = (ROOT / script).read_text("utf-8")
+        assert f"not (3, {least}) <= sys.version_info < (3, {below})" in text
+        assert f"no Python 3.{least} to 3.{int(below) - 1} found" in text
+    assert f"PYTHONS = (3, {least}), (3, {below}) " in (ROOT / "tools/setup_venv.py").read_text()
+
+
 def test_ci_runs_what_the_readme_says():
     steps = re.findall(r"^\./task (\S+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert steps == ["lint", "test", "test:slow"]

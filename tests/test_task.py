@@ -50,7 +50,7 @@ def call(project: Path, bin_folder: Path, **environment: str) -> tuple[int, str,
 def test_no_python(project, bin_folder):
     status, output, error = call(project, bin_folder)
     assert (status, output, error.count("\n")) == (1, "", 1)
-    assert "no Python 3.11 or newer found" in error
+    assert "no Python 3.11 to 3.14 found" in error
 
 
 def test_python_without_ensurepip_gets_the_debian_hint(project, bin_folder):

