@@ -144,6 +144,9 @@ _NAMES = tuple(
 _SHORT_NAMES = ("key", "pass", "auth")
 """Names so common inside other words that they count only as the last word of a longer name."""
 
+_PASSWORDS = ("passw", "pwd", "passphrase")
+"""The names among them of what a person may have chosen."""
+
 _HARMLESS_BEFORE = tuple(
     """
     public pub cache primary foreign sort partition idempotency hash object lookup index row column
@@ -187,7 +190,7 @@ _DEFAULT_PASSWORD = re.compile(
 
 _PLACEHOLDER = re.compile(
     r"^[$%@#]|\$[{(]|\$[\w.=,+/-]+\$|\{|\*\*|\.\.\.|…|xxx|example|sample|placeholder|change.?me|your|"
-    r"dummy|fake|test|secret|passw|token|redacted|masked|not.?a|foo|hunter|://|^env[.:]|^process\.|"
+    r"dummy|fake|test|secret|passw|token|redacted|masked|not.?a|foo|hunter\d?$|://|^env[.:]|^process\.|"
     r"^sha\d+[-:]|123456789|abcdef",
     re.IGNORECASE,
 )
@@ -208,7 +211,9 @@ def _find_assigned_values(text: str, lower: str) -> Iterator[Credential]:
     for name in (*_NAMES, *_SHORT_NAMES):
         for at in _ends_of(lower, name):
             match = _ASSIGNED.match(text, at)
-            if match is None or not _looks_random(match[5]):
+            if match is None or not (
+                _looks_random(match[5]) or (name in _PASSWORDS and _is_chosen(text, match))
+            ):
                 continue
             if _may_be_secret(text[max(at - len(name) - 24, 0) : at], name, match):
                 yield Credential("value of a secret", *match.span(5))
@@ -226,6 +231,20 @@ def _may_be_secret(ahead: str, name: str, match: re.Match[str]) -> bool:
     if name in _SHORT_NAMES:
         return not (match[1] or match[2] or match[4]) and _ends_with_name(ahead, name)
     return not match[4] or (match[1] in ("", "ord") and _OPTION.search(before) is not None)
+
+
+def _is_chosen(text: str, match: re.Match[str]) -> bool:
+    """Whether the value may be a password that a person has chosen, such as Winter2024Rome.
+
+    That looks like a name in code, too, so it counts only in quotation marks, or if it follows an
+    equals sign at once and is the rest of the line.
+    """
+    value = match[5]
+    before, after = text[match.start(5) - 1], text[match.end(5) : match.end(5) + 1]
+    is_whole = after in ("", "\n", "\r") if before == "=" else before == after and before in "\"'`"
+    is_mixed = all(any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit))
+    is_name_whole = match[1].lower() in ("", "d", "ord") and not (match[2] or match[3] or match[4])
+    return is_whole and is_mixed and is_name_whole and not _PLACEHOLDER.search(value)
 
 
 def _ends_with_name(text: str, word: str) -> bool:
@@ -260,8 +279,10 @@ def _looks_like_token(value: str) -> bool:
 
 def _looks_random(value: str) -> bool:
     """Whether `value` looks random, by its characters and entropy, unlike a name."""
-    if _PLACEHOLDER.search(value):
-        return False
+    return _is_random(value) and not _PLACEHOLDER.search(value)  # last: it takes longest
+
+
+def _is_random(value: str) -> bool:
     has_lower, has_upper, has_digit = (
         any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit)
     )
@@ -282,9 +303,8 @@ def _looks_random(value: str) -> bool:
         longest = 2.5 if len(value) >= 12 else 2.0 if numbers >= 2 else 0
     else:
         longest = 5 if numbers >= 3 and value.isalnum() else 3.6
+    if sum(map(len, pieces)) > len(pieces) * longest:
+        return False
     shares = [count / len(value) for count in Counter(value).values()]
     entropy_bits = -sum(share * log2(share) for share in shares)
-    return (
-        entropy_bits > (3.0 if len(value) >= 12 else 2.4)
-        and sum(map(len, pieces)) <= len(pieces) * longest
-    )
+    return entropy_bits > (3.0 if len(value) >= 12 else 2.4)

@@ -70,6 +70,11 @@ GIVEN = [
     ('user.set_password("{}")', "Tr0ub4dor&3xyz"),
     ("client.setApiKey(\n    '{}'\n)", HEX),
     ("mysql -u root -p{} shop", "Tr0ub4dor"),
+    ("password = '{}'", "Hunter2Hunter2x"),
+    ('DbPassword: "{}",', "Winter2024Rome"),
+    ('{{"pwd":"{}"}}', "Winter2024Rome"),
+    ("passphrase := `{}`", "Winter2024Rome"),
+    ("DB_PASSWORD={}", "Winter2024Rome"),
     ('mysqldump -h db -p"{}" shop > a.sql', "Tr0ub4dor&3xyz"),
 ]
 
@@ -85,6 +90,8 @@ LEFT_ALONE = [
     "private_key = Ed25519PrivateKey.from_private_bytes(data)",
     'if line.startswith("-----BEGIN PRIVATE KEY-----"): return parse(line)',
     "sha256 = " + HEX * 2,
+    "password: Argon2Hash\npasswordHash = 'Argon2Hash'\nsign_in(password=Base64Utf8, more)",
+    "lookup('password', 'Form2Field'); pwd = Form2Field; passphrase = f'{Form2Field}'",
     ".sk-folding-cube-of-many-words { }",
     "/src/secret/Token1/PasswordReset2.cs",
     "if token is Name.Variable: pass",
