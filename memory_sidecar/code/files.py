@@ -22,6 +22,7 @@ from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.read import read_text
 
 MAX_ALIKE = 3
+MAX_PATH_CHARACTERS = 4095  # the limit of Linux: asking for a longer one takes seconds
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
 
@@ -170,8 +171,8 @@ def _normalized(path: str) -> str:
 
 def _relative_to(root: Path, path: str) -> str:
     """Return `path` relative to `root`, with `/`; "" for `root`. Raises PathRefused if outside."""
-    if "\0" in path or not path.strip():
-        raise PathRefused(f"{path!r} is not a path", hint="name a file below the source")
+    if "\0" in path or not path.strip() or len(path) > MAX_PATH_CHARACTERS:
+        raise PathRefused(f"{path[:80]!r} is not a path", hint="name a file below the source")
     real = real_place(Path(os.path.normpath(root / path)))  # an absolute one stays as it is
     if real != root and root not in real.parents:
         raise PathRefused(f"{path!r} leads out of {root}", hint="name a file below the source")

@@ -7,6 +7,9 @@ import re
 from memory_sidecar.code.query_names import QUALIFIER_SEPARATOR
 from memory_sidecar.core.errors import UsageError
 
+MAX_CHARACTERS = 4096  # of a name with its file, as of a path
+_HINT = "for example total_price, Cart.total_price or shop/cart.py:12"
+
 _NAME = re.compile(  # total, Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator==, <=>
     r"(?:[^\W\d][\w$?!']*(?:<[^<>]*>)?(?:\.|::|->|#))*"
     r"(?:operator\W{1,3}|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
@@ -26,6 +29,8 @@ def parse_name(text: str) -> list[str]:
     it, too. Raises UsageError for other text.
     """
     bare = text.strip().strip("`")
+    if len(bare) > MAX_CHARACTERS:
+        raise UsageError(f"{bare[:60]!r}… is not a name", hint=_HINT)
     above: list[str] = []
     if in_file := _IN_FILE.match(bare):
         above, bare = in_file[1].split("/"), bare[in_file.end() :]
@@ -33,10 +38,7 @@ def parse_name(text: str) -> list[str]:
     if bare.endswith(")") and "(" in bare[1:]:
         bare = f"{bare[: bare.index('(', 1)]}()"
     if not _NAME.fullmatch(bare):
-        raise UsageError(
-            f"{text!r} is not a name",
-            hint="for example total_price, Cart.total_price or shop/cart.py:12",
-        )
+        raise UsageError(f"{text!r} is not a name", hint=_HINT)
     parts = QUALIFIER_SEPARATOR.split(_TYPE_ARGUMENTS.sub("", bare.removesuffix("()")))
     return above + without_prototype(parts)
 

@@ -455,6 +455,13 @@ def test_what_settings_exclude_is_not_read(make_codebase, project, notices, by):
         read_file(codebase, codebase.registry.all(), "private/salaries.txt", max_file_bytes=1 << 20)
 
 
+def test_no_path_that_no_file_can_have_is_looked_for(make_codebase, project, notices):
+    codebase = make_codebase()
+    codebase.index([project], reporter=notices)
+    with pytest.raises(PathRefused, match="is not a path"):
+        read_file(codebase, codebase.registry.all(), "a/" * 3000, max_file_bytes=1 << 20)
+
+
 # Ourselves
 
 
