@@ -22,8 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codes, "SIGNS_FROM", 5_000)
-    monkeypatch.setattr(codes, "FILE_FROM", 10_000)
+    monkeypatch.setattr(codes, "SIGNS_FROM", 10_000)
     monkeypatch.setattr(codes, "FINE_FILE_FROM", 2_000)
     monkeypatch.setattr(codes, "CANDIDATES", 2_000)
 
