@@ -28,8 +28,8 @@ from turns_as_memories import write_turn
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.code import ranking
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import load_settings

@@ -25,7 +25,8 @@ from retrieval import write_report
 from steps import left_out
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.models import Models

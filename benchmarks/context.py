@@ -30,7 +30,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.context.atoms import read_shelf
 from memory_sidecar.context.handlers import init
 from memory_sidecar.context.layout import Project, Root
-from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.cache import VectorCache, vector_key
 

@@ -26,7 +26,7 @@ from repositories import checkout, indexed, set_options
 from retrieval import write_report
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.models import Models

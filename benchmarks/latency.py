@@ -13,7 +13,8 @@ from pathlib import Path
 from vectors import give_codebase_random_vectors
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 
 _ROUNDS = 3

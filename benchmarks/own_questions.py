@@ -19,7 +19,8 @@ from judged_sets import read_lines
 from metrics import Judged, mean_metrics
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE, SHARED, DataDir
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings

@@ -27,7 +27,8 @@ from retrieval import rounded, write_report
 from trees import cache_folder
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings

@@ -33,7 +33,8 @@ from trees import cache_folder
 from turns_as_memories import measure_memories, print_memories
 
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import load_settings

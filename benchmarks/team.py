@@ -26,7 +26,7 @@ from team_queries import clone, database, started_server
 from trees import add_tree_options, chosen_tree
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings

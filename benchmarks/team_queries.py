@@ -32,9 +32,9 @@ from trees import add_tree_options, chosen_tree, copy_part
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.cli.daemon import GARBAGE_THRESHOLD
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import search_code, take_apart
-from memory_sidecar.core.model import CodeFilter, CodeQuery
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.process import SWITCH_INTERVAL_S
 from memory_sidecar.core.results import Silent

@@ -23,9 +23,9 @@ from memory_sidecar.context.results import (
 )
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import SidecarError, UsageError
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.settings import load_settings
+from memory_sidecar.disk.atoms import AtomKind
 
 _root_option = click.option("--root", metavar="DIR", help="By default the nearest root upwards.")
 _project = click.argument("project", required=False)

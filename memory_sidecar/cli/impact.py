@@ -10,9 +10,9 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.names import ask_code, find_place, locate, show_references, with_filter
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.results import ReferenceHit
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import CodeFilter
 
 
 @click.command()

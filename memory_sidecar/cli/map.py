@@ -11,10 +11,10 @@ from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import locate
 from memory_sidecar.cli.options import AT_LEAST_ONE, Within, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.code.snapshot import Snapshot
-from memory_sidecar.core.model import CodeFilter, CodeQuery
 
 MAP_TOKENS = 1000
 

@@ -13,8 +13,8 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import FRACTION
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.times import parse_past_time, system_clock
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category

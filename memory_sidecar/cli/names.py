@@ -20,11 +20,11 @@ from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import outline_file
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import pluralize
 

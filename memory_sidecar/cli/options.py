@@ -13,9 +13,10 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import AgentOption, Hints
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import CodeFilter, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.disk.globs import relative_globs

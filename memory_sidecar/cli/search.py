@@ -34,9 +34,10 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.excerpt import Excerpt, excerpt, names_shown, spans, stems_of
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import Asked, CodeQuery
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.model import MemoryQuery

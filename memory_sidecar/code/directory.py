@@ -18,7 +18,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.index.codes import Ids

@@ -14,6 +14,7 @@ from typing import TypeVar
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
@@ -22,7 +23,7 @@ from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import project_around, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
-from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode, Source
+from memory_sidecar.core.model import FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
 from memory_sidecar.core.settings import Settings

@@ -14,11 +14,11 @@ from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import best_references, distinct, uses_of
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.language import detect_language
-from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import pluralize
 
 _NONE = "/dev/null"

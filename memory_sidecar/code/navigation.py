@@ -14,12 +14,13 @@ from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.name_parts import parse_name, without_prototype
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import CodeFilter, FileStatus
+from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.index.report import list_files
 

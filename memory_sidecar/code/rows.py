@@ -21,6 +21,7 @@ from memory_sidecar.code.directory import (
 )
 from memory_sidecar.code.history import File, HistoryBoost, history_boosts
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks, message_phrase
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import (
     FindPhrase,
     QueryNames,
@@ -28,7 +29,6 @@ from memory_sidecar.code.query_names import (
     resolve_undefined,
 )
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
-from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids

@@ -25,6 +25,7 @@ from memory_sidecar.code.directory import ChunkFile, Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.messages import chunks_with_template
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.question import clear_caches as clear_question_caches
@@ -39,7 +40,7 @@ from memory_sidecar.code.ranking import (
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import CodeQuery, Explanation, SearchMode
+from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from memory_sidecar.code.builder import SharedSource, is_left_out, outdated_paths
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.results import AtTeam, Published
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.store import CodeStore
@@ -25,7 +26,7 @@ from memory_sidecar.core.errors import (
     TeamEmpty,
     UsageError,
 )
-from memory_sidecar.core.model import CodeFilter, Source
+from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.registry import Registry

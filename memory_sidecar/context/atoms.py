@@ -24,13 +24,13 @@ from memory_sidecar.context.layout import (
 )
 from memory_sidecar.core.atomic import create_file, replace_file
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import FileRefused, Folder
 from memory_sidecar.disk import frontmatter
 from memory_sidecar.disk.atoms import (
     STANDINGS,
     AtomFacts,
     AtomId,
+    AtomKind,
     atom_facts,
     ids_in,
     is_id,

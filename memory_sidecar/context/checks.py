@@ -10,7 +10,7 @@ from memory_sidecar.context import checks_pages as pages
 from memory_sidecar.context.atoms import Atom, Finding
 from memory_sidecar.context.layout import Project
 from memory_sidecar.context.loaded import Loaded
-from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 
 Check = Callable[[Loaded], Iterator[Finding]]
 

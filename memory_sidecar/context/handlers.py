@@ -44,11 +44,10 @@ from memory_sidecar.core.errors import (
     StoreReadOnly,
     UsageError,
 )
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.results import Reporter, build_from
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import Clock, iso_utc, system_clock
-from memory_sidecar.disk.atoms import HOT_REFS
+from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
 
 if TYPE_CHECKING:
     from memory_sidecar.context.loaded import Vectors

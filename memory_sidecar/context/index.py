@@ -13,12 +13,12 @@ from datetime import date
 from memory_sidecar.context.atoms import LAST_GIVEN, Atom, Shelf
 from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import (
     COLD_AFTER,
     HOT_REFS,
     AtomId,
+    AtomKind,
     Standing,
     is_id,
     text_of,

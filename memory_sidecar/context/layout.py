@@ -19,10 +19,9 @@ from string import Template
 
 from memory_sidecar.core.atomic import create_file, delete_file
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
-from memory_sidecar.disk.atoms import GENERATED_LIST
+from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
 
 CORTEX = "CORTEX.md"
 OVERVIEW = "OVERVIEW.md"

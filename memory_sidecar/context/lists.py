@@ -30,8 +30,8 @@ from memory_sidecar.context.layout import (
     Root,
 )
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.disk.atoms import AtomKind
 
 FILES = "files"
 PROJECT_LINES = "projects"

@@ -39,9 +39,8 @@ from memory_sidecar.context.lists import (
 )
 from memory_sidecar.context.refs import COUNTS, Refs, count_refs, counts_text, load_counts, read_log
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.opening import FileRefused, Tree
-from memory_sidecar.disk.atoms import ids_in
+from memory_sidecar.disk.atoms import AtomKind, ids_in
 from memory_sidecar.disk.frontmatter import edit_page
 
 if TYPE_CHECKING:  # 0.1 s to import

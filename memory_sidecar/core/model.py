@@ -1,7 +1,7 @@
 """The frozen dataclasses that packages pass to each other.
 
     file on disk ── SourceFile ──▶ Document ──▶ Chunk … ──▶ store
-    query text ──── CodeQuery ──▶ a hit, with an Explanation
+    query text ──── a query of its domain ──▶ a hit, with an Explanation
 
 A *source* is a registered folder, a *document* one of its files at one hash, a *chunk* an indexed
 span of a document. Line numbers begin at 1, and a span includes its last line. Paths are relative
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -146,30 +146,6 @@ class Document:
         return [row.text for row in self.found]
 
 
-class AtomKind(StrEnum):
-    """A kind of atom, the unit of a dense-context root; its value is its word in commands."""
-
-    EXPERIMENT = "experiment", "EXP", "experiments", "links", "what was tried"
-    KNOWLEDGE = "knowledge", "K", "knowledge", "evidence", "what is known"
-    PATTERN = "pattern", "PAT", "patterns", "source-experiments", "what recurs"
-
-    prefix: str  # of the ids, as in EXP-001
-    folder: str  # of the atoms' files
-    basis: str  # frontmatter key of the atoms it rests on or leads to; last column of the index
-    tells: str  # what the folder holds, as the index says it
-
-    def __new__(cls, word: str, prefix: str, folder: str, basis: str, tells: str) -> AtomKind:
-        kind = str.__new__(cls, word)
-        kind._value_ = word
-        kind.prefix, kind.folder, kind.basis, kind.tells = prefix, folder, basis, tells
-        return kind
-
-    @property
-    def needs_basis(self) -> bool:
-        """Whether an atom of this kind must name its basis: all but an experiment."""
-        return self is not AtomKind.EXPERIMENT
-
-
 class Asked(StrEnum):
     """What a question is asked of."""
 
@@ -184,28 +160,6 @@ class SearchMode(StrEnum):
     HYBRID = "hybrid"
     KEYWORD = "keyword"
     VECTOR = "vector"
-
-
-@dataclass(frozen=True, slots=True)
-class CodeFilter:
-    """Which chunks may be hits, for both arms: any of each field's values; empty allows all."""
-
-    sources: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    path_globs: tuple[str, ...] = ()  # `**` matches across folders
-
-
-@dataclass(frozen=True, slots=True)
-class CodeQuery:
-    """A search for code, as the caller asked for it."""
-
-    text: str
-    top_k: int = 10
-    mode: SearchMode = SearchMode.HYBRID
-    filter: CodeFilter = field(default_factory=CodeFilter)
-    max_tokens: int | None = None  # for the code of all hits together, at 4 characters a token
-    min_score: float = 0.0  # hits below it are left out
-    explain: bool = False  # add to each hit an Explanation and the freshness of its source
 
 
 @dataclass(frozen=True, slots=True)

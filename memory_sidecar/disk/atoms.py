@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 from datetime import date as Date  # noqa: N812  a field is called date
 from enum import StrEnum
 
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.times import parse_time
 
 HOT_REFS = 5
@@ -25,6 +24,30 @@ GENERATED_LIST = re.compile(
     r"<!-- context:(\w+) -->(?:(?!<!-- context:).)*?<!-- /context:\1 -->", re.DOTALL
 )
 PAGE = "page"  # the kind of a memory that is a page about a project, such as its STATUS.md
+
+
+class AtomKind(StrEnum):
+    """A kind of atom, the unit of a dense-context root; its value is its word in commands."""
+
+    EXPERIMENT = "experiment", "EXP", "experiments", "links", "what was tried"
+    KNOWLEDGE = "knowledge", "K", "knowledge", "evidence", "what is known"
+    PATTERN = "pattern", "PAT", "patterns", "source-experiments", "what recurs"
+
+    prefix: str  # of the ids, as in EXP-001
+    folder: str  # of the atoms' files
+    basis: str  # frontmatter key of the atoms it rests on or leads to; last column of the index
+    tells: str  # what the folder holds, as the index says it
+
+    def __new__(cls, word: str, prefix: str, folder: str, basis: str, tells: str) -> AtomKind:
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.prefix, kind.folder, kind.basis, kind.tells = prefix, folder, basis, tells
+        return kind
+
+    @property
+    def needs_basis(self) -> bool:
+        """Whether an atom of this kind must name its basis: all but an experiment."""
+        return self is not AtomKind.EXPERIMENT
 
 
 _KINDS = {kind.prefix: kind for kind in AtomKind}

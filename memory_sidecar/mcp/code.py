@@ -14,11 +14,12 @@ from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.excerpt import names_shown, stems_of
 from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode, Source
+from memory_sidecar.core.model import Asked, SearchMode, Source
 from memory_sidecar.core.results import (
     Reporter,
     Score,

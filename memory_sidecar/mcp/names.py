@@ -15,12 +15,13 @@ from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import outline_file
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus
+from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.index.report import is_indexed, list_files
 from memory_sidecar.mcp.caller import Caller

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.code.directory import ChunkFile, file_filter
-from memory_sidecar.core.model import CodeFilter
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.postings import Statistics

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.shared import WITHOUT_TEAM
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.sessions.handlers import Sessions

@@ -12,8 +12,8 @@ from memory_sidecar.context.layout import Project, Root, is_root, page_text
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import draw
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import editor_link

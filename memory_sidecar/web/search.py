@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.agents.judging import JudgedSet
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import Asked, CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import Row, rows_of

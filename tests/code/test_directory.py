@@ -9,9 +9,9 @@ import pytest
 from pathspec import GitIgnoreSpec
 
 from memory_sidecar.code.directory import ChunkFile, ChunkFiles, Directory, file_filter
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import CodeFilter
 from memory_sidecar.core.results import Silent
 from memory_sidecar.index.report import VectorCounts
 

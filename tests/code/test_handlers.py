@@ -15,11 +15,12 @@ from filelock import FileLock
 from memory_sidecar.code import builder as flow
 from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.code.files import read_file
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.query_names import named_chunks, names_in
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.search import search_code, take_apart
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
-from memory_sidecar.core.model import CodeFilter, CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.model import FileStatus, SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect

@@ -17,7 +17,7 @@ from memory_sidecar.code.history import (
     history_boosts,
     update_history,
 )
-from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import system_clock
 from tests.code.test_commits import Repository

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code.hits import COPIES_READ
-from memory_sidecar.core.model import CodeQuery
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
 DRAIN = """def drain_retry_queue(queue):

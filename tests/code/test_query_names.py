@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, names_in
-from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 
 

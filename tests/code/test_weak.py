@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.ranking import WEAK_BELOW
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import WEAK_ALONE, Silent
 from tests.conftest import HashEmbedder
 

@@ -13,7 +13,7 @@ import pytest
 from memory_sidecar.context.atoms import AtomDraft, create_atom
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.disk.frontmatter import parse_page
 from tests.context.conftest import TODAY
 

@@ -10,7 +10,7 @@ from memory_sidecar.context.atoms import AtomDraft
 from memory_sidecar.context.handlers import Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.live import ContextLive
-from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 from tests.waiting import eventually
 
 

@@ -12,7 +12,7 @@ from memory_sidecar.context.index import refs_in
 from memory_sidecar.context.lists import files_of_project
 from memory_sidecar.context.loaded import load_project, write
 from memory_sidecar.context.refs import Refs
-from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.disk.frontmatter import parse_page
 from tests.context.conftest import NOW_MS
 

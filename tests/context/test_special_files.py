@@ -7,7 +7,7 @@ import os
 import pytest
 
 from memory_sidecar.context.atoms import read_shelf
-from memory_sidecar.core.model import AtomKind
+from memory_sidecar.disk.atoms import AtomKind
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 

@@ -5,10 +5,10 @@ from datetime import date
 
 import pytest
 
-from memory_sidecar.core.model import AtomKind
 from memory_sidecar.disk.atoms import (
     GENERATED_LIST,
     AtomId,
+    AtomKind,
     Standing,
     atom_facts,
     ids_in,

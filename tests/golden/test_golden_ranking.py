@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.errors import ModelMissing
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from memory_sidecar.code import builder as code_flow
-from memory_sidecar.core.model import CodeQuery, SearchMode
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.handlers import Memories

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.store import CHUNKS
-from memory_sidecar.core.model import CodeQuery
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.schema import write_identity

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
-from memory_sidecar.core.model import CodeQuery, FileStatus, SearchMode
+from memory_sidecar.core.model import FileStatus, SearchMode
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent

@@ -23,8 +23,9 @@ from schemas import all_schemas
 from memory_sidecar.agents import team_files
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.core.model import CodeFilter, CodeQuery, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir, StorePaths
 from memory_sidecar.core.results import IndexReport
 from memory_sidecar.core.settings import Settings

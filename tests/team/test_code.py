@@ -15,9 +15,10 @@ from schemas import all_schemas
 
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
+from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import DatabaseError, DatabaseRefused, NotFound, UsageError
-from memory_sidecar.core.model import CodeFilter, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.team import code_read, schema
 from memory_sidecar.team.link import ReadTransaction, TeamLink
 from memory_sidecar.team.postings import unpack_entries
