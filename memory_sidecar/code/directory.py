@@ -59,6 +59,13 @@ def parse_place(text: str) -> tuple[str, int, int] | None:
     return found and (found[1], int(found[2] or found[4]), int(found[3] or 0))
 
 
+def is_at(filename: str, path: str) -> bool:
+    """Whether `path` means the file at `filename` in its source: it is its end, or absolute."""
+    if path.startswith("/") or path[1:3] == ":/":
+        return path.endswith(f"/{filename}")
+    return f"/{filename}".endswith(f"/{path}")
+
+
 class ChunkFiles(list[ChunkFile]):
     """An append-only list of files, with a cache of which of them satisfy recent filters."""
 
@@ -98,9 +105,9 @@ class Directory:
         return self.file_numbers[at] if (self.ids[at] == ids).all() else None
 
     def files_at(self, path: str) -> list[ChunkFile]:
-        """Return the files whose path is or ends in `path`, shallowest first; some may be gone."""
+        """Return the files that `path` means, shallowest first; some may be gone."""
         called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
-        found = (file for file in called if f"/{file.path}".endswith(f"/{path}"))
+        found = (file for file in called if is_at(file.path, path))
         return sorted(found, key=lambda file: file.path.count("/"))
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:

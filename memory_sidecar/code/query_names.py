@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from memory_sidecar.code.directory import ChunkFile, Directory, parse_place
+from memory_sidecar.code.directory import ChunkFile, Directory, is_at, parse_place
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.core.sqlite import Connection, column
@@ -37,6 +37,7 @@ QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
+_LINE = re.compile(r"(?:\"?, |:)line (\d{1,9})\b")  # behind a path in a traceback
 _MAX_PATH = 256
 
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
@@ -61,6 +62,7 @@ class QueryNames:
     tokens: tuple[str, ...]  # the same as written; and a query of one word, whatever that is
     is_single_word: bool  # whether the query is one word
     paths: tuple[str, ...]  # as written, with / for each backslash
+    lines: tuple[tuple[str, int], ...] = ()  # of those of `paths` that come with one
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside `scope` defines one of these names.
@@ -81,8 +83,7 @@ class QueryNames:
         All False if a sentence matches many: one about `package.json` in a project with dozens of
         them is about none in particular.
         """
-        ends = tuple("/" + path for path in self.paths)
-        matches = [f"/{filename}".endswith(ends) for filename in filenames]
+        matches = [any(is_at(filename, path) for path in self.paths) for filename in filenames]
         is_specific = self.is_single_word or sum(matches) <= MAX_FILES_AT_PATHS
         return matches if is_specific else [False] * len(matches)
 
@@ -103,14 +104,16 @@ def names_in(text: str) -> QueryNames:
         if word == query or LOOKS_LIKE_NAME.search(word):
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
-    words = (word.replace("\\", "/").rstrip(".:?!") for word in _BETWEEN_WORDS.split(query))
-    places = (parse_place(word) or (word, 0, 0) for word in words if len(word) <= _MAX_PATH)
-    paths = [path.removeprefix("./") for path, _, _ in places if _PATH.search(path)]
+    parts = _BETWEEN_WORDS.split(_LINE.sub(r":\1 ", query))
+    words = (word.replace("\\", "/").rstrip(".:?!") for word in parts)
+    parsed = (parse_place(word) or (word, 0, 0) for word in words if len(word) <= _MAX_PATH)
+    places = [(path.removeprefix("./"), line) for path, line, _ in parsed if _PATH.search(path)]
     return QueryNames(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
         tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],
         is_single_word=is_single_word,
-        paths=tuple(dict.fromkeys(paths))[:MAX_NAMES],
+        paths=tuple(dict.fromkeys(path for path, _ in places))[:MAX_NAMES],
+        lines=tuple(dict.fromkeys(place for place in places if place[1]))[:MAX_NAMES],
     )
 
 

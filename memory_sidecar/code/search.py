@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.code import hits
-from memory_sidecar.code.directory import ChunkFile, Line
+from memory_sidecar.code.directory import ChunkFile, Line, is_at
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.messages import chunks_with_template
@@ -132,7 +132,11 @@ def _hybrid(
         literal_ids = _message_chunks(rows, question) or chunks_with_template(
             question.message, likely, rows.read
         )
-    named = [*rows.named_chunks(names), *literal_ids]
+    named = rows.named_chunks(names)
+    if at_lines := _chunks_at_lines(rows, names, named):
+        names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
+        literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
+    named = [*named, *literal_ids]
     if question.asks_for_guide:
         named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)
@@ -254,6 +258,20 @@ def clear_caches() -> None:
     _stems_of_path.cache_clear()
     hits.clear_caches()
     clear_question_caches()
+
+
+def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) -> list[int]:
+    """Return the chunks that hold the lines in `names`, in the files of the chunks `named`."""
+    if not names.lines:
+        return []
+    files, numbers = rows.files_of(np.unique(np.array(named, np.int64)))
+    found = [
+        rows.chunk_at(Line(file.source, file.path, line))
+        for file in {files[number] for number in numbers.tolist()}
+        for path, line in names.lines
+        if is_at(file.path, path)
+    ]
+    return [each for each in found if each is not None]
 
 
 def _message_chunks(rows: CodeRows, question: Question) -> Sequence[int]:

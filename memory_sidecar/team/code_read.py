@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
+from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line, is_at
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.query_names import MAX_CHUNKS_PER_NAME, QueryNames, symbol_phrase
 from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch
@@ -122,7 +122,7 @@ class SharedRows:
             files = [
                 file_id
                 for file_id in self._scope.by_name.get(path.rpartition("/")[2], ())
-                if f"/{self._scope.path_of(file_id)}".endswith(f"/{path}")
+                if is_at(self._scope.path_of(file_id), path)
             ]
             if not files:  # as for most of the entry pages of a guide
                 continue

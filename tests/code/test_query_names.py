@@ -42,10 +42,39 @@ def test_names_are_written_like_names(query, symbols):
         ("it fails at src/app.py:10:5: why?", "src/app.py"),
         ("app.py:10-20", "app.py"),
         ("app.py#L10-L20", "app.py"),
+        ('File "/srv/shop/src/app.py", line 10, in sell', "/srv/shop/src/app.py"),
+        ("at Shop.Sell() in C:\\shop\\App.cs:line 10", "C:/shop/App.cs"),
     ],
 )
 def test_paths_are_recognised(query, path):
     assert path in names_in(query).paths
+
+
+def test_the_chunk_that_holds_the_line_of_a_traceback_comes_first(make_codebase, tmp_path):
+    (tmp_path / "shop").mkdir()
+    padding = "".join(f"        total = total + {n} * price_of(item, {n})\n" for n in range(25))
+    sell = "".join(f"def sell{n}(item, total):\n    if item:\n{padding}\n" for n in range(9))
+    (tmp_path / "shop/cart.py").write_text(sell)
+    (tmp_path / "shop/cart_again.py").write_text("# cart.py 200, sold in cart.py\n")
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    for query in (
+        "cart.py:200",
+        "what is wrong at shop/cart.py:200:5?",
+        f'File "{tmp_path}/shop/cart.py", line 200, in sell1\n    raise KeyError(item)',
+    ):
+        (hit, *_) = codebase.search(CodeQuery(query), reporter=Silent())
+        assert hit.filename == "shop/cart.py", query
+        assert hit.start_line <= 200 <= hit.end_line, query
+    (hit, *_) = codebase.search(CodeQuery("what is at shop/cart.py:9999 now"), reporter=Silent())
+    assert hit.filename == "shop/cart.py"
+
+
+def test_an_absolute_path_means_the_file_of_the_source_that_it_ends_with():
+    names = names_in("/srv/clone/shop/app.py")
+    assert names.match_paths(["shop/app.py", "app.py", "other/app.py", "op/app.py"]) == [
+        *(True, True, False, False)
+    ]
 
 
 def test_a_qualified_name_wants_its_qualifier():
