@@ -14,12 +14,14 @@ from memory_sidecar.chunking.lines import MAX_BYTES, MIN_BYTES, Lines, Span, pac
 from memory_sidecar.core.model import Chunk
 
 MAX_FENCE_BYTES = 4_000
+LEVELS = 6  # of headings
 
 _LANGUAGE = "markdown"
 _FRONT_MATTER = {"---": ("---", "..."), "+++": ("+++",)}
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _ATX = re.compile(r" {0,3}(#{1,6})([ \t].*)?")
 _SETEXT = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
+_RST_LINE = re.compile(r"([!-/:-@\[-`{-~])\1+")
 _NO_PARAGRAPH = re.compile(r" {4}|\t|\s*(?:[-*+>|<#=]|\d+[.)])")
 
 
@@ -48,6 +50,30 @@ def sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
     """Yield the sections of a Markdown document; the first may have no heading."""
     if rows:
         yield from _sections(rows, _front_matter_stop(rows))
+
+
+def rst_sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
+    """Yield the sections of a reStructuredText document that have a heading.
+
+    The characters that underline a heading, or stand above it, too, mean the next deeper level
+    where they are new.
+    """
+    levels: dict[str, int] = {}
+    body = 0  # the row after the last heading
+    for row in range(1, len(rows)):
+        line, title = rows[row].rstrip(), rows[row - 1].strip()
+        above = rows[row - 2].rstrip() if row - 2 >= body else ""
+        if (
+            _RST_LINE.fullmatch(line)
+            and row > body
+            and above in ("", line)
+            and 0 < len(title) <= len(line)
+            and not _RST_LINE.fullmatch(title)
+            and (above or rows[row - 1][0] != " ")
+        ):
+            level = levels.setdefault(line[0] + above[:1], len(levels) + 1)
+            start, body = row - 2 if above else row - 1, row + 1
+            yield MarkdownSection(start, min(level, LEVELS), "", title)
 
 
 def _front_matter_stop(rows: Sequence[str]) -> int:

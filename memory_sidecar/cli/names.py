@@ -116,7 +116,7 @@ def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[De
 @click.argument("file")
 @with_call
 def outline(call: Call, file: str) -> list[DefinitionHit]:
-    """List what FILE defines, or the headings of Markdown, in order, as it was indexed."""
+    """List what FILE defines, or the headings of Markdown and rst, in order, as it was indexed."""
     at = _parse_line(call, file)
     source, path = (at.source, at.path) if at else locate(call, file)
     within = CodeFilter(sources=(source,))

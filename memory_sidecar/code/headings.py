@@ -1,16 +1,15 @@
-"""The outline of a file: its definitions or, if it is Markdown, its headings."""
+"""The outline of a file: its definitions or, if it is prose, its headings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from memory_sidecar.chunking.prose import MarkdownSection, sections_of
+from memory_sidecar.chunking.prose import LEVELS, MarkdownSection, rst_sections_of, sections_of
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import DefinitionHit
-
-LEVELS = 6  # of headings
+from memory_sidecar.core.language import detect_language
 
 
 def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
@@ -24,9 +23,13 @@ def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
 
 
 def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:
-    """Yield the headings of a Markdown file, each with the lines up to the next of its level."""
+    """Yield the headings of a file of prose, each with the lines up to the next of its level."""
+    language, is_rst = detect_language(path), path.lower().endswith(".rst")
+    if not is_rst and language != "markdown":
+        return
     rows = _indexed_rows(graph, source, path)
-    sections = [each for each in sections_of(rows) if each.level]
+    found = rst_sections_of(rows) if is_rst else sections_of(rows)
+    sections = [each for each in found if each.level]
     for section, stop in zip(sections, stops_of(sections, len(rows)), strict=True):
         last = stop
         while not rows[last - 1].strip():
@@ -40,7 +43,7 @@ def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:
             enclosing="",
             signature=f"{'#' * section.level} {section.title}",
             source=source,
-            language="markdown",
+            language=language,
             confidence="exact",
             others=0,
         )
@@ -57,10 +60,10 @@ def stops_of(sections: Sequence[MarkdownSection], end: int) -> list[int]:
 
 
 def _indexed_rows(graph: Graph, source: str, path: str) -> list[str]:
-    """Return the lines of a Markdown file as indexed; empty ones between chunks."""
+    """Return the lines of a file as indexed; empty ones between chunks."""
     chunks: Any = graph.connection.execute(
         "SELECT start_line, code FROM code_chunks WHERE source = ? AND filename = ?"
-        " AND language = 'markdown' ORDER BY start_line",
+        " ORDER BY start_line",
         (source, path),
     )
     rows: list[str] = []

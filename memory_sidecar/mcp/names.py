@@ -124,7 +124,7 @@ def callees(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
 
 
 def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
-    """What a file defines; the headings of Markdown."""
+    """What a file defines; the headings of Markdown and rst."""
 
     def ask(here: Snapshot) -> list[DefinitionHit]:
         file = _likeliest_file(caller, here.graph, asked.path, asked.source)
