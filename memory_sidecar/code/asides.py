@@ -19,12 +19,13 @@ _ASIDES = (
     (
         "tests",
         re.compile(
+            r"^(?!(.*/)?src/\w*main/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
-            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/",
+            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/)",
             re.IGNORECASE,
         ),
         re.compile(
-            r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|assert\w*|fixtures?|mocks?"
+            r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|fixtures?|mocks?"
             r"|unittest|flaky)\b",
             re.IGNORECASE,
         ),

@@ -129,6 +129,7 @@ def test_tests_count_less_unless_asked_for(path):
     assert Question.of("how are totals computed").penalties(path).keys() == {"tests"}
     assert not Question.of("which test covers totals").penalties(path)
     assert Question.of("a cart in memory for tests").penalties(path).keys() == {"tests"}
+    assert Question.of("assert that a cart is empty").penalties(path).keys() == {"tests"}
 
 
 @pytest.mark.parametrize(
@@ -260,6 +261,9 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("src/playground.ts", False),
         ("_examples/cart/main.go", True),
         ("ShopTestHelpers/Stub.swift", True),
+        ("shop-test/src/jvmMain/kotlin/Stub.kt", False),
+        ("shop-test/src/commonTest/kotlin/Stub.kt", True),
+        ("src/test/java/main/Cart.java", True),
         ("shop.1", True),
         ("shop.1.in", True),
         ("share/man/man1/shop", True),
