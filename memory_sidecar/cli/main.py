@@ -21,7 +21,7 @@ from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_si
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_arenas
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate_data_dir
-from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
+from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_FAILED, EXIT_INTERRUPTED
 
 MAX_COLUMNS = 100
 
@@ -124,6 +124,9 @@ _WITHOUT_DATA_DIR = frozenset(
 )
 
 
+_HOOKS = (("context", "access"), ("session", "import"))  # with `-`, for what a hook is given
+
+
 class LazyGroup(Group):
     """Imports a command when it is needed: importing all takes most of a second."""
 
@@ -192,7 +195,17 @@ def no_data_dir(named: str) -> NotFound:
 
 
 def run(call: Call) -> int:
-    """Run the command of `call`; returns its exit status. Prints named errors as one line."""
+    """Run the command of `call`; returns its exit status. Prints named errors as one line.
+
+    That of a hook is never 2, by which a hook orders a coding agent to stop, or not to stop.
+    """
+    status = _run(call)
+    is_hook = call.arguments[:2] in _HOOKS and "-" in call.arguments
+    is_hook |= call.arguments == _HOOKS[0]
+    return EXIT_FAILED if is_hook and status == UsageError.exit_status else status
+
+
+def _run(call: Call) -> int:
     try:
         call.check_arguments()
         with cli.make_context(

@@ -212,6 +212,7 @@ def test_a_tool_call_on_standard_input_counts(context, fly):
 def test_what_is_no_tool_call_is_wrong_usage(context, stdin):
     done = context("access", "--json", stdin=stdin)
     assert (done.status, done.error["code"]) == (2, "usage")
+    assert context("access", stdin=stdin).status == 1  # as a hook, which must not block an agent
 
 
 def test_a_tool_call_of_something_else_counts_nothing(context):

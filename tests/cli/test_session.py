@@ -164,10 +164,12 @@ def test_a_folder_is_told_from_what_is_not_there(run, tmp_path):
 
 
 @pytest.mark.parametrize("given", [b"", b"no JSON", b"[]", b"{}", b'{"transcript_path": 3}'])
-def test_what_names_no_transcript_is_wrong_usage(run, given):
+def test_a_hook_without_a_transcript_fails_and_orders_no_agent_to_stop(run, given):
     done = run("session", "import", "-", "--json", stdin=given)
-    assert (done.status, done.error["code"]) == (2, "usage")
+    assert (done.status, done.error["code"]) == (1, "usage")
     assert "transcript_path" in done.error["hint"]
+    for mistyped in (("session", "import", "-", "--agnt", "a"), ("context", "access", "-", "-x")):
+        assert run(*mistyped, stdin=given).status == 1
 
 
 @pytest.mark.parametrize(
