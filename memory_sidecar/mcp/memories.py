@@ -27,7 +27,7 @@ from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.names import check_known_category
+from memory_sidecar.memories.names import check_known_category, folded
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
 CURSOR = about("For further ones; empty when there are none.")
@@ -173,7 +173,7 @@ class ListMemories(Arguments):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing(StoredAnswer):
     categories: Annotated[tuple[Category, ...], about("Those below this one.")]
-    memories: Annotated[tuple[MemoryHead, ...], about("Those in this category itself.")]
+    memories: Annotated[tuple[MemoryHead, ...], about("Those in it and below.")]
     next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
@@ -185,20 +185,23 @@ class Listing(StoredAnswer):
 
 
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
-    """List categories, and what lies in one."""
+    """List categories and memories, all or those in one."""
     remembered = caller.memories(report, shared=asked.shared)
     page = caller.pages.page(asked.question, asked.cursor)
     category = check_known_category(asked.category)
-    below = f"{category}/" if category else ""
+    above = folded(f"{category}/") if category else ""
     categories = [
         each
         for each in remembered.categories()
-        if each.path.startswith(below) and each.path != category
+        if (path := folded(f"{each.path}/")).startswith(above) and path != above
     ]
-    wanted = MemoryFilter(category=category or None)
-    found = remembered.list(MemoryList(filter=wanted, sort=Sort.PATH, is_descending=False))
-    here = page.rest([each for each in found if each.category == category], _key)
-    shown = here[: asked.limit]
+    listed = MemoryList(
+        filter=MemoryFilter(category=category or None),
+        sort=Sort.PATH,
+        is_descending=False,
+        limit=page.offset + asked.limit + 1,
+    )
+    shown = page.rest(remembered.list(listed), _key)[: asked.limit]
     return Listing(
         categories=() if page.offset else tuple(categories),
         memories=_heads(shown),

@@ -11,7 +11,7 @@ import hashlib
 import os
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.model import OWN_DIRECTORY
+from memory_sidecar.memories.names import folded
 
 LOCK_TIMEOUT_S = 60
 
@@ -136,6 +137,20 @@ class KnowledgeDirectory:
             except (FileNotFoundError, NotADirectoryError):
                 return False
         return True
+
+    def known_category(self, category: str) -> str:
+        """Return `category` as it is called here, whatever the case and number of its words."""
+        known = ""
+        for part in filter(None, category.split("/")):
+            folders: list[str] = []
+            with suppress(OSError):
+                folders = sorted(
+                    each.name for each in (self.root / known).iterdir() if each.is_dir()
+                )
+            called = {folded(name): name for name in folders}
+            name = part if part in folders else called.get(folded(part), part)
+            known = f"{known}/{name}" if known else name
+        return known
 
     def create(self, path: str, text: str) -> MemoryFile:
         """Create a file at `path` with `text`. Raises FileExistsError if one is there."""

@@ -40,7 +40,8 @@ class Changes:
         object.__setattr__(self, "tags", _check_tags(self.tags))
         if self.project:
             _check_project(self.project)
-        object.__setattr__(self, "supersedes", tuple(map(check_path, self.supersedes)))
+        for path in self.supersedes:
+            check_path(path)
         if all(getattr(self, field.name) == field.default for field in fields(self)):
             raise UsageError("nothing to change", hint="name what to change")
 

@@ -333,10 +333,10 @@ class Memories(Recall):
             return near_duplicates(connection, data, path)
 
     def _files_with_content(self, draft: Draft, directory: str) -> list[str]:
-        """Find files in the draft's category with the same content, whatever their names are."""
+        """Find files with the same content, whatever their names are."""
         if not self._agent.paths.db.exists():
             return []
-        wanted = (directory, draft.category, normalised_content(draft.content))
+        wanted = (directory, normalised_content(draft.content))
         return self._agent.answer(
             lambda _, connection: files_with_content(connection, *wanted), self._reporter
         )

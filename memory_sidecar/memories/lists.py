@@ -30,7 +30,7 @@ from memory_sidecar.memories.model import (
     Sort,
     StoredMemory,
 )
-from memory_sidecar.memories.names import MEMORY_SUFFIX
+from memory_sidecar.memories.names import MEMORY_SUFFIX, folded
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
@@ -52,6 +52,9 @@ class MemoryRows:
     agent: str
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
+
+    def __post_init__(self) -> None:
+        self.connection.create_scalar_function("folded", lambda *path: folded(str(path[0])), 1)
 
     def places(self, wanted: MemoryList) -> list[Place]:
         """Select the memories that `wanted` describes, in its order, with only what sorts them.
@@ -190,10 +193,9 @@ def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -
 # Filters
 
 _CONDITIONS = {
-    # '0' follows '/': the range holds what begins with the category and a slash. The categories are
-    # few and looked up first, since no index serves this OR over the memories.
-    "category": "category IN (SELECT path FROM categories WHERE path = :category"
-    " OR path > :category || '/' AND path < :category || '0')",
+    # The categories are few and looked up first.
+    "category": "category IN (SELECT path FROM categories"
+    " WHERE instr(folded(path || '/'), folded(:category || '/')) = 1)",
     "tags": "key IN (SELECT memory FROM memory_tags"
     " WHERE tag IN (SELECT value FROM json_each(:tags)))",
     "updated_after": "updated_at >= :updated_after",

@@ -20,17 +20,15 @@ from memory_sidecar.memories.strength import STRENGTH_SQL, today
 MAX_CANDIDATES = 20
 
 
-def files_with_content(
-    connection: Connection, directory: str, category: str, content: str
-) -> list[str]:
-    """List the files of `category` in `directory` whose content is `content`, by path."""
+def files_with_content(connection: Connection, directory: str, content: str) -> list[str]:
+    """List the files in `directory` whose content is `content`, by path."""
     return column(
         connection,
         # The plus has SQLite use the index of sizes alone: few contents are of the same length.
         "SELECT file FROM memories JOIN memory_contents ON memory = key"
-        " WHERE token_estimate = ? AND +directory = ? AND +category = ? AND content = ?"
+        " WHERE token_estimate = ? AND +directory = ? AND content = ?"
         " ORDER BY file LIMIT ?",
-        (estimate_tokens(content), directory, category, content, MAX_CANDIDATES),
+        (estimate_tokens(content), directory, content, MAX_CANDIDATES),
     )
 
 

@@ -86,6 +86,7 @@ def share(
     if not allow_secrets:
         _refuse_secrets(file, category=category or "")
     folder = category_of(file.path) if category is None else check_category(category)
+    folder = shared.known_category(folder)
     origin = f"{agent}/{file.path}"
     meta: Meta = {
         "created_at": iso_utc(file.page.created_at),
@@ -120,10 +121,11 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
     """Return the path that `old` gets when it is moved to `to`, a category or a new path."""
     known = check_known_category(to)
     if to.endswith(("/", "\\")) or (known and directory.has_folder(known)):
-        category = check_category(to.rstrip("/\\"))
+        category = directory.known_category(check_category(to.rstrip("/\\")))
         name = old.rpartition("/")[2]
         return f"{category}/{name}" if category else name
-    return check_new_path(to)
+    folder, slash, name = check_new_path(to).rpartition("/")
+    return directory.known_category(folder) + slash + name
 
 
 def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:

@@ -19,6 +19,7 @@ MAX_SLUG_BYTES = 80  # of names made here; a file system takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
 
+_PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _DATABASE_ENDINGS = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal")
 _RESERVED = frozenset(
@@ -135,6 +136,11 @@ def with_parents(category: str) -> list[str]:
     """List a category and those above it: `a/b/c`, `a/b`, `a`; nothing for the root."""
     parts = category.split("/") if category else []
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def folded(category: str) -> str:
+    """Return `category` in a form that is equal for `Decision/Storage` and `decisions/storage`."""
+    return _PLURAL.sub("", category.lower().replace("_", "-"))
 
 
 def is_name(text: str) -> bool:

@@ -42,7 +42,7 @@ from memory_sidecar.memories.lookup import (
     skip_reason,
 )
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.names import check_path, with_slashes
+from memory_sidecar.memories.names import check_path, folded, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
@@ -113,16 +113,16 @@ class Recall:
 
     def _note_unknown_values(self, wanted: MemoryFilter, readable: Sequence[Readable]) -> None:
         """Tell by a notice of each value in `wanted` that no readable memory has."""
-        for has, asked, list_known in (
-            ("is in the category", wanted.category, list_used_categories),
-            ("has the tag", wanted.tags, list_tags),
-            ("has the status", wanted.statuses, list_statuses),
+        for has, asked, list_known, fold in (
+            ("is in the category", wanted.category, list_used_categories, folded),
+            ("has the tag", wanted.tags, list_tags, str),
+            ("has the status", wanted.statuses, list_statuses, str),
         ):
             values = [asked] if isinstance(asked, str) else list(asked or ())
             if not values:
                 continue
             known = {each for _, _, rows in readable for each in list_known(rows.connection)}
-            if known and known.isdisjoint(values):
+            if known and set(map(fold, known)).isdisjoint(map(fold, values)):
                 nearest = sorted(known, key=lambda each: (not each.startswith(values[0]), each))
                 missing = f"no memory {has} {', '.join(values)}"
                 self._reporter.notice(f"{missing}: there is {', '.join(nearest[:MAX_NAMED])}")

@@ -51,7 +51,10 @@ def store(
     Raises NotFound for a superseded memory that is not there, and PageBroken.
     """
     with directory.changing():
-        superseded = _require_present(directory, draft.supersedes)
+        category = directory.known_category(draft.category)
+        named = tuple(map(check_path, draft.supersedes))
+        draft = replace(draft, category=category, supersedes=named)
+        superseded = _require_present(directory, named)
         names = _candidate_names(draft)
         existing = _find_existing(directory, draft, (*names, *same_content))
         if existing is None:
@@ -74,6 +77,7 @@ def update(
     """
     with directory.changing():
         old = directory.read(check_path(path), if_hash=if_hash)
+        changes = replace(changes, supersedes=tuple(map(check_path, changes.supersedes)))
         superseded = _require_present(directory, changes.supersedes)
         _check_order(directory, old.path, superseded)
         text = edit_page(old.text, _meta_changes(old.path, old.page, changes))

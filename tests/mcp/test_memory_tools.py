@@ -392,8 +392,30 @@ def test_categories_are_listed_with_what_lies_in_them(newcomer):
     path = remember(newcomer, category="decisions/storage")
     top = given(newcomer, "list_memories")
     assert [c["path"] for c in top["categories"]] == ["decisions", "decisions/storage"]
+    assert paths(top) == [path]
     below = given(newcomer, "list_memories", category="decisions/storage")
     assert (below["categories"], paths(below)) == ([], [path])
+
+
+def test_a_category_is_known_whatever_the_case_and_number_of_its_words(newcomer):
+    first = remember(newcomer, category="decisions/Storage")
+    second = remember(newcomer, "Use SQLite.", category="Decision/storage")
+    assert second.startswith("decisions/Storage/")
+    given(newcomer, "store_memory", content="A pattern.", category="pattern")
+    assert remember(newcomer, "Another.", category="Patterns") == "pattern/another.md"
+    for tool in ("list_memories", "query_memories"):
+        assert set(paths(given(newcomer, tool, category="DECISION"))) == {first, second}
+    assert paths(given(newcomer, "search_memories", query="SQLite", category="decision"))
+    moved = given(newcomer, "move_memory", path=second, to="Patterns")["path"]
+    assert moved == "pattern/use-sqlite.md"
+
+
+def test_what_is_to_be_superseded_is_named_if_it_was_abbreviated(newcomer):
+    path = remember(newcomer)
+    told = refused(
+        newcomer, "store_memory", content="x", category="c", supersedes=path.rpartition("-")[0]
+    )
+    assert f"{path} exists: give its full name" in told
 
 
 def test_long_memory_is_read_in_parts(newcomer):
