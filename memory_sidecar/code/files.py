@@ -10,11 +10,11 @@ import os
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.handlers import Codebase
+from memory_sidecar.code.query_names import is_one_typo_apart
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
 from memory_sidecar.core.paths import real_place
@@ -144,18 +144,20 @@ def suggest_files(codebase: Codebase, sources: Sequence[Source], path: str) -> s
 
 
 def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, str]]) -> str:
-    """Return a hint naming those of `files` that have the name of one of `meant` elsewhere.
+    """Return a hint naming those of `files` that are called like one of `meant`, or one typo apart.
 
     `meant`: pairs of a source and a path in it. "" if there are none.
     """
     names = {(source, _normalized_name(path)) for source, path in meant}
-    found = (
-        each.path
+    found = [
+        (is_mistyped, each.path)
         for each in files
-        if (each.source, _normalized_name(each.path)) in names
-        and (each.source, each.path) not in meant
-    )
-    shown = ", ".join(islice(found, MAX_ALIKE))
+        for called in [_normalized_name(each.path)]
+        for is_mistyped in [(each.source, called) not in names]
+        if (each.source, each.path) not in meant
+        and any(each.source == at and is_one_typo_apart(called, name) for at, name in names)
+    ]
+    shown = ", ".join(path for _, path in sorted(found)[:MAX_ALIKE])
     return f"there is {shown}" if shown else ""
 
 

@@ -40,7 +40,7 @@ from memory_sidecar.mcp.budget import (
 )
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
 from memory_sidecar.mcp.uris import SOURCE, plain_path, source_uri
 
 EVERY_SOURCE = "*"
@@ -176,6 +176,7 @@ class ReadFile(Arguments):
     source: str = ""
     start_line: int = Field(default=1, ge=0)  # 0: as 1
     end_line: int = Field(default=0, ge=-1)  # 0 or -1: the file's last
+    limit: Unlisted[int] = Field(default=1 << 30, ge=1)  # of lines
     max_tokens: int = Field(default=6000, ge=1)
 
     @model_validator(mode="before")
@@ -214,8 +215,8 @@ def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     text = file.text.removesuffix("\n")  # no empty line after the last line break
     total = text.count("\n") + 1
     is_said = "start_line" in asked.model_fields_set or asked.end_line > 0
-    start = (asked.start_line if is_said else file.first) or 1
-    last = min(max(asked.end_line if is_said else file.last, 0) or total, total)
+    first, end = (asked.start_line, asked.end_line) if is_said else (file.first, file.last)
+    last = min(max(end, 0) or total, total, (start := first or 1) + asked.limit - 1)
     content, end = lines_within(text, start, last, asked.max_tokens, report)
     return FileLines(
         source=file.source.name,

@@ -26,6 +26,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from memory_sidecar.core.errors import UsageError
@@ -43,6 +44,22 @@ Unlisted = Annotated[T, _UNLISTED]
 _SCALARS = {str, int, float, bool, Literal}
 _WORD = re.compile(r"[^\s{}]+")
 _A_DICTIONARY = re.compile(r"a valid dictionary( or instance of \w+)?")
+_MEANT = {
+    "after": ("updated_after",),
+    "file": ("path",),
+    "filename": ("path",),
+    "id": ("path", "session_id"),
+    "limit": ("top_k",),
+    "line": ("start_line",),
+    "offset": ("start_line",),
+    "q": ("query",),
+    "question": ("query",),
+    "since": ("after", "updated_after"),
+    "symbol": ("name",),
+    "text": ("content",),
+    "top_k": ("limit",),
+}
+"""The arguments that models mean by other names."""
 _PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
 
 
@@ -50,6 +67,21 @@ class ArgumentPart(BaseModel):
     """Base of the objects in the arguments of tools. An unknown name is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_our_names(cls, given: Any) -> Any:  # noqa: ANN401  whatever JSON has
+        """Rename the arguments that models call otherwise: `file_path`, `limit`, `language`."""
+        if not isinstance(given, dict):
+            return given
+        renamed: dict[str, Any] = {}
+        for name, value in given.items():
+            last = name.rpartition("_")[2]
+            meant = (name, *_MEANT.get(name, ()), last, *_MEANT.get(last, ()), f"{last}s")
+            ours = next((each for each in meant if each in cls.model_fields), name)
+            is_free = ours not in renamed and ours not in given
+            renamed[ours if is_free else name] = value
+        return renamed
 
     @field_validator("*", mode="before")
     @classmethod
@@ -61,6 +93,9 @@ class ArgumentPart(BaseModel):
         """
         name = about.field_name or ""
         kind = cls.model_fields[name].annotation
+        limits = [each.le for each in cls.model_fields[name].metadata if hasattr(each, "le")]
+        if kind is int and type(given) is int:
+            return min([given, *limits])  # what is beyond it is on the next page
         is_list = get_origin(kind) in (list, tuple)
         choices = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         if str in choices and isinstance(given, list) and given and all(map(_is_block, given)):

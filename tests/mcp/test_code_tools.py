@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Workspace
+from memory_sidecar.mcp.tools import TOOLS
 from tests.conftest import write_other_project
 from tests.mcp.talk import call, given, refused, text_of
 
@@ -124,7 +126,7 @@ def test_a_secret_is_masked_before_the_lines_around_it_are_left_out(caller, proj
     ("arguments", "said"),
     [
         ({}, "'query' is missing"),
-        ({"query": "x", "limit": 3}, "there is no argument 'limit'"),
+        ({"query": "x", "limits": 3}, "there is no argument 'limits'"),
         ({"query": "x", "top_k": 0}, "'top_k'"),
         ({"query": "x", "languages": ["klingon"]}, "unknown language"),
         ({"query": "x", "cursor": "12"}, "not a cursor"),
@@ -135,6 +137,34 @@ def test_wrong_arguments_are_named(caller, arguments, said):
     told = refused(caller, "search_code", **arguments)
     assert told.startswith("usage: ")
     assert said in told
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "ours"),
+    [
+        ("search_code", {"q": "add_item", "limit": 1, "language": "py"}, {"top_k": 1}),
+        ("search_code", {"query": "add_item", "top_k": 500}, {"top_k": 50}),
+        ("read_file", {"file_path": "cart.py", "offset": 2}, {"path": "cart.py", "start_line": 2}),
+        ("read_file", {"path": "a.py", "line": 3, "limit": 9}, {"start_line": 3, "limit": 9}),
+        ("outline", {"filename": "a.py"}, {"path": "a.py"}),
+        ("refs", {"symbol_name": "add"}, {"name": "add"}),
+        ("search_memories", {"query": "x", "limit": 2, "tag": "a"}, {"top_k": 2, "tags": ["a"]}),
+        ("query_memories", {"since": "7d", "top_k": 2}, {"updated_after": "7d", "limit": 2}),
+        ("search_sessions", {"since": "7d"}, {"after": "7d"}),
+        ("get_session", {"id": "s"}, {"session_id": "s"}),
+        ("get_memory", {"id": "a/b"}, {"path": "a/b"}),
+        ("store_memory", {"text": "x", "category": "c"}, {"content": "x"}),
+        ("update_memory", {"path": "a", "tags": "b", "add_tags": "c"}, None),
+        ("read_file", {"path": "a.py", "file": "b.py"}, None),
+    ],
+)
+def test_what_models_call_an_argument_means_ours(tool, arguments, ours):
+    if ours is None:
+        with pytest.raises(UsageError, match="there is no argument"):
+            TOOLS[tool].parse_arguments(arguments)
+        return
+    parsed = TOOLS[tool].parse_arguments(arguments)
+    assert {name: getattr(parsed, name) for name in ours} == ours
 
 
 def test_null_means_left_out(caller):
@@ -205,6 +235,8 @@ def test_neither_home_nor_root_is_indexed_even_where_a_client_was_started_there(
 
 def test_file_is_read_as_it_is_now_and_by_lines(caller, project):
     (project / "new.py").write_text("\n".join(f"line{n} = {n}" for n in range(1, 101)) + "\n")
+    part = given(caller, "read_file", path="new.py", offset=3, limit=2)
+    assert part["end_line"] == 4
     part = given(caller, "read_file", path="new.py", start_line=3, end_line=5)
     assert (part["content"], part["total_lines"]) == ("line3 = 3\nline4 = 4\nline5 = 5", 100)
     cut = given(caller, "read_file", path="new.py", max_tokens=10)
@@ -290,6 +322,7 @@ def test_files_of_the_same_name_are_named_for_one_that_is_not_there(caller):
     assert refused(caller, "read_file", path="src/cart.py:3").endswith("there is shop/cart.py")
     assert "search_code prints" in refused(caller, "read_file", path="nothing.py")
     assert refused(caller, "read_file", path="SRC/Cart.PY").endswith("there is shop/cart.py")
+    assert refused(caller, "read_file", path="shop/crat.py").endswith("there is shop/cart.py")
     assert refused(caller, "read_file", path="shop/").endswith("with paths shop/**")
     assert refused(caller, "read_file", path=".").startswith("path_refused: '.' is a folder")
 
