@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ import numpy as np
 import psycopg
 from psycopg.errors import ProgramLimitExceeded
 
+from memory_sidecar.core.atomic import LEFT_AFTER_MS, TEMPORARY_PREFIX, sweep
 from memory_sidecar.core.errors import Conflict, NotFound, StoreForeign, StoreNewer
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter
@@ -94,7 +96,9 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[Exporte
 
     Raises NotFound if there is none, NoIndex, DatabaseError, and SidecarError for the file.
     """
-    part = file.with_name(f"{file.name}.{secrets.token_hex(4)}.part")  # no link, nor another's
+    part = file.with_name(TEMPORARY_PREFIX + secrets.token_hex(8))  # no link, nor another's
+    before_ms = time.time() * 1000 - LEFT_AFTER_MS
+    sweep(Tree(file.parent), file.parent, before_ms=before_ms, pattern="")
     with named_errors(file), link.reading() as connection:
         require_schema(connection, link)
         rows = connection.execute(

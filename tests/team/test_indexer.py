@@ -15,6 +15,7 @@ from zipfile import ZipFile
 import psycopg
 
 from memory_sidecar.agents.services import Services
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
@@ -156,7 +157,11 @@ def test_an_exported_file_answers_as_its_database_did(database, machine, tmp_pat
     before = answers()
     (tmp_path / "code.zip.part").symlink_to(tmp_path / "of-the-user")  # as a clone may bring
     (tmp_path / "code.zip").symlink_to(tmp_path / "of-the-user")
+    left = tmp_path / f"{TEMPORARY_PREFIX}of-one-that-was-killed"
+    left.touch()
+    os.utime(left, (1, 1))
     exported = indexer.valid_json("team export", "code.zip")
+    assert not left.exists()
     assert not (tmp_path / "of-the-user").exists()
     assert [each["repository"] for each in exported["sources"]] == ["git.example/shop/shop"]
     again = indexer("team", "import", "code.zip", "--json")
