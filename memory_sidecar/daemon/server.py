@@ -311,7 +311,10 @@ async def _in_thread(work: Callable[[], T]) -> T:
             done.set_exception(error)
 
     threading.Thread(target=run, name="request", daemon=True).start()
-    return await asyncio.wrap_future(done)
+    result = await asyncio.wrap_future(done)
+    # Python 3.14 returns at once if the work is done already: what it sent is still to be written.
+    await asyncio.sleep(0)
+    return result
 
 
 async def _listen(reader: asyncio.StreamReader, exchange: Exchange) -> None:

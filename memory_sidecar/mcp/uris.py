@@ -22,9 +22,11 @@ def source_uri(name: str, path: str) -> str:
 
 
 def plain_path(text: str) -> str:
-    """Return `text`, a path or a `file:` URI, as a path."""
+    """Return `text`, a path or a `file:` URI, as a path; `?` and `#` are part of a name."""
     begun = _OF_A_FILE.match(text)
-    return url2pathname(text[begun.end() :]) if begun else text
+    if not begun:
+        return text
+    return url2pathname(text[begun.end() :].replace("?", "%3F").replace("#", "%23"))
 
 
 def parts_of(uri: str) -> tuple[str, str, str]:

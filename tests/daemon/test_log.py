@@ -85,7 +85,7 @@ from memory_sidecar.daemon.exchange import Invocation
 from memory_sidecar.daemon.log import log_to_file
 log_to_file(sys.argv[1], "info")
 try:
-    raise ValueError("no place for AKIA" + "Z7Q4M2K6X3W2V5T7 in it")
+    raise ValueError("no place for AKIA" + "Z7Q4M2K6" + "X3W2V5T7 in it")
 except ValueError:
     asked = ("store", "a text of a memory", "--category=rules", "--agent", "alice", "--", "--more")
     logging.exception("failed, as AKIA%s was given: %s", "Z7Q4M2K6X3W2V5T7", Invocation(asked, "/"))

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 
@@ -161,6 +162,20 @@ def connect(
     assert not serving.is_alive()
     for client in clients:
         client.close()
+
+
+def test_output_comes_before_the_exit_of_a_command_that_is_done_at_once(connect, monkeypatch):
+    def wrap(work: Future[int]) -> asyncio.Future[int]:
+        """As Python 3.14 wraps what is done already."""
+        wrapped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        wrapped.set_result(work.result())
+        return wrapped
+
+    monkeypatch.setattr(asyncio, "wrap_future", wrap)
+    client = connect()
+    client.ask("say", "hello")
+    assert client.hear() == {"type": "out", "text": "hello"}
+    assert client.hear() == {"type": "exit", "status": 0}
 
 
 def test_a_run_ends_with_its_status_and_what_it_read_comes_back(connect):
