@@ -257,6 +257,7 @@ class Engine:
     def _fail(self, error: BaseException) -> None:
         if not self._root.failed.done():
             self._root.failed.set_exception(error)
+            self._root.failed.exception()  # else asyncio prints it if no batch waits any more
 
 
 async def _end_others() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import warnings
 from contextlib import suppress
 
 import memory_sidecar.chunking  # noqa: F401  before cocoindex: it turns off its reports
@@ -19,6 +20,8 @@ def _load() -> None:
         importlib.import_module("cocoindex")
 
 
+# It drops a coroutine where an engine ends by an error, which is told by other means.
+warnings.filterwarnings("ignore", "coroutine 'ComponentContext", RuntimeWarning)
 _loading = threading.Thread(target=_load)
 _loading.start()
 _loading.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
 import time
@@ -47,16 +48,20 @@ class Database:
             else:
                 self.rows[path] = document.fingerprint
 
-    def apply(self, changed: Sequence[SourceFile] = (), gone: Sequence[str] = ()) -> None:
-        """One batch, by an engine that is opened for it and closed."""
-        self.engine = engine = Engine(
+    def open(self) -> Engine:
+        self.engine = Engine(
             self._folder / "state",
             name="many",
             build=self.build,
             write=self.write,
             is_stopped=threading.Event(),
         )
-        engine.start()
+        self.engine.start()
+        return self.engine
+
+    def apply(self, changed: Sequence[SourceFile] = (), gone: Sequence[str] = ()) -> None:
+        """One batch, by an engine that is opened for it and closed."""
+        engine = self.open()
         try:
             engine.apply(Differences(changed, gone), beat=lambda: None)
         finally:
@@ -175,6 +180,26 @@ def test_an_engine_that_failed_while_it_wrote_holds_up_no_other(database, neighb
     with ThreadPoolExecutor() as pool:
         pool.submit(neighbour.apply, gone=gone).result(60)
     assert neighbour.rows == {}
+
+
+def test_an_error_after_the_last_batch_is_not_printed(database, caplog):
+    engine = database.open()
+    engine._on_error(RuntimeError("the disk fails"), None)
+    engine.close()
+    del engine, database.engine
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def test_what_cocoindex_drops_where_an_engine_fails_is_not_printed():
+    code = (
+        "import warnings, memory_sidecar.index.nice_cocoindex\n"
+        "for name in ('ComponentContext.resolve_exception_handler', 'ours'):\n"
+        "    warnings.warn(f\"coroutine '{name}' was never awaited\", RuntimeWarning)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'ours' was never awaited" in done.stderr
+    assert "ComponentContext" not in done.stderr.replace("warnings.warn", "")
 
 
 def test_an_engine_that_ended_leaves_nothing(database):
