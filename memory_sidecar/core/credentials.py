@@ -15,6 +15,7 @@ from memory_sidecar.core.errors import SecretRefused
 
 D = TypeVar("D")
 
+SHORTEST = 10  # characters of a text with a credential: ://u:pwd@h
 _MASK = "«masked: "
 _MASKED = re.compile(rf"{_MASK}[^»\n]{{1,60}}»")
 
@@ -25,6 +26,8 @@ def find_credentials(text: str, *, name: str = "") -> list[Credential]:
     `name` is the property that holds the text, if any: a `password` makes its value suspicious.
     """
     lead = f"{name}: " if name else ""
+    if len(lead) + len(text) < SHORTEST:  # such as the role of each of many messages
+        return []
     found = sorted(find_candidates(lead + text), key=lambda each: (each.start, -each.end))
     apart: list[Credential] = []
     for each in found:
