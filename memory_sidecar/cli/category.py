@@ -7,12 +7,7 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of
-from memory_sidecar.cli.options import (
-    allow_secrets_option,
-    command_group,
-    resolve_text,
-    with_agent,
-)
+from memory_sidecar.cli.options import allow_secrets_option, command_group, resolve_text, with_agent
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described
 

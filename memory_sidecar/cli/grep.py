@@ -6,12 +6,11 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
+from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import globs_from_here, with_call, with_globs, with_language
 from memory_sidecar.core.language import known_language
 from memory_sidecar.grep import handlers as handler
 from memory_sidecar.grep.handlers import FoundCode
-
-MAX_LIMIT = 1_000_000
 
 
 @click.command()
@@ -21,7 +20,7 @@ MAX_LIMIT = 1_000_000
 @with_globs
 @click.option(
     *("-n", "--limit"),
-    type=click.IntRange(1, MAX_LIMIT),
+    type=AT_LEAST_ONE,
     default=1000,
     show_default=True,
     metavar="N",

@@ -7,7 +7,8 @@ from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import memories_of, memory_lines, with_filters
-from memory_sidecar.cli.options import COUNT, with_agent
+from memory_sidecar.cli.numbers import COUNT
+from memory_sidecar.cli.options import with_agent
 from memory_sidecar.core.results import build_from
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from memory_sidecar.memories.results import Listed, Memory
@@ -29,7 +30,7 @@ RECENT_LIMIT = 10
     help="Ascending unless --desc; without --sort, the latest change first.",
 )
 @click.option("--desc", is_flag=True, help="Descending.")
-@click.option("-n", "--limit", type=COUNT)
+@click.option("-n", "--limit", type=COUNT, help="At most N; by default all.")
 @click.option("--offset", type=COUNT, default=0, help="How many to pass over.")
 @click.option("--content", "with_content", is_flag=True, help="Also print their text.")
 @click.option("--shared", "with_shared", is_flag=True, help="Include what all agents share.")

@@ -310,4 +310,4 @@ def _as_usage_error(error: click.ClickException) -> UsageError:
         hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them all"
         return UsageError(f"{option} cannot stand before a command", hint=hint)
     hint = f"see `{context.command_path} --help`" if context else ""
-    return UsageError(error.format_message(), hint=hint)
+    return UsageError(error.format_message().removesuffix("."), hint=hint)

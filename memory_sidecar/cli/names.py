@@ -11,11 +11,8 @@ import click
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
-from memory_sidecar.cli.options import (
-    Within,
-    with_call,
-    with_places,
-)
+from memory_sidecar.cli.numbers import Count
+from memory_sidecar.cli.options import Within, with_call, with_places
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
@@ -40,7 +37,7 @@ def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[
 
     @click.option(
         *("-n", "--top-k"),
-        type=click.IntRange(1, MAX_TOP_K),
+        type=Count(1, MAX_TOP_K),
         default=top_k,
         show_default=True,
         metavar="N",
@@ -84,7 +81,7 @@ def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[Refer
 @click.argument("name")
 @click.option(
     "--depth",
-    type=click.IntRange(1, MAX_DEPTH),
+    type=Count(1, MAX_DEPTH),
     default=1,
     show_default=True,
     metavar="N",

@@ -13,6 +13,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import AgentOption, Hints
+from memory_sidecar.cli.numbers import FRACTION, Count
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import known_language
@@ -23,27 +24,12 @@ from memory_sidecar.disk.globs import relative_globs
 
 Command = Callable[..., object]
 
-MAX_COUNT = 1_000_000_000
-COUNT = click.IntRange(0, MAX_COUNT)
-"""A number of things. The sum of two fits into SQLite's integers."""
 UNLIMITED = 1000  # characters of a description, so that click wraps and never cuts it
-AT_LEAST_ONE = click.IntRange(1, MAX_COUNT)
-
-
-class _Fraction(click.FloatRange):
-    """A number from 0 to 1. click's own range accepts "nan"."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  click's signature
-        number = super().convert(value, param, ctx)
-        return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
-
-
-FRACTION = _Fraction(0, 1)
 
 
 MAX_TOP_K = 1000  # hits
 with_top_k = click.option(
-    *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), default=10, show_default=True
+    *("-n", "--top-k"), type=Count(1, MAX_TOP_K), default=10, show_default=True
 )
 with_mode = click.option(
     "--mode",
@@ -71,7 +57,7 @@ with_min_score = click.option(
     type=FRACTION,
     default=0.0,
     metavar="S",
-    help="Drop hits below this score, 0 to 1.",
+    help="Drop hits below this score.",
 )
 
 

@@ -17,8 +17,8 @@ from memory_sidecar.cli.memory_form import (
     project_around,
     with_filters,
 )
+from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import (
-    AT_LEAST_ONE,
     TextCommand,
     resolve_text,
     text_argument,

@@ -20,9 +20,8 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Places, Styled, explanation_line
 from memory_sidecar.cli.memory_form import note_team, project_around
+from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT, Count
 from memory_sidecar.cli.options import (
-    AT_LEAST_ONE,
-    COUNT,
     MAX_TOP_K,
     Within,
     resolve_text,
@@ -53,7 +52,7 @@ FOUND = "bold underline"
 @click.command()
 @text_argument("query", option="--query")
 @click.option(
-    *("-n", "--top-k"), type=click.IntRange(1, MAX_TOP_K), metavar="N",
+    *("-n", "--top-k"), type=Count(1, MAX_TOP_K), metavar="N",
     help=f"At most N hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
 )  # fmt: skip
 @with_places

@@ -10,9 +10,8 @@ import click
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
+from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
-    AT_LEAST_ONE,
-    COUNT,
     TextCommand,
     resolve_text,
     text_argument,

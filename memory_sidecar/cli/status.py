@@ -13,6 +13,7 @@ from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, statu
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
+from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError, one_line
@@ -156,7 +157,7 @@ def _describe_pace(per_second: float, left_s: float | None) -> str:
 @click.option("--agent", metavar="A", help="Only of this agent.")
 @click.option(
     "--weeks",
-    type=click.IntRange(1, MAX_WEEKS),
+    type=Count(1, MAX_WEEKS),
     default=12,
     show_default=True,
     metavar="N",

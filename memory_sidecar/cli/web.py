@@ -14,6 +14,7 @@ import click
 from memory_sidecar.agents.status import daemon_here
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import title
+from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.children import find_program
 from memory_sidecar.core.errors import UsageError
@@ -51,9 +52,7 @@ class PageEnded:
 
 
 @click.command()
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; else a free one."
-)
+@click.option("--port", type=Count(0, 65535), default=0, help="Port of 127.0.0.1; else a free one.")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 @click.option("--stop", "stops", is_flag=True, help="Stop serving it.")
 @with_call

@@ -115,7 +115,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("search", "x", "--source", "project", "--all"), 2, "leave one of them out"),
     # Values
     (PROJECT, ("search", ""), 2, "say what you are looking for"),
-    (PROJECT, ("search", "total", "-n", "-1"), 2, "1<=x<=1000"),
+    (PROJECT, ("search", "total", "-n", "-1"), 2, "from 1 to 1,000"),
     (PROJECT, ("search", "total", "-n", "many"), 2, "--help"),
     (PROJECT, ("search", "total", "--language", "klingon"), 2, "python"),
     (PROJECT, ("search", "total", "--mode", "psychic"), 2, "hybrid"),
