@@ -142,12 +142,13 @@ def paths_beginning(connection: Connection, first: str) -> list[str]:
 
 
 def paths_like(connection: Connection, path: str) -> list[str]:
-    """List up to MAX_LIKE paths with the file name of `path`, or else with a similar spelling."""
+    """List up to MAX_LIKE paths whose file name begins as that of `path`, else ones like it."""
     paths = column(
         connection, f"SELECT path FROM memories ORDER BY updated_at DESC LIMIT {MAX_COMPARED}"
     )
-    name = _stem(path)
-    same = [each for each in paths if _stem(each) == name]
+    name = _stem(path).lower()
+    same = [each for each in paths if name and _stem(each).lower().startswith(name)]
+    same.sort(key=lambda each: len(_stem(each)))
     return same[:MAX_LIKE] or get_close_matches(path, paths, n=MAX_LIKE, cutoff=MIN_LIKENESS)
 
 

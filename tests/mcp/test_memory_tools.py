@@ -410,6 +410,11 @@ def test_a_category_is_known_whatever_the_case_and_number_of_its_words(newcomer)
     assert moved == "pattern/use-sqlite.md"
 
 
+def test_a_name_without_its_category_is_completed_in_the_hint(newcomer):
+    path = remember(newcomer)
+    assert f"there is {path}" in refused(newcomer, "get_memory", path="Avoid-the-strategy")
+
+
 def test_what_is_to_be_superseded_is_named_if_it_was_abbreviated(newcomer):
     path = remember(newcomer)
     told = refused(
