@@ -19,7 +19,7 @@ _ASIDES = (
     (
         "tests",
         re.compile(
-            r"^(?!(.*/)?src/\w*main/).*?("
+            r"^(?!(.*/)?(?-i:src/(main|\w+Main))/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
             r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/)",
             re.IGNORECASE,

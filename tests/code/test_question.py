@@ -264,6 +264,7 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("shop-test/src/jvmMain/kotlin/Stub.kt", False),
         ("shop-test/src/commonTest/kotlin/Stub.kt", True),
         ("src/test/java/main/Cart.java", True),
+        ("src/domain/cart.test.ts", True),
         ("shop.1", True),
         ("shop.1.in", True),
         ("share/man/man1/shop", True),
