@@ -170,7 +170,7 @@ class Database(ReadableDatabase[S]):
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
         except CannotWrite as error:
             if not isinstance(error, StoreBusy):
-                reporter.notice(f"{error}: answering from what is indexed")
+                reporter.notice(f"what has changed is not indexed yet: {error}")
             return False
         return True
 

@@ -114,7 +114,7 @@ def test_a_disk_that_fails_under_the_engine_costs_a_notice_that_names_the_file(
     agent = make_agent()
     assert paths(agent, notices) == ["kept.md"]
     state = agent.paths.flow_state("memories")
-    assert notices.has(f"{state} cannot be read or written: Input/output error: answering from")
+    assert notices.has(f"not indexed yet: {state} cannot be read or written: Input/output error")
 
 
 def test_a_live_agent_follows_its_files(make_agent, folder):
