@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     HTMLResponse,
     JSONResponse,
@@ -75,7 +75,10 @@ class WebApp:
                 Route("/live", self._live),
                 Mount("/static", StaticFiles(directory=FOLDER / "static")),
             ],
-            exception_handlers={HTTPException: self._refuse},
+            exception_handlers={
+                HTTPException: self._refuse,
+                ClientDisconnect: lambda *_: PlainTextResponse("the form breaks off\n", 400),
+            },
         )
 
     def _visit(self, path: str, words: Words) -> Visit:

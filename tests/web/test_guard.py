@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -9,7 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.types import Message
 
+from memory_sidecar.web.app import WebApp
 from memory_sidecar.web.guard import MAX_BODY_BYTES
 from memory_sidecar.web.site import MAX_CONNECTIONS
 from tests.web.conftest import Reader, Served
@@ -78,6 +81,22 @@ def test_a_form_has_its_size(reader):
     assert reader.send("/memories/archive", large).status == 413
     of_another_size = {"Transfer-Encoding": "chunked", "Content-Length": "3"}
     assert reader.send("/memories/archive", {"a": "b"}, **of_another_size).status == 413
+
+
+def test_a_form_that_breaks_off_is_no_fault_of_ours(served):
+    app = WebApp(served.services, {}, lambda: None, lambda: False).asgi()
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    form = [(b"content-type", b"application/x-www-form-urlencoded")]
+    asked = {"type": "http", "method": "POST", "path": "/memories/archive", "headers": form}
+    asyncio.run(app(asked, receive, send))
+    assert sent[0]["status"] == 400
 
 
 def test_those_who_never_end_their_request_give_way(reader):
