@@ -215,6 +215,7 @@ def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
     if len(values) > 1 or any(not _is_comma(error) for error in _errors(tree.root_node)):
         raise Unreadable("it is not JSON")
     here = values[0]
+    _to_python(here)  # raises, before an entry is added, what its removal would raise
     for depth, name in enumerate(path):
         if here.type != "object":
             raise Unreadable(f"{'.'.join(path[:depth]) or 'it'} is not an object")

@@ -17,6 +17,7 @@ from memory_sidecar.setup.editing import (
 
 AT = ["mcpServers", "memory-sidecar"]
 ENTRY = {"command": "/bin/sidecar", "args": ["mcp"]}
+DEEP = f'{{"a": {"[" * 3_000}{"]" * 3_000}}}'  # no removal could read it
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,8 @@ def test_a_server_of_that_name_with_another_command_is_not_replaced():
 
 
 @pytest.mark.parametrize(
-    "before", ["[1]", '{"mcpServers": 3}', '{"a": }', "{", "{} {}", "nonsense"]
+    "before",
+    ["[1]", '{"mcpServers": 3}', '{"a": }', "{", "{} {}", "nonsense", DEEP],
 )
 def test_what_is_no_settings_file_is_refused(before):
     with pytest.raises(Unreadable):
