@@ -133,7 +133,7 @@ class TeamLink:
             try:
                 return work()
             except DatabaseUnreachable:
-                self._drop_idle()
+                self.drop_idle()
                 time.sleep(PAUSE_S * tried)
         return work()
 
@@ -175,9 +175,10 @@ class TeamLink:
         A thread may still be at work, such as one of a search that another arm's error has ended.
         """
         self._max_idle = 0
-        self._drop_idle()
+        self.drop_idle()
 
-    def _drop_idle(self) -> None:
+    def drop_idle(self) -> None:
+        """Close all idle connections; the next question opens a new one."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
@@ -222,7 +223,7 @@ class TeamLink:
                 except psycopg.Error as error:  # the server may have restarted since
                     connection.close()
                     if isinstance(error, NoAnswer):
-                        self._drop_idle()  # each of the others would take as long
+                        self.drop_idle()  # each of the others would take as long
                 else:
                     return connection
         try:

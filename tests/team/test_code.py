@@ -130,7 +130,7 @@ def test_a_role_with_one_connection_finds_what_others_find(make_member, login, d
     found = [giver.find(question) for question in QUESTIONS]
     team = giver.codebase.sharing.team
     schema.grant_roles(team.link)
-    team.link.close()
+    team.link.drop_idle()
     giver.notices.said.clear()
     with psycopg.connect(database, autocommit=True) as owner:
         address = login("alice", "reader")
@@ -151,7 +151,7 @@ def test_a_table_that_a_role_may_not_read_is_named(make_member, login, database,
     with psycopg.connect(database, autocommit=True) as owner:
         owner.execute(f"REVOKE SELECT ON memory_sidecar.{table} FROM memory_sidecar_reader")
     as_alice = conninfo_to_dict(login("alice", "reader"))
-    team.link.close()
+    team.link.drop_idle()
     team.link.address = replace(team.link.address, parameters=as_alice)
     with pytest.raises(DatabaseRefused, match=f"permission denied for table {table};"):
         giver.find("total price of the cart")
@@ -241,7 +241,7 @@ def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, s
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
     assert giver.notices.has("searching this machine")
     allow(server, database, connections=True)
-    giver.codebase.sharing.team.link.close()
+    giver.codebase.sharing.team.link.drop_idle()
     giver.index()
     assert giver.own() == set()
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
@@ -464,9 +464,9 @@ def test_a_small_source_is_searched_without_the_graph_of_all_sources(
 
     def scans_of_graphs(few: int) -> int:
         monkeypatch.setattr(code_read, "FEW_CHUNKS", few)
-        giver.codebase.sharing.team.link.close()
+        giver.codebase.sharing.team.link.drop_idle()
         assert giver.find("how is a card charged", SearchMode.VECTOR)
-        giver.codebase.sharing.team.link.close()
+        giver.codebase.sharing.team.link.drop_idle()
         with psycopg.connect(database, autocommit=True) as owner:
             others = (
                 "SELECT 1 FROM pg_stat_activity"
