@@ -100,12 +100,13 @@ def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
 
 def error_line(error: SidecarError, *, as_json: bool) -> str:
     """Return `error` as one line for standard error, with its line break."""
+    shown, _ = mask_document(error.as_json())  # a conflict includes the current text
+    told = shown["error"]
+    told["message"] = abridge(told["message"])
     if as_json:
-        shown, _ = mask_document(error.as_json())  # a conflict includes the current text
-        shown["error"]["message"] = abridge(shown["error"]["message"])
         return visible_json(json.dumps(shown, ensure_ascii=False)) + "\n"
-    hint = f" — {error.hint}" if error.hint else ""
-    return visible_line(f"memory-sidecar: {abridge(error.message)}{hint}") + "\n"
+    hint = f" — {told['hint']}" if told["hint"] else ""
+    return visible_line(f"memory-sidecar: {told['message']}{hint}") + "\n"
 
 
 def explanation_line(why: Explanation) -> str:

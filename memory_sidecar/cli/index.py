@@ -80,6 +80,7 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
+    report = call.mask(report)
     return call.show(report, _report_lines(call, report))
 
 
@@ -159,6 +160,7 @@ def reindex(
         report = call.codebase.rebuild(names, reporter=call.reporter)
     else:
         report = call.services.rebuild(reporter=call.reporter)
+    report = call.mask(report)
     return call.show(report, _all_report_lines(call, report))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -47,6 +48,8 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
         *([FileStatus.FAILED] if failed else []),
     )
     found = _status(call, listed)
+    if found.files:
+        found = replace(found, files=call.mask(found.files))
     return call.show(found, _status_lines(call, found))
 
 

@@ -120,6 +120,9 @@ def leaky(run, data_dir, tmp_path):
     project.mkdir()
     lines = text.replace("\r", " ")
     (project / "deploy\x1b[2J.py").write_text(f"def deploy(x):\n    x = '{lines}'\n", "utf-8")
+    (project / f"{KEY}.bin").write_bytes(b"\0")
+    (project / "keys").mkdir()
+    (project / "keys" / f"{KEY}.py").write_text("def unlock(): ...\n")
     assert run("index", project).status == 0
     told: dict[str, Any] = {"session_id": "s", "messages": [{"role": "user", "content": text}]}
     told["summary"] = {"brief": text, "key_decisions": [text]}
@@ -144,6 +147,8 @@ READING = [
     ("session", "prune", "--keep-days", "0", "--dry-run"),
     ("episodic-search", "deploy", "--file", "data/default.mv2"),
     ("status", "--skipped"),
+    ("index",),
+    ("reindex", "--all"),
 ]
 
 
@@ -154,9 +159,16 @@ def test_no_reading_command_prints_a_secret_or_what_steers_a_terminal(run, leaky
         assert done.status == 0, (command, done)
         printed = done.out + done.err
         assert KEY not in printed, command
-        assert command[0] in ("category", "status") or "masked" in printed, command
+        assert command[0] == "category" or "masked" in printed, command
         assert not set("\x1b\x07\x08\x9b\u2028\u202e") & set(printed), command
         assert "\r" not in printed, command
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_no_error_prints_a_secret(run, leaky, form):
+    done = run("outline", leaky / "keys", *form)
+    assert done.status == 3
+    assert f"name a file such as keys/{MASK}.py" in done.err
 
 
 def test_what_a_hint_repeats_steers_no_terminal(run):
