@@ -335,14 +335,14 @@ def _fail_unreachable(arguments: list[str], message: str, hint: str) -> int:
 
 def _report_error(error: Exception, arguments: list[str]) -> int:
     """Print `error` in the form that every command uses; returns its exit status."""
-    from memory_sidecar.cli.form import error_line, wants_json
+    from memory_sidecar.cli.form import error_line, exit_status, wants_json
     from memory_sidecar.core.errors import DaemonUnreachable, SidecarError
 
     if not isinstance(error, SidecarError):
         error = DaemonUnreachable(str(error), hint="use --no-daemon")
-    as_json = wants_json(tuple(arguments), is_terminal=os.isatty(1))
-    _write(2, error_line(error, as_json=as_json))
-    return error.exit_status
+    given = tuple(arguments)
+    _write(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
+    return exit_status(given, error.exit_status)
 
 
 if __name__ == "__main__":

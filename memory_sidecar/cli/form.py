@@ -23,7 +23,7 @@ import click
 from msgspec import UNSET
 
 from memory_sidecar.core.credentials import mask_document
-from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.visible import abridge, visible_json, visible_line
 
@@ -36,6 +36,7 @@ JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
+HOOKS = (("context", "access"), ("session", "import"))  # with `-`, for what a hook is given
 DIM = {"dim": True}  # a style of `Styled`
 SUBJECT_CHARACTERS = 60
 _STAGES = {"files": "words", "vectors": "meaning"}
@@ -96,6 +97,15 @@ def wants_json(arguments: tuple[str, ...], *, is_terminal: bool) -> bool:
         return True
     command = next((word for word in arguments if not word.startswith("-")), "")
     return command in JSON_WHEN_PIPED and not is_terminal
+
+
+def exit_status(arguments: tuple[str, ...], status: int) -> int:
+    """Return the exit status of a command that ends with `status`, and that of a hook never as 2.
+
+    By 2 a hook orders a coding agent to stop, or not to stop.
+    """
+    is_hook = (arguments[:2] in HOOKS and "-" in arguments) or arguments == HOOKS[0]
+    return SidecarError.exit_status if is_hook and status == UsageError.exit_status else status
 
 
 def error_line(error: SidecarError, *, as_json: bool) -> str:

@@ -14,14 +14,14 @@ import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import IMPORTING, Call
-from memory_sidecar.cli.form import error_line, wants_json
+from memory_sidecar.cli.form import error_line, exit_status, wants_json
 from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_arenas
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate_data_dir
-from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_FAILED, EXIT_INTERRUPTED
+from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
 MAX_COLUMNS = 100
 
@@ -124,9 +124,6 @@ _WITHOUT_DATA_DIR = frozenset(
 )
 
 
-_HOOKS = (("context", "access"), ("session", "import"))  # with `-`, for what a hook is given
-
-
 class LazyGroup(Group):
     """Imports a command when it is needed: importing all takes most of a second."""
 
@@ -195,14 +192,8 @@ def no_data_dir(named: str) -> NotFound:
 
 
 def run(call: Call) -> int:
-    """Run the command of `call`; returns its exit status. Prints named errors as one line.
-
-    That of a hook is never 2, by which a hook orders a coding agent to stop, or not to stop.
-    """
-    status = _run(call)
-    is_hook = call.arguments[:2] in _HOOKS and "-" in call.arguments
-    is_hook |= call.arguments == _HOOKS[0]
-    return EXIT_FAILED if is_hook and status == UsageError.exit_status else status
+    """Run the command of `call`; returns its exit status. Prints named errors as one line."""
+    return exit_status(call.arguments, _run(call))
 
 
 def _run(call: Call) -> int:
@@ -272,7 +263,7 @@ def _continuation(call: Call) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line in this process, by default its own; returns the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = tuple(sys.argv[1:] if arguments is None else arguments)
     if sys.stdout is None or sys.stderr is None:  # were closed at the start
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  used until the end
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
@@ -280,11 +271,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if logging.lastResort:  # here warnings for the log are notices or errors already
         logging.lastResort.setLevel(logging.ERROR)
     try:
-        call = Call.of_this_process(tuple(arguments))
+        call = Call.of_this_process(arguments)
     except SidecarError as error:
-        form = wants_json(tuple(arguments), is_terminal=sys.stdout.isatty())
+        form = wants_json(arguments, is_terminal=sys.stdout.isatty())
         sys.stderr.write(error_line(error, as_json=form))
-        return error.exit_status
+        return exit_status(arguments, error.exit_status)
     try:
         return run(call)
     except BrokenPipeError:

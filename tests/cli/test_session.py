@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -170,6 +172,16 @@ def test_a_hook_without_a_transcript_fails_and_orders_no_agent_to_stop(run, give
     assert "transcript_path" in done.error["hint"]
     for mistyped in (("session", "import", "-", "--agnt", "a"), ("context", "access", "-", "-x")):
         assert run(*mistyped, stdin=given).status == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder that is in use stays there")
+def test_a_hook_whose_folder_is_gone_orders_no_agent_to_stop(tmp_path):
+    main = f"{sys.executable} -m memory_sidecar.client"
+    for command, status in (("session import -", 1), ("context access", 1), ("status", 2)):
+        gone = f"mkdir gone && cd gone && rmdir ../gone && exec {main} {command}"
+        done = subprocess.run(["sh", "-c", gone], cwd=tmp_path, capture_output=True, check=False)
+        assert b"the working directory cannot be used" in done.stderr
+        assert done.returncode == status
 
 
 @pytest.mark.parametrize(
