@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FLUSH_CHARACTERS = 1 << 16
 BYTES_AHEAD = 1 << 16  # of output sent before a reader takes any: as many as asyncio buffers
 DEFAULT_COLUMNS = 80
-_OPTION = re.compile("--?[a-zA-Z][a-z-]*")
+_OPTION = re.compile("--[a-z][a-z-]*(?==|$)|-[a-zA-Z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,8 @@ class Invocation:
 
     def __str__(self) -> str:
         """The command and the names of its options, for logs: a value may be a text or a secret."""
-        names = (word.partition("=")[0] for word in self.arguments[1:])
-        shown = (name if _OPTION.fullmatch(name) else "…" for name in names)
-        return " ".join([*self.arguments[:1], *shown])
+        options = map(_OPTION.match, self.arguments[1:])
+        return " ".join([*self.arguments[:1], *(each[0] if each else "…" for each in options)])
 
     @classmethod
     def of(cls, frame: Frame) -> Invocation:

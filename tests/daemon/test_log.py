@@ -87,7 +87,7 @@ log_to_file(sys.argv[1], "info")
 try:
     raise ValueError("no place for AKIA" + "Z7Q4M2K6" + "X3W2V5T7 in it")
 except ValueError:
-    asked = ("store", "a text of a memory", "--category=rules", "--agent", "alice", "--", "--more")
+    asked = ("store", "a text", "--category=rules", "--agent", "alice", "-nsecret", "--", "--more")
     logging.exception("failed, as AKIA%s was given: %s", "Z7Q4M2K6X3W2V5T7", Invocation(asked, "/"))
 """
 
@@ -98,7 +98,7 @@ def test_no_secret_is_logged_and_no_value_of_a_command(tmp_path):
     text = path.read_text()
     assert "Z7Q4M2K6X3W2V5T7" not in text
     assert text.count("«masked: AWS key»") == 2
-    assert "was given: store … --category --agent … … --more\n" in text
+    assert "was given: store … --category --agent … -n … --more\n" in text
 
 
 def test_what_is_logged_forges_no_line(tmp_path):
