@@ -27,7 +27,7 @@ from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.names import check_known_category, folded
+from memory_sidecar.memories.names import check_known_category, is_in
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
 CURSOR = about("For further ones; empty when there are none.")
@@ -189,11 +189,10 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     remembered = caller.memories(report, shared=asked.shared)
     page = caller.pages.page(asked.question, asked.cursor)
     category = check_known_category(asked.category)
-    above = folded(f"{category}/") if category else ""
     categories = [
         each
         for each in remembered.categories()
-        if (path := folded(f"{each.path}/")).startswith(above) and path != above
+        if is_in(each.path, category) and not is_in(category, each.path)
     ]
     listed = MemoryList(
         filter=MemoryFilter(category=category or None),

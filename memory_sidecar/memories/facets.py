@@ -45,7 +45,7 @@ _FACETS = {
 
 def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
     """Count the memories that satisfy `wanted` by facet and value; the first row counts all."""
-    condition, values = filter_sql(wanted, rows.now)
+    condition, values = filter_sql(wanted, rows)
     columns = ", ".join(f"{sql} AS {facet}" for facet, sql in _FACETS.items())
     counts = [
         "SELECT 'memories', '', count(*) FROM chosen",
@@ -75,7 +75,7 @@ def count_by_facet(rows: MemoryRows, wanted: MemoryFilter) -> list[FacetRow]:
 
 def count_use(rows: MemoryRows) -> dict[str, int]:
     """Count the current memories, those that `list` shows, and which are hot, cold or unread."""
-    condition, values = filter_sql(MemoryFilter(), rows.now)
+    condition, values = filter_sql(MemoryFilter(), rows)
     counts: Any = rows.connection.execute(
         f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_USES}),"
         f" count(*) FILTER (WHERE uses + refs = 0 AND created_at < :now - {COLD_AFTER_MS}),"

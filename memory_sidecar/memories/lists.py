@@ -30,7 +30,7 @@ from memory_sidecar.memories.model import (
     Sort,
     StoredMemory,
 )
-from memory_sidecar.memories.names import MEMORY_SUFFIX, folded
+from memory_sidecar.memories.names import MEMORY_SUFFIX, is_in
 from memory_sidecar.memories.results import Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
@@ -53,15 +53,12 @@ class MemoryRows:
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
 
-    def __post_init__(self) -> None:
-        self.connection.create_scalar_function("folded", lambda *path: folded(str(path[0])), 1)
-
     def places(self, wanted: MemoryList) -> list[Place]:
         """Select the memories that `wanted` describes, in its order, with only what sorts them.
 
         `read` reads the rest, for one page alone: it would slow down the sort of all rows here.
         """
-        condition, values = filter_sql(wanted.filter, self.now)
+        condition, values = filter_sql(wanted.filter, self)
         if wanted.without_pages:
             condition += " AND kind <> 'page'"
         direction = "DESC" if wanted.is_descending else "ASC"
@@ -169,7 +166,7 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
 
     If it only hides outdated memories, which are few, their chunks are listed as `never`.
     """
-    condition, values = filter_sql(wanted, rows.now)
+    condition, values = filter_sql(wanted, rows)
     none = np.empty(0, np.int64)
     # It asks for more than to hide outdated memories.
     if any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS):
@@ -194,9 +191,7 @@ def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -
 # Filters
 
 _CONDITIONS = {
-    # The categories are few and looked up first.
-    "category": "category IN (SELECT path FROM categories"
-    " WHERE instr(folded(path || '/'), folded(:category || '/')) = 1)",
+    "category": "category IN (SELECT value FROM json_each(:category))",
     "tags": "key IN (SELECT memory FROM memory_tags"
     " WHERE tag IN (SELECT value FROM json_each(:tags)))",
     "updated_after": "updated_at >= :updated_after",
@@ -228,9 +223,9 @@ _NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
 _UNSET = (None, "", (), False)
 
 
-def filter_sql(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
-    """Translate `wanted` to a condition on `memories`, and its values by name."""
-    values: dict[str, Any] = {"now": now, "today": today(now)}
+def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, Any]]:
+    """Translate `wanted` to a condition on the `memories` of `rows`, and its values by name."""
+    values: dict[str, Any] = {"now": rows.now, "today": today(rows.now)}
     parts = ["TRUE"]
     for field in fields(wanted):
         value = getattr(wanted, field.name)
@@ -238,6 +233,9 @@ def filter_sql(wanted: MemoryFilter, now: int) -> tuple[str, dict[str, Any]]:
             condition = _CONDITIONS[field.name]
             if field.name == "statuses" and SUPERSEDED in value:
                 condition += " OR superseded"  # it has that status, whatever its page says
+            if field.name == "category":  # they are few
+                known = column(rows.connection, "SELECT path FROM categories")
+                value = tuple(each for each in known if is_in(each, value))
             parts.append(f"({condition})")
             values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
     if not wanted.with_expired:

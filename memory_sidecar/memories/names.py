@@ -143,6 +143,11 @@ def folded(category: str) -> str:
     return _PLURAL.sub("", category.lower().replace("_", "-"))
 
 
+def is_in(path: str, category: str) -> bool:
+    """Whether the category `path` is `category` or below it, as both are `folded`."""
+    return folded(f"{path}/").startswith(folded(f"{category}/") if category else "")
+
+
 def is_name(text: str) -> bool:
     """Whether `text` can name a category or, without suffix, a memory; upper case may occur."""
     return (
