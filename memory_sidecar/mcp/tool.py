@@ -60,6 +60,8 @@ _MEANT = {
     "top_k": ("limit",),
 }
 """The arguments that models mean by other names."""
+_BEFORE = {"", *"absolute class code file function max memory new search session symbol".split()}
+"""The words that may stand before a name: others change its meaning, as in `exclude_paths`."""
 _PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
 
 
@@ -76,8 +78,10 @@ class ArgumentPart(BaseModel):
             return given
         renamed: dict[str, Any] = {}
         for name, value in given.items():
-            last = name.rpartition("_")[2]
-            meant = (name, *_MEANT.get(name, ()), last, *_MEANT.get(last, ()), f"{last}s")
+            before, _, last = name.rpartition("_")
+            meant = [name, *_MEANT.get(name, ())]
+            if before in _BEFORE:
+                meant += (last, *_MEANT.get(last, ()), f"{last}s")
             ours = next((each for each in meant if each in cls.model_fields), name)
             is_free = ours not in renamed and ours not in given
             renamed[ours if is_free else name] = value

@@ -156,6 +156,9 @@ def test_wrong_arguments_are_named(caller, arguments, said):
         ("store_memory", {"text": "x", "category": "c"}, {"content": "x"}),
         ("update_memory", {"path": "a", "tags": "b", "add_tags": "c"}, None),
         ("read_file", {"path": "a.py", "file": "b.py"}, None),
+        ("search_code", {"query": "x", "exclude_paths": ["tests/**"]}, None),
+        ("prune_memories", {"exclude_category": "kept"}, None),
+        ("update_memory", {"path": "a", "old_content": "x"}, None),
     ],
 )
 def test_what_models_call_an_argument_means_ours(tool, arguments, ours):
