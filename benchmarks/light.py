@@ -181,7 +181,9 @@ def _options() -> argparse.Namespace:
     parser = figure_options(__doc__)
     add_tree_options(parser)
     parser.add_argument("--only", action="append", choices=PARTS, help="measure this part alone")
-    parser.add_argument("--files", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000])
+    parser.add_argument(
+        "--files", type=int, nargs="+", default=[1000, 3000, 10_000, 30_000, 100_000]
+    )
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000, 1_000_000])
     return parser.parse_args()
 
