@@ -83,7 +83,8 @@ class QueryNames:
         All False if a sentence matches many: one about `package.json` in a project with dozens of
         them is about none in particular.
         """
-        matches = [any(is_at(filename, path) for path in self.paths) for filename in filenames]
+        paths = self.paths  # mostly none
+        matches = [bool(paths) and any(is_at(name, path) for path in paths) for name in filenames]
         is_specific = self.is_single_word or sum(matches) <= MAX_FILES_AT_PATHS
         return matches if is_specific else [False] * len(matches)
 
