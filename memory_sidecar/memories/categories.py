@@ -19,7 +19,7 @@ def create(
 
     An existing one without a description gets it. Raises Conflict if it has another description.
     """
-    category = check_category(category)
+    category = directory.known_category(check_category(category))
     if not category:
         raise UsageError("the root exists already", hint="name a category to make below it")
     with directory.changing():
@@ -42,7 +42,7 @@ def describe(
 
     Raises NotFound for a category without a folder.
     """
-    category = check_category(category)
+    category = directory.known_category(check_category(category))
     # Checked before the lock is taken, which would make the folders of an agent.
     if category and not directory.has_folder(category):
         raise NotFound(

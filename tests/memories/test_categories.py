@@ -38,6 +38,14 @@ def test_a_category_without_description_is_there_too(directory):
     assert description_of(parse_page((directory.root / page).read_text())) == "Now it has one."
 
 
+def test_a_category_that_is_known_by_another_spelling_is_made_no_second_time(directory):
+    create(directory, "Decisions", "", now_ms=NOW)
+    described, _ = create(directory, "decision/Storage", "Where data lies", now_ms=NOW)
+    assert described.category == "Decisions/Storage"
+    described, _ = describe(directory, "decisions", "What we decided", now_ms=NOW)
+    assert (described.category, described.created) == ("Decisions", False)
+
+
 def test_describing_keeps_the_rest_of_the_page(directory, remember):
     remember("text", "a")
     page = directory.root / describe(directory, "a", "First.", now_ms=NOW)[1]
