@@ -254,6 +254,7 @@ def test_what_git_keeps_is_no_source_and_its_clone_is_offered(registry, tmp_path
 
 def test_a_read_only_data_directory_is_named(locked_root, tmp_path, drop_privileges):
     (locked_root / "shop").mkdir()
+    locked_root.chmod(0o555)
     drop_privileges()
     with pytest.raises(StoreReadOnly):
         Registry(locked_root / "state" / "sources.json").add(locked_root / "shop")
