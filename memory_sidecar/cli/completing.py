@@ -133,7 +133,7 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     data = data_dir_of(words, cwd=os.getcwd(), environ=os.environ, may_ask=False)
     parts = [word for word in " ".join(words).replace("=", " ").split() if word]
     named = parts[parts.index("--agent") + 1] if "--agent" in parts[:-1] else ""
-    agent = named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default"
+    agent = os.path.basename(named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default")
     if kind == SOURCE:
         import json
 

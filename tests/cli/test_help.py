@@ -179,6 +179,8 @@ def test_no_name_is_completed_that_a_shell_would_run_and_no_link_followed(comple
     (folder / "round").symlink_to(folder)
     assert completed("memory-sidecar get --agent bob p") == ["plain,pitfall/ä-1.md"]
     assert completed("memory-sidecar get --agent bob round/") == []
+    write_memory(data_dir.parent / "elsewhere", "pitfall/a.md")
+    assert completed(f"memory-sidecar get --agent {data_dir.parent}/elsewhere p") == []
     found = completed("memory-sidecar store a --agent bob --category ")
     assert found == ["plain,pitfall", "plain,round", "plain,ä-1"]
 
