@@ -49,6 +49,7 @@ def doctor(call: Call, fix: bool) -> list[Check]:
     if fix and any(check.remedy for check in checks):
         repair(checks, call.services, call.codebase, reporter=call.reporter)
         checks = _examine(call)
+    checks = call.mask(checks)
     call.show(checks, map(_check_line, checks))
     wrong = [check for check in checks if not check.ok]
     if wrong:

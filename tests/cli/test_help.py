@@ -170,6 +170,7 @@ def test_a_shell_completes_the_names_of_what_is_there(completed, run, data_dir, 
     assert completed("memory-sidecar source remove ") == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="such names are none there")
 def test_no_name_is_completed_that_a_shell_would_run_and_no_link_followed(completed, data_dir):
     folder = data_dir / "knowledge" / "bob"
     names = ("$(reboot)", "`reboot`", "a;reboot", "a b", "a'b", "*", "two\nlines", "\x1b[2J", "ä-1")

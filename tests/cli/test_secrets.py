@@ -171,6 +171,15 @@ def test_no_error_prints_a_secret(run, leaky, form):
     assert f"name a file such as keys/{MASK}.py" in done.err
 
 
+def test_a_check_masks_the_name_of_a_file(run, data_dir):
+    broken = data_dir / "knowledge/default" / f"{KEY}.md"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("---\nbroken: [\n---\nx\n")
+    done = run("doctor")
+    assert f"{MASK}.md" in done.out
+    assert KEY not in done.out + done.err
+
+
 def test_what_a_hint_repeats_steers_no_terminal(run):
     done = run("judged", "remove", "q", "--db", "\x1b[31mx")
     assert r"judged list --db '\x1b[31mx'" in done.err
