@@ -175,6 +175,7 @@ def test_a_check_masks_the_name_of_a_file(run, data_dir):
     broken = data_dir / "knowledge/default" / f"{KEY}.md"
     broken.parent.mkdir(parents=True)
     broken.write_text("---\nbroken: [\n---\nx\n")
+    assert run("list").status == 0
     done = run("doctor")
     assert f"{MASK}.md" in done.out
     assert KEY not in done.out + done.err
