@@ -20,6 +20,7 @@ from memory_sidecar.core.errors import (
     CannotWrite,
     ModelError,
     NotFound,
+    OutOfFiles,
     PathRefused,
     SidecarError,
     StoreBusy,
@@ -169,7 +170,7 @@ class Database(ReadableDatabase[S]):
         try:
             self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
         except CannotWrite as error:
-            if not isinstance(error, StoreBusy):
+            if not isinstance(error, StoreBusy | OutOfFiles):  # soon over, or told by what follows
                 reporter.notice(f"what has changed is not indexed yet: {error}")
             return False
         return True
