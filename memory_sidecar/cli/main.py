@@ -264,9 +264,10 @@ def _continuation(call: Call) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line in this process, by default its own; returns the exit status."""
     arguments = tuple(sys.argv[1:] if arguments is None else arguments)
-    if sys.stdout is None or sys.stderr is None:  # were closed at the start
-        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  used until the end
-        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed at the start
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  used until the end
+            setattr(sys, name, stream)
     limit_arenas()
     if logging.lastResort:  # here warnings for the log are notices or errors already
         logging.lastResort.setLevel(logging.ERROR)

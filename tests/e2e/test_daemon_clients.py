@@ -123,9 +123,9 @@ def test_output_that_finds_no_room_is_said_in_a_line(indexed, options):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("options", ["", "--no-daemon"])
-def test_who_closes_an_output_gets_the_status_all_the_same(indexed, closed, options):
+def test_who_closes_a_stream_gets_the_status_all_the_same(indexed, closed, options):
     told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
     line = f"'{PROGRAM}' search --all total --mode keyword {options} {closed}"
     done = subprocess.run(["sh", "-c", line], env=told, capture_output=True, check=False)
