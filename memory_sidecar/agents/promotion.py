@@ -23,7 +23,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
-from memory_sidecar.memories.draft import Draft
+from memory_sidecar.memories.draft import Draft, is_project
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.lookup import memory_with_content
 from memory_sidecar.memories.store import MEMORY_CHUNKS
@@ -196,7 +196,7 @@ class Promoter:
             tags=candidate.tags,
             source=f"agent:{self._agent.name}",
             evidence=candidate.evidence,
-            project=project,
+            project=project if is_project(project) else None,
         )
         remembered = Memories(target, self._reporter).store(draft)
         fate = Fate.STORED if remembered.created else Fate.KNOWN

@@ -73,8 +73,13 @@ def _check_content(content: str) -> None:
         )
 
 
+def is_project(name: str) -> bool:
+    """Whether `name` can be the project of a memory."""
+    return name.isprintable() and len(name) <= MAX_TAG_CHARACTERS
+
+
 def _check_project(project: str) -> None:
-    if not project.isprintable() or len(project) > MAX_TAG_CHARACTERS:
+    if not is_project(project):
         raise UsageError(
             f"{project[:40]!r} cannot be the name of a project",
             hint=f"the name of a source, in one line of at most {MAX_TAG_CHARACTERS} characters",

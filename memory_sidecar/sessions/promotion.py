@@ -11,7 +11,7 @@ says already.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -22,6 +22,7 @@ from memory_sidecar.sessions.model import Session, Summary
 EVIDENCE_PREFIX = "session:"
 MAX_EVIDENCE = 50  # sessions that one outcome names
 MIN_WORDS = 3  # of a candidate: "Use JWT now" says something, "JWT" alone does not
+MAX_TAG_CHARACTERS = 100  # of one made of a topic or a project; a memory takes 200
 
 _RECALLED = re.compile(r"<(?:memory|memories|recalled)\b", re.IGNORECASE)
 _NO_TAG = re.compile(r"[^\w.\-]+")
@@ -58,8 +59,8 @@ def candidates(
     session: Session, summary: Summary, *, with_brief: bool = True
 ) -> tuple[Candidate, ...]:
     """Suggest memories from the `summary` of `session`; some of them may say the same."""
-    topics = tuple(dict.fromkeys(_tag(topic) for topic in session.topics))
-    tags = (*topics, f"project:{_tag(session.project)}") if session.project else topics
+    topics = _tags(session.topics)
+    tags = (*topics, *(f"project:{tag}" for tag in _tags([session.project])))
     outcome = (f"outcome:{summary.outcome}",) if summary.outcome else ()
     suggested = [
         *(("pattern", text, tags) for text in summary.key_decisions),
@@ -86,7 +87,7 @@ def make_outcome(
     Its evidence is the latest MAX_EVIDENCE of `session_ids`.
     """
     topics = [tag] if tag else []
-    topics += [_tag(topic) for topic in session.topics if topic != tag.lower()]
+    topics += _tags(topic for topic in session.topics if topic != tag.lower())
     topics += [f"outcome:{summary.outcome}"] if summary.outcome else []
     evidence = [EVIDENCE_PREFIX + each for each in session_ids[-MAX_EVIDENCE:]]
     text = summary.detailed or summary.brief
@@ -101,5 +102,7 @@ def join_briefs(summaries: Sequence[Summary]) -> Summary:
     return Summary(brief=last.brief, detailed=" ".join(sentences), outcome=last.outcome)
 
 
-def _tag(text: str) -> str:
-    return _NO_TAG.sub("-", text).strip("-")
+def _tags(texts: Iterable[str]) -> tuple[str, ...]:
+    """Make a tag of each of `texts` that has a letter or digit, each once."""
+    tags = (_NO_TAG.sub("-", text)[:MAX_TAG_CHARACTERS].strip("-") for text in texts)
+    return tuple(dict.fromkeys(filter(None, tags)))

@@ -134,6 +134,17 @@ def test_what_is_nearly_known_is_named_and_left_alone(taught):
     assert outcome.fate is Fate.STORED
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [{"topics": ["🔥"]}, {"topics": ["x" * 250]}, {"project_path": "/src/" + "y" * 230}],
+    ids=["no letter", "long topic", "long project"],
+)
+def test_topics_and_projects_that_are_no_tags_hinder_no_promotion(taught, odd):
+    it = taught()
+    it.sessions.save(SESSION | odd)
+    assert fates(it.promoter.promote("a")) == [(category, Fate.STORED) for category in EVERY]
+
+
 def test_a_session_may_be_promoted_for_all_agents(taught):
     it = taught()
     it.sessions.save(SESSION)
