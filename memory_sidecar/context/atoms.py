@@ -18,11 +18,12 @@ from memory_sidecar.context.layout import (
     DECISIONS,
     INDEX,
     MAX_PAGE_BYTES,
+    Change,
     Project,
     page_text,
     template,
 )
-from memory_sidecar.core.atomic import create_file, replace_file
+from memory_sidecar.core.atomic import create_file
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.opening import FileRefused, Folder
 from memory_sidecar.disk import frontmatter
@@ -201,10 +202,9 @@ def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom |
 
 def _edit(atom: Atom, edits: Mapping[str, object]) -> None:
     tree = atom.project.tree
-    text = tree.read(atom.path, MAX_PAGE_BYTES).decode("utf-8")
-    edited = frontmatter.edit_page(text, edits)
-    if edited != text:
-        replace_file(tree, atom.path, edited.encode())
+    before = tree.read(atom.path, MAX_PAGE_BYTES)
+    edited = frontmatter.edit_page(before.decode("utf-8"), edits)
+    Change(tree, atom.path, before, edited.encode()).apply()
 
 
 def last_given(index: str) -> int:

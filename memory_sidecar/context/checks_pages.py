@@ -18,6 +18,7 @@ from memory_sidecar.context.layout import (
     STATUS,
     TASKS,
     USER,
+    Change,
     Project,
     make_project,
     make_root,
@@ -31,7 +32,7 @@ from memory_sidecar.context.lists import (
     files_of_root,
     replace_list,
 )
-from memory_sidecar.context.loaded import Change, Loaded, write
+from memory_sidecar.context.loaded import Loaded, write
 from memory_sidecar.context.refs import broken_lines
 from memory_sidecar.context.tasks import read_tasks
 from memory_sidecar.core import reasons

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from memory_sidecar.core.atomic import create_file, delete_file
-from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.atomic import create_file, delete_file, replace_unchanged
+from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
@@ -112,6 +112,27 @@ class Root:
     def shown(self, path: Path) -> str:
         """Format `path` for people: relative to the root, with `/`."""
         return path.relative_to(self.path).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file to write; `before` is its content as it was read, `None` if there was no file."""
+
+    tree: Tree
+    path: Path
+    before: bytes | None
+    after: bytes
+
+    def apply(self) -> None:
+        """Write the file, if it changes. Raises Conflict if it is no longer as it was read."""
+        if self.before == self.after:
+            return
+        if self.before is None:
+            is_written = create_file(self.tree, self.path, self.after)
+        else:
+            is_written = replace_unchanged(self.tree, self.path, self.before, self.after)
+        if not is_written:
+            raise Conflict(f"{self.path} was changed in the meantime", hint="run it again")
 
 
 def is_root(path: Path) -> bool:

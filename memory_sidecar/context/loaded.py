@@ -23,10 +23,10 @@ from memory_sidecar.context.index import is_current, refs_in, render_index
 from memory_sidecar.context.layout import (
     CORTEX,
     OVERVIEW,
+    Change,
     Project,
     Root,
     page_bytes,
-    page_text,
     template,
 )
 from memory_sidecar.context.lists import (
@@ -37,8 +37,15 @@ from memory_sidecar.context.lists import (
     project_lines,
     replace_list,
 )
-from memory_sidecar.context.refs import COUNTS, Refs, count_refs, counts_text, load_counts, read_log
-from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.context.refs import (
+    COUNTS,
+    Refs,
+    count_refs,
+    counts_text,
+    parse_counts,
+    read_log,
+)
+from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.disk.atoms import AtomKind, ids_in
 from memory_sidecar.disk.frontmatter import edit_page
@@ -57,16 +64,6 @@ REFERENCES = (*(kind.basis for kind in AtomKind), *CHALLENGES, *REPLACES, *REPLA
 
 Embed = Callable[[Sequence[str]], "Vectors"]
 """Texts → (n, dimension) vectors of length one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A file to write; `before` is its content as it was read, `None` if there was no file."""
-
-    tree: Tree
-    path: Path
-    before: bytes | None
-    after: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +87,17 @@ class LoadedProject:
 def load_project(project: Project, *, now_ms: int) -> LoadedProject:
     """Load a project, with changes for its counts, the atoms' refs, indexes and list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
-    indexes = {shelf.kind: page_text(project.tree, project.index(shelf.kind)) for shelf in shelves}
-    known = load_counts(project)
+    tree, counts_file = project.tree, project.meta / COUNTS
+    written = {shelf.kind: page_bytes(tree, project.index(shelf.kind)) for shelf in shelves}
+    indexes = {kind: (page or b"").decode("utf-8", "replace") for kind, page in written.items()}
+    counted = page_bytes(tree, counts_file)
+    known = parse_counts(counted or b"")
     # The refs in an index are used for the first count only, which then includes them.
     had = _refs_in_files(shelves, indexes.values() if known is None else ())
     refs, counts = count_refs(read_log(project), known=known or {}, had=had)
     changes: list[Change] = []
     if counts != known:
-        changes += _change(project.tree, project.meta / COUNTS, counts_text(counts))
+        changes += _change(tree, counts_file, counted, counts_text(counts))
     for shelf in shelves:
         for atom in shelf.atoms:
             changes += _refs_change(atom, refs.get(atom.name, Refs()))
@@ -105,10 +105,10 @@ def load_project(project: Project, *, now_ms: int) -> LoadedProject:
             last = last_given(indexes[shelf.kind])
             page = render_index(shelf, refs, last=last, now_ms=now_ms, today=local_day(now_ms))
             if not is_current(indexes[shelf.kind], page):
-                changes += _change(project.tree, project.index(shelf.kind), page)
+                changes += _change(tree, project.index(shelf.kind), written[shelf.kind], page)
     empty = template(f"project/{CORTEX}", {"project": project.name})
     listed = map(str, files_of_project(project))
-    changes += _list_change(project.tree, project.path / CORTEX, FILES, listed, empty)
+    changes += _list_change(tree, project.path / CORTEX, FILES, listed, empty)
     return LoadedProject(project, shelves, refs, tuple(changes))
 
 
@@ -132,10 +132,9 @@ def write(changes: Iterable[Change]) -> list[Path]:
     """
     written = []
     for change in changes:
-        if page_bytes(change.tree, change.path) == change.before:
-            with suppress(FileRefused):
-                replace_file(change.tree, change.path, change.after)
-                written.append(change.path)
+        with suppress(FileRefused, Conflict):
+            change.apply()
+            written.append(change.path)
     return written
 
 
@@ -268,14 +267,15 @@ def _list_change(
     tree: Tree, path: Path, name: str, lines: Iterable[str], empty: str
 ) -> list[Change]:
     """Return the change of the list `name` on the page `path`; `empty` is a new page's text."""
+    before = page_bytes(tree, path)
     try:
-        text = (page_bytes(tree, path) or b"").decode("utf-8") or empty
+        text = (before or b"").decode("utf-8") or empty
     except UnicodeDecodeError:
         return []  # a person's text must not be rewritten unless it was decoded
     listed = replace_list(text, name, list(lines))
-    return [] if listed is None else _change(tree, path, listed)
+    return [] if listed is None else _change(tree, path, before, listed)
 
 
-def _change(tree: Tree, path: Path, text: str) -> list[Change]:
-    before, after = page_bytes(tree, path), text.encode()
+def _change(tree: Tree, path: Path, before: bytes | None, text: str) -> list[Change]:
+    after = text.encode()
     return [] if before == after else [Change(tree, path, before, after)]

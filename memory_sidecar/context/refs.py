@@ -118,11 +118,11 @@ def rotate_log(project: Project, *, suffix: str) -> Path | None:
     return rotated if move_file(tree, log, tree, rotated) else None
 
 
-def load_counts(project: Project) -> dict[str, Counted] | None:
-    """Load the counts of a project; `None` if their file is missing or broken."""
+def parse_counts(data: bytes) -> dict[str, Counted] | None:
+    """Parse the file of a project's counts; `None` if it is broken or empty."""
     try:
-        return _COUNTS.decode(page_bytes(project.tree, project.meta / COUNTS) or b"")
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return _COUNTS.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

@@ -17,9 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_sidecar.context.layout import ARCHIVE, MAX_PAGE_BYTES, TASKS, Project, template
-from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.errors import Conflict, PageBroken
+from memory_sidecar.context.layout import (
+    ARCHIVE,
+    MAX_PAGE_BYTES,
+    TASKS,
+    Change,
+    Project,
+    template,
+)
+from memory_sidecar.core.errors import PageBroken
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.disk.atoms import text_of
 from memory_sidecar.disk.yaml_text import BrokenYaml, Node, read_yaml
@@ -57,29 +63,28 @@ class _File:
 
 def read_tasks(project: Project) -> list[Task]:
     """List the tasks in the order of the file; none without a file. Raises PageBroken."""
-    return _parse(project, _text(project, project.path / TASKS)).tasks
+    return _parse(project, _text(project, project.path / TASKS) or "").tasks
 
 
 def archive_tasks(project: Project) -> list[Task]:
     """Move the done tasks to the archive, and return them.
 
     Raises PageBroken, and changes nothing, if a task cannot be cut out without touching others, and
-    Conflict if another program changes the file meanwhile.
+    Conflict if another program changes one of the files meanwhile.
     """
     path, archive = project.path / TASKS, project.path / ARCHIVE
     before = _text(project, path)
-    file = _parse(project, before)
+    file = _parse(project, before or "")
     done = [number for number, task in enumerate(file.tasks) if task.done]
     if not done:
         return []
     left = _cut_tasks(project, file, done)
-    archived = _text(project, archive) or template(f"project/{ARCHIVE}", {"project": project.name})
-    longer = _add_entries(archived, [_archive_entry(file, number) for number in done])
-    if longer != archived:
-        replace_file(project.tree, archive, longer.encode())
-    if _text(project, path) != before:
-        raise Conflict(f"{path} was changed in the meantime", hint="run it again")
-    replace_file(project.tree, path, left.encode())
+    archived = _text(project, archive)
+    empty = template(f"project/{ARCHIVE}", {"project": project.name})
+    longer = _add_entries(archived or empty, [_archive_entry(file, number) for number in done])
+    for place, was, text in ((archive, archived, longer), (path, before, left)):
+        known = None if was is None else was.encode()
+        Change(project.tree, place, known, text.encode()).apply()
     return [file.tasks[number] for number in done]
 
 
@@ -172,11 +177,12 @@ def _add_entries(archive: str, entries: Sequence[str]) -> str:
     return archive
 
 
-def _text(project: Project, path: Path) -> str:
+def _text(project: Project, path: Path) -> str | None:
+    """Read a file; `None` without one. Raises PageBroken."""
     try:
         return project.tree.read(path, MAX_PAGE_BYTES).decode("utf-8")
     except FileNotFoundError:
-        return ""
+        return None
     except FileRefused as refusal:
         raise PageBroken(f"{path}: {refusal.reason}", hint="put the file itself there") from refusal
     except UnicodeDecodeError as error:

@@ -41,18 +41,20 @@ def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
 
     Raises FileRefused where a link, a folder or a device is in its place.
     """
-    folder, name = tree.enter_above(path, make=True)
-    with folder:
-        before = folder.status(name)
-        if before is not None and not stat.S_ISREG(before.st_mode):
-            raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, path)
-        with _temporary(folder, lambda file: file.write(content)) as temporary:
-            if before is not None and not tree.is_own:
-                os.chmod(folder.at(temporary), stat.S_IMODE(before.st_mode), dir_fd=folder.fd)
-            os.replace(
-                folder.at(temporary), folder.at(name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd
-            )
-        folder.sync()
+    _replace(tree, path, content, before=None)
+
+
+def replace_unchanged(tree: Tree, path: StrPath, before: bytes, content: bytes) -> bool:
+    """Replace a file that holds `before` as `replace_file` does; return False if it does not.
+
+    It is compared once `content` is on the disk, which takes a while: an editor that saves until
+    then loses nothing.
+    """
+    try:
+        _replace(tree, path, content, before=before)
+    except _ChangedFileError:
+        return False
+    return True
 
 
 def create_file(tree: Tree, path: StrPath, content: bytes) -> bool:
@@ -122,6 +124,35 @@ def sweep(tree: Tree, folder: StrPath, *, before_ms: float, pattern: str = "**/"
                 status = tree.status(left)
                 if status is not None and status.st_mtime_ns // 1_000_000 < before_ms:
                     delete_file(tree, left)
+
+
+class _ChangedFileError(Exception):
+    """The file to be replaced does not hold what it held."""
+
+
+def _replace(tree: Tree, path: StrPath, content: bytes, *, before: bytes | None) -> None:
+    """Write `content` to `path`. Raises _ChangedFileError if `before` is given, and not there."""
+    folder, name = tree.enter_above(path, make=True)
+    with folder:
+        status = folder.status(name)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            raise FileRefused(errno.EINVAL, reasons.NOT_REGULAR, path)
+        with _temporary(folder, lambda file: file.write(content)) as temporary:
+            if status is not None and not tree.is_own:
+                os.chmod(folder.at(temporary), stat.S_IMODE(status.st_mode), dir_fd=folder.fd)
+            if before is not None and not _holds(folder, name, before):
+                raise _ChangedFileError
+            os.replace(
+                folder.at(temporary), folder.at(name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd
+            )
+        folder.sync()
+
+
+def _holds(folder: Folder, name: str, content: bytes) -> bool:
+    try:
+        return folder.read(name, len(content))[0] == content
+    except (FileNotFoundError, FileRefused):  # deleted, or longer by now
+        return False
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Every change happens under the directory's lock, so that processes that read, decide and write lose
 nothing of each other. People and git take no lock, and nothing of theirs is overwritten either: a
-new file never replaces another, and a changed one is compared with `if_hash`.
+new file never replaces another, and a changed one only the text that was read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memory_sidecar.core.atomic import (
     delete_file,
     file_hash,
     remove_empty_folders,
-    replace_file,
+    replace_unchanged,
 )
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.locks import hold_lock
@@ -162,10 +162,15 @@ class KnowledgeDirectory:
         return MemoryFile.of(path, text)
 
     def replace(self, old: MemoryFile, text: str) -> MemoryFile:
-        """Write `text` over the file that was read as `old`; return it as it is now."""
+        """Write `text` over the file that was read as `old`; return it as it is now.
+
+        Raises Conflict if a person, or a program without the lock, changed the file since.
+        """
         file = self.root / old.path
         with named_errors(file):
-            replace_file(self.tree, file, text.encode())
+            is_written = replace_unchanged(self.tree, file, old.text.encode(), text.encode())
+        if not is_written:
+            raise Conflict(f"{old.path} was changed in the meantime", hint="run it again")
         return MemoryFile.of(old.path, text)
 
     def delete(self, path: str) -> None:

@@ -11,7 +11,7 @@ from memory_sidecar.context.refs import (
     LoggedRead,
     Refs,
     count_refs,
-    load_counts,
+    parse_counts,
     read_log,
     rotate_log,
 )
@@ -185,7 +185,7 @@ def test_counts_that_are_broken_are_counted_anew(project, atom, regen, text):
     project.access_log.write_text(line("EXP-001", 1) + "\n" + line("EXP-001", 2) + "\n")
     regen()
     project.meta.joinpath("access-counts.json").write_text(text)
-    assert load_counts(project) is None
+    assert parse_counts(text.encode()) is None
     regen()
     assert refs_of(path)[0] == 2
 

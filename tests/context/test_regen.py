@@ -7,9 +7,11 @@ import time
 
 import pytest
 
+from memory_sidecar.context import loaded
 from memory_sidecar.context.atoms import read_shelf
 from memory_sidecar.context.index import refs_in
-from memory_sidecar.context.lists import files_of_project
+from memory_sidecar.context.layout import CORTEX
+from memory_sidecar.context.lists import files_of_project, replace_list
 from memory_sidecar.context.loaded import load_project, write
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.disk.atoms import AtomKind
@@ -117,6 +119,19 @@ def test_an_edit_that_comes_in_between_is_not_lost(project, atom):
     path.write_text("edited meanwhile")
     assert path not in write(plan.changes)
     assert path.read_text() == "edited meanwhile"
+
+
+def test_an_edit_while_a_list_is_made_is_not_lost(project, monkeypatch):
+    page = project.path / CORTEX
+
+    def edit_meanwhile(*given):
+        page.write_text("edited meanwhile")
+        return replace_list(*given)
+
+    page.write_text("# p\n")
+    monkeypatch.setattr(loaded, "replace_list", edit_meanwhile)
+    assert page not in write(load_project(project, now_ms=NOW_MS).changes)
+    assert page.read_text() == "edited meanwhile"
 
 
 def test_a_dashed_date_and_a_quoted_one_are_the_same(project, atom, regen):

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.context import tasks
 from memory_sidecar.context.tasks import archive_tasks, read_tasks
-from memory_sidecar.core.errors import PageBroken
+from memory_sidecar.core.errors import Conflict, PageBroken
 
 TASKS = """\
 # What is to be done
@@ -101,6 +102,28 @@ def test_a_kill_between_the_two_files_doubles_nothing(project, write):
     write(TASKS)  # as if the process had ended after the archive was written
     assert len(archive_tasks(project)) == 3
     assert (archive_of(project), path.read_text()) == (archive, left)
+
+
+def test_an_archive_that_is_empty_is_begun(project, write):
+    write("tasks:\n  - text: old\n    status: done\n")
+    (project.path / "tasks-archive.md").write_text("")
+    assert [task.text for task in archive_tasks(project)] == ["old"]
+    assert "- [x] old" in (project.path / "tasks-archive.md").read_text()
+
+
+def test_an_edit_of_the_archive_that_comes_in_between_is_not_lost(project, write, monkeypatch):
+    archive, add_entries = project.path / "tasks-archive.md", tasks._add_entries
+
+    def edit_meanwhile(*given):
+        archive.write_text("edited meanwhile")
+        return add_entries(*given)
+
+    write("tasks:\n  - text: old\n    status: done\n")
+    monkeypatch.setattr(tasks, "_add_entries", edit_meanwhile)
+    with pytest.raises(Conflict):
+        archive_tasks(project)
+    assert archive.read_text() == "edited meanwhile"
+    assert len(read_tasks(project)) == 1
 
 
 def test_an_empty_list_stays_a_list(project, write):

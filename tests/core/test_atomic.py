@@ -18,6 +18,7 @@ from memory_sidecar.core.atomic import (
     delete_file,
     move_file,
     replace_file,
+    replace_unchanged,
     sweep,
 )
 from memory_sidecar.core.opening import FileRefused, Tree
@@ -53,6 +54,33 @@ def test_replacing_keeps_permissions(folder, tree):
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert names(folder) == ["a.md"]
+
+
+@pytest.mark.parametrize("now", [b"edited", b"old, and longer", b"", None])
+def test_what_is_saved_while_the_new_text_goes_to_the_disk_stays(folder, tree, monkeypatch, now):
+    path = folder / "a.md"
+    path.write_bytes(b"old")
+    real = os.fsync
+
+    def save_meanwhile(descriptor: int) -> None:
+        real(descriptor)
+        if now is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_bytes(now)
+
+    monkeypatch.setattr(os, "fsync", save_meanwhile)
+    assert not replace_unchanged(tree, path, b"old", b"new")
+    assert names(folder) == ([] if now is None else ["a.md"])
+    assert now is None or path.read_bytes() == now
+
+
+def test_what_is_as_it_was_read_is_replaced(folder, tree):
+    path = folder / "a.md"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    assert replace_unchanged(tree, path, b"old", b"new")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o640)
 
 
 def test_a_new_file_has_the_permissions_that_the_umask_leaves(folder, tree):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import unicodedata
 
@@ -288,6 +289,20 @@ def test_a_newer_file_is_not_overwritten(directory, remember):
     text = directory.read(path).text
     assert conflict.value.current == {"path": path, "hash": current.file.hash, "text": text}
     assert text.endswith("v2\n")
+
+
+def test_a_person_who_saves_in_between_loses_nothing(directory, remember, monkeypatch):
+    path = remember("The old text.").file.path
+    real = os.fsync
+
+    def save_meanwhile(descriptor):
+        real(descriptor)
+        (directory.root / path).write_text("What a person wrote.\n")
+
+    monkeypatch.setattr(os, "fsync", save_meanwhile)
+    with pytest.raises(Conflict, match="in the meantime"):
+        update(directory, path, Changes(content="The new text."), now_ms=NOW)
+    assert tree(directory.root) == {path: "What a person wrote.\n"}
 
 
 def test_a_page_by_hand_keeps_its_form_and_its_times(directory):
