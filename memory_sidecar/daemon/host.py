@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -157,11 +156,8 @@ async def _stop_when_removed(server: Server) -> None:
 
 async def _stop_when_unused(server: Server, application: Application) -> None:
     """Stop the server when the daemon has been useless for a while, as one started by mistake."""
-    used_at_s = time.monotonic()
-    while not application.may_end(idle_s=time.monotonic() - used_at_s):
+    while not application.may_end(idle_s=server.idle_s):
         await asyncio.sleep(IN_PLACE_CHECK_S)
-        if not server.is_idle:
-            used_at_s = time.monotonic()
     _log.info("nothing to keep, and no client for a while")
     server.stop()
 

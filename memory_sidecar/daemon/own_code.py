@@ -36,9 +36,10 @@ class OwnCode:
 def _stamps(folder: str) -> set[tuple[str, int, int]]:
     """Return path, size and mtime of each module below `folder`. Takes a client's millisecond."""
     found = set()
-    with os.scandir(folder) as entries:
+    # An entry, or all of it, is being replaced, or was removed, as by an upgrade to another Python.
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            with suppress(OSError):  # it is being replaced right now
+            with suppress(OSError):
                 if entry.name.endswith(".py"):
                     status = entry.stat()
                     found.add((entry.path, status.st_size, status.st_mtime_ns))

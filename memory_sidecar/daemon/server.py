@@ -14,6 +14,7 @@ import hmac
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
@@ -122,6 +123,7 @@ class Server:
         self._conversing: set[asyncio.Task[None]] = set()  # those of `_owed` in a conversation
         self._not_begun: set[asyncio.StreamWriter] = set()  # clients that can ask the next daemon
         self._kept_open: set[asyncio.StreamWriter] = set()  # clients that asked to stop
+        self._left_at_s = time.monotonic()  # when the last client hung up
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -145,9 +147,9 @@ class Server:
         return self._stopping.is_set()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether no client is connected."""
-        return not self._clients
+    def idle_s(self) -> float:
+        """How long no client has been connected."""
+        return 0.0 if self._clients else time.monotonic() - self._left_at_s
 
     async def run(self) -> None:
         """Serve until `stop`; requests still running then have seconds until they are cancelled."""
@@ -211,6 +213,7 @@ class Server:
         finally:
             for tasks in (self._clients, self._owed, self._conversing):
                 tasks.discard(task)
+            self._left_at_s = time.monotonic()
             self._not_begun.discard(writer)
             if writer not in self._kept_open:
                 writer.close()

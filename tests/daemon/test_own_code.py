@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_a_changed_a_new_and_a_deleted_module_replace_it(package):
     assert code.is_replaced
     code = OwnCode(package)
     module.unlink()
+    assert code.is_replaced
+
+
+def test_a_removed_package_is_replaced(package):
+    code = OwnCode(package)
+    shutil.rmtree(package)
     assert code.is_replaced
 
 

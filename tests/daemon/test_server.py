@@ -118,19 +118,24 @@ def application() -> Application:
 
 
 @pytest.fixture
+def servers() -> list[Server]:
+    """The server of `connect`."""
+    return []
+
+
+@pytest.fixture
 def connect(
-    tmp_path: Path, application: Application, crashes: CrashLog
+    tmp_path: Path, application: Application, crashes: CrashLog, servers: list[Server]
 ) -> Iterator[Callable[[], Client]]:
     path = tmp_path / "s"
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
     listening.listen()
-    made: list[Server] = []
     loops: list[asyncio.AbstractEventLoop] = []
     ready = threading.Event()
 
     async def serve() -> None:
-        made.append(
+        servers.append(
             Server(
                 Listener(listening, f"unix:{path}", path=path),
                 application,
@@ -142,8 +147,8 @@ def connect(
         )
         loops.append(asyncio.get_running_loop())
         ready.set()
-        await made[0].run()
-        made[0].hang_up()
+        await servers[0].run()
+        servers[0].hang_up()
         await asyncio.sleep(0)
 
     serving = threading.Thread(target=lambda: asyncio.run(serve()))
@@ -157,7 +162,7 @@ def connect(
 
     yield connect
     with suppress(RuntimeError):  # its loop is closed: the test stopped it
-        loops[0].call_soon_threadsafe(made[0].stop)
+        loops[0].call_soon_threadsafe(servers[0].stop)
     serving.join(PATIENCE_S)
     assert not serving.is_alive()
     for client in clients:
@@ -188,6 +193,15 @@ def test_a_run_ends_with_its_status_and_what_it_read_comes_back(connect):
     assert client.hear() == {"type": "out", "text": "hello"}
     assert client.hear() == {"type": "exit", "status": 0}
     assert client.hear() == {}
+
+
+def test_it_is_idle_since_its_last_client_however_short_that_stayed(connect, servers):
+    client = connect()
+    assert servers[0].idle_s == 0
+    left_s = time.monotonic()
+    client.ask("say", "hello")
+    assert [client.hear() for _ in range(3)][-1] == {}
+    assert 0 < servers[0].idle_s <= time.monotonic() - left_s
 
 
 def test_a_conversation_keeps_the_connection_and_a_refusal_ends_it(connect):
