@@ -9,6 +9,7 @@ The missing vectors are made afterwards (`embed`).
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -44,6 +45,8 @@ SLICE_FILES = 512  # between two slices of a pass, the requests of callers are s
 Progress = Callable[[int, int], None]
 """Called every BEAT_S with files done and files in total, in the thread that applies. What it
 raises ends the pass."""
+
+_log = logging.getLogger(__name__)
 
 
 class Pass:
@@ -200,8 +203,13 @@ class Applier:
         self._beat()
         if done.failures:
             self._store.fail(self._source.name, done.failures)
-        if done.unwritten:
-            self._store.touch(self._source.name, done.unwritten)
+        if done.unwritten and (lost := self._store.touch(self._source.name, done.unwritten)):
+            # CocoIndex has these files as written. Its state is synced, so a power cut takes the
+            # last commits of the database alone; or a person has put an older copy of that back.
+            _log.warning("%s: the rows of %d files were lost", self._source.name, len(lost))
+            done.unwritten.clear()
+            files = [file for file in to_build if file.path in lost]
+            self._run(Differences(files, gone=[file.path for file in files]), done)
 
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
         """Delete the rows of files that are gone or left out; note the reason for the latter."""

@@ -260,14 +260,22 @@ class DerivedStore(ABC):
             )
             write_identity(write.connection, _rules_key(source), rules)
 
-    def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> None:
-        """Store new stamps of files whose content has not changed, so that no scan reads them."""
+    def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> set[str]:
+        """Store new stamps of files whose content has not changed, so that no scan reads them.
+
+        Returns the paths that are missing here, or have rows of another content than `files` say.
+        """
+        lost = set()
         with self.writing() as write:
-            write.connection.executemany(
-                "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"
-                " WHERE source = ? AND path = ?",
-                [(*f.stamp, f.status, f.reason, source, path) for path, f in files.items()],
-            )
+            for path, f in files.items():
+                if not write.connection.execute(
+                    "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"
+                    # Where a team shares the source, what follows the hash may differ.
+                    " WHERE source = ? AND path = ? AND substr(fingerprint, 1, 64) = ? RETURNING 1",
+                    (*f.stamp, f.status, f.reason, source, path, f.fingerprint[:64]),
+                ).get:
+                    lost.add(path)
+        return lost
 
     def fail(self, source: str, failures: Sequence[tuple[SourceFile, str]]) -> None:
         """Note which files could not be read, and why; their rows stay."""

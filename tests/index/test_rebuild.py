@@ -123,6 +123,32 @@ def test_a_lost_state_costs_no_answer(make_codebase, project, data_dir, halfway)
     assert code_answers(codebase, Silent()) == before
 
 
+def test_rows_that_a_power_cut_took_from_the_database_alone_are_written_again(
+    make_codebase, project, data_dir, tmp_path
+):
+    def found(codebase, word):
+        asked = CodeQuery(word, mode=SearchMode.KEYWORD)
+        return [hit.filename for hit in codebase.search(asked, reporter=Silent())]
+
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    codebase.close()
+    before = shutil.copy(data_dir / "codebase.sqlite", tmp_path / "before.sqlite")
+    (project / "shop" / "cart.py").write_text("def okapi(): pass\n")
+    (project / "shop" / "new.py").write_text("def quokka(): pass\n")
+    (project / "web" / "retry.ts").unlink()
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    codebase.close()
+    shutil.copy(before, data_dir / "codebase.sqlite")  # CocoIndex's state is synced, and stays
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    assert found(codebase, "okapi") == ["shop/cart.py"]
+    assert found(codebase, "quokka") == ["shop/new.py"]
+    assert found(codebase, "retryWithBackoff") == []
+    assert codebase.index([project], reporter=Silent()).files_processed == 0
+
+
 def test_a_rebuild_forgets_what_is_of_no_source_any_more(make_codebase, project, tmp_path):
     second = tmp_path / "second"
     second.mkdir()
