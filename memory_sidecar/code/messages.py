@@ -19,7 +19,9 @@ MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
-_STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`")
+_STRING = re.compile(
+    r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`"
+)
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
@@ -58,15 +60,21 @@ def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
 
     `lines`: each with the number of words below which a match counts 0.
     """
-    strings = (str(match[match.lastindex or 0]) for match in _STRING.finditer(code))
-    templates = [_fixed_parts(string) for string in strings if " " in string]
+    strings = (match[match.lastindex or 0].lower() for match in _STRING.finditer(code))
+    templates = [_fixed_parts(string, lines) for string in strings if " " in string]
     matched = [(_words_made(line, templates), least) for line, least in lines]
     return max(words if words >= least else 0 for words, least in matched)
 
 
-def _fixed_parts(string: str) -> list[str]:
-    """Return the parts of a string template between its placeholders, in lower case."""
-    parts = _PLACEHOLDER.split(_ESCAPED_QUOTE.sub(r"\1", string.lower()))
+def _fixed_parts(string: str, lines: Sequence[tuple[str, float]]) -> list[str]:
+    """Return the parts of a string template between its placeholders.
+
+    If its first word stands in no line, so do not all parts: then `string` is returned whole.
+    """
+    first = string.lstrip().partition(" ")[0]
+    if first.isalpha() and not any(first in line for line, _ in lines):
+        return [string]
+    parts = _PLACEHOLDER.split(_ESCAPED_QUOTE.sub(r"\1", string))
     return [part for part in map(str.strip, parts) if part]
 
 
