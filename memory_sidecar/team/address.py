@@ -47,10 +47,16 @@ class Address:
                 hint="put it into PGPASSWORD or a passfile, or set database_password_command",
             )
         parameters = {name: str(value) for name, value in found.items()}
-        host = parameters.get("host", parameters.get("hostaddr", os.environ.get("PGHOST", "")))
-        is_here = all(each in _HERE or each.startswith(("/", "@")) for each in host.split(","))
+        named = ",".join(
+            parameters.get(name, os.environ.get(f"PG{name.upper()}", ""))
+            for name in ("host", "hostaddr")
+        )
+        is_here = all(each in _HERE or each.startswith(("/", "@")) for each in named.split(","))
         if not is_here and "PGSSLMODE" not in os.environ:
             parameters.setdefault("sslmode", "require")
+        if "service" in parameters or "PGSERVICE" in os.environ:
+            # Its file may name another machine. A parameter would override what it says of TLS.
+            os.environ.setdefault("PGSSLMODE", "require")
         parameters.setdefault("connect_timeout", str(CONNECT_S))
         return cls(parameters, settings.database_password_command, settings.child_environment)
 

@@ -20,7 +20,8 @@ CREATE SEQUENCE mirrored_changes;
 
 -- Who wrote, and when, is not the writer's to say. Writers of one agent go one after the other, so
 -- that a reader who has seen a number never misses a lower one.
-CREATE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(NEW.owner || '/' || NEW.agent, 0));
     NEW.changed := nextval('memory_sidecar.mirrored_changes');

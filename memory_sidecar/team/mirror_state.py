@@ -92,7 +92,8 @@ class MirrorState(msgspec.Struct):
         self.seen_at_us, self.removed = 0, set()
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """Drop all other files from the base: a restored server lacks them, and is given them."""
+        """Forget all other files of the team: a restored server lacks them, and is given them."""
+        self.open = {}
         lost = self.files.keys() - set(paths)
         self.files = {path: known for path, known in self.files.items() if path not in lost}
         self.owes |= bool(lost)

@@ -3,7 +3,7 @@
 -- those that an earlier version made, if it did.
 CREATE OR REPLACE FUNCTION declare_nearest() RETURNS void
 LANGUAGE sql SECURITY DEFINER
-SET search_path = memory_sidecar, public SET maintenance_work_mem = '1GB'
+SET search_path = memory_sidecar, public, pg_temp SET maintenance_work_mem = '1GB'
 AS $$
     CREATE INDEX IF NOT EXISTS chunk_static_nearest ON chunk_static
         USING hnsw (embedding halfvec_cosine_ops) WITH (m = 24, ef_construction = 256);

@@ -19,6 +19,7 @@ BEGIN
 END $$;
 
 -- What a role has in pg_temp or in a schema of its own must not stand in for what functions name.
+-- Earlier versions left these as they were, or lost this when they migrated the schema.
 ALTER FUNCTION declare_nearest() SET search_path = memory_sidecar, public, pg_temp;
 ALTER FUNCTION stamp_mirrored() SET search_path = pg_catalog, pg_temp;
 
@@ -33,6 +34,8 @@ GRANT EXECUTE ON FUNCTION declare_nearest() TO memory_sidecar_indexer;
 REVOKE INSERT, UPDATE, DELETE ON identity, mirrored FROM memory_sidecar_indexer;
 REVOKE USAGE ON SEQUENCE mirrored_changes FROM memory_sidecar_indexer;
 
--- agent: writes what is shared, and its own; a removed file leaves its row, so there is no DELETE
-GRANT INSERT, UPDATE ON mirrored TO memory_sidecar_agent;
+-- agent: writes what is shared, and its own. A removed file leaves its row, where others learn of
+-- it: there is no DELETE, and no row changes its owner, agent or path.
+REVOKE UPDATE ON mirrored FROM memory_sidecar_agent;
+GRANT INSERT, UPDATE (hash, content) ON mirrored TO memory_sidecar_agent;
 GRANT USAGE ON SEQUENCE mirrored_changes TO memory_sidecar_agent;

@@ -35,6 +35,7 @@ _SILENT: Final = Silent()
 MANY_CHUNKS = 10_000  # of all sources; from here on searches of vectors use HNSW graphs
 VERSION: Final = 1 + len(MIGRATIONS)
 _LOCK = 0x6D656D73  # "mems"
+_IDENTITY: Final = f"{SCHEMA_NAME}.identity"  # another program may have one in `public`
 _MAKE: Final = f"CREATE SCHEMA IF NOT EXISTS {SCHEMA_NAME}; CREATE EXTENSION IF NOT EXISTS vector"
 _SET_VERSION: Final = (
     f"INSERT INTO identity VALUES ('version', '{VERSION}')"
@@ -119,14 +120,14 @@ def _script(name: str) -> str:
 
 def schema_version(connection: Connected) -> int:
     """Return the version of the schema; 0 if there is none."""
-    held = connection.execute("SELECT to_regclass('identity') IS NOT NULL").fetchone()
+    held = connection.execute(f"SELECT to_regclass('{_IDENTITY}') IS NOT NULL").fetchone()
     if held is None or not held[0]:
         return 0
     return _read_version(connection)
 
 
 def _read_version(connection: Connected) -> int:
-    row = connection.execute("SELECT value FROM identity WHERE key = 'version'").fetchone()
+    row = connection.execute(f"SELECT value FROM {_IDENTITY} WHERE key = 'version'").fetchone()
     return int(row[0]) if row else 0
 
 

@@ -1,6 +1,7 @@
 -- Who wrote, and whose an agent's files are, is who logged in: SET ROLE has no say.
 
-CREATE OR REPLACE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION stamp_mirrored() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(NEW.owner || '/' || NEW.agent, 0));
     NEW.changed := nextval('memory_sidecar.mirrored_changes');

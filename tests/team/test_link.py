@@ -68,6 +68,7 @@ def test_what_is_no_address_is_told_without_a_password(text, told):
         ("postgresql://localhost/team", None),
         ("postgresql:///team?host=/run/postgresql", None),
         ("postgresql://localhost,db.example/team", "require"),
+        ("host=localhost hostaddr=192.0.2.1", "require"),
     ],
 )
 def test_another_machine_is_spoken_to_by_tls(text, mode, monkeypatch):
@@ -113,6 +114,21 @@ def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to)
         with pytest.raises(DatabaseRefused, match="server does not support SSL"):
             link.delay_ms()
     assert not link.is_unreachable
+
+
+@pytest.mark.parametrize(("mode", "told"), [("", "no TLS|not support SSL"), ("disable", "answer")])
+def test_a_service_is_spoken_to_by_tls_unless_its_file_says_otherwise(
+    mode, told, link_to, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("PGSSLMODE", "disable")
+    monkeypatch.delenv("PGSSLMODE")  # and removed after the test
+    services = tmp_path / "services.conf"
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+    with refusing("no matter", tls=b"N") as port:
+        lines = ["[team]", "host=127.0.0.1", f"port={port}", "user=alice", "dbname=team"]
+        services.write_text("\n".join([*lines, f"sslmode={mode}" if mode else ""]))
+        with pytest.raises(DatabaseError, match=told):
+            link_to("service=team").delay_ms()
 
 
 def test_a_server_that_is_not_there_is_said_to_be_away(link_to, tmp_path):
@@ -318,6 +334,16 @@ def _require(link: TeamLink) -> None:
         require_schema(connection, link)
 
 
+def test_a_table_of_another_program_is_not_taken_for_ours(link, database):
+    with psycopg.connect(database, autocommit=True) as by_sql:
+        by_sql.execute("CREATE TABLE public.identity (id integer)")
+    with link.reading() as connection, pytest.raises(TeamEmpty):
+        require_schema(connection, link)
+    make_schema(link)
+    with link.reading() as connection:
+        require_schema(connection, link)
+
+
 def test_an_older_schema_is_led_forward_with_what_it_holds(link, monkeypatch):
     monkeypatch.setattr(schema, "SCRIPTS", ("team.sql", "mirror.sql"))
     monkeypatch.setattr(schema, "MIGRATIONS", ())
@@ -410,11 +436,15 @@ def test_a_schema_that_took_the_role_set_for_the_writer_takes_who_logged_in(link
             assert written.fetchone() == (alice,)
 
 
+@pytest.mark.parametrize("comes_from", [schema.VERSION, 3])
 def test_what_a_role_has_of_its_own_stands_in_for_nothing_that_functions_name(
-    database, link, login
+    comes_from, database, link, login
 ):
     make_schema(link)
     schema.grant_roles(link)
+    with link.writing() as connection:
+        connection.execute("UPDATE identity SET value = %s WHERE key = 'version'", (comes_from,))
+    make_schema(link)
     address = login("alice", "agent", "indexer")
     with psycopg.connect(database, autocommit=True) as owner:
         alice = psycopg.conninfo.conninfo_to_dict(address)["user"]

@@ -209,6 +209,18 @@ def test_what_a_restored_server_has_lost_is_given_again(address, machine):
     assert found(machine("fresh", address), "spaces") == [("rules/spaces.md", True)]
 
 
+def test_a_conflict_with_what_a_restored_server_has_lost_is_none(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Delays", "--agent", "shared", "--category", "rules")
+    for each, text in ((one, "Tabs."), (two, "Spaces.")):
+        write_memory(each.folder("shared"), "rule.md", text)
+        pushed = each("memory", "push", "--agent", "shared")
+    assert pushed.status == 4
+    restore_copy_of(address, until="memories/rules/delays.md")
+    assert two.json("memory", "push", "--agent", "shared")["given"] == ["rule.md"]
+    assert found(machine("fresh", address), "spaces") == [("rule.md", True)]
+
+
 def restore_copy_of(address, *, until):
     """Make the database what a backup has that was taken when `until` was the last file given."""
     with psycopg.connect(address, autocommit=True) as by_sql:
@@ -371,6 +383,11 @@ def test_roles_may_do_what_they_are_for(address, login):
         "SELECT path FROM mirrored": {reader, indexer, agent},
         shared: {agent},
         "UPDATE identity SET value = '9' WHERE key = 'version'": set(),
+        # A row that changed its owner or path would be gone for all others.
+        f"{shared}; UPDATE mirrored SET owner = session_user, agent = 'own'": set(),
+        f"{shared}; UPDATE mirrored SET path = 'memories/b.md'": set(),
+        f"{shared}; UPDATE mirrored SET hash = '', content = NULL": {agent},
+        "LOCK TABLE mirrored": set(),
         "DROP TABLE mirrored": set(),
     }
     for sql, allowed in may.items():
