@@ -18,6 +18,7 @@ from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
 from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
+from memory_sidecar.core import reasons
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable, Source, SourceFile
 from memory_sidecar.disk.read import read_text
 from memory_sidecar.index.document import build_errors, fingerprint, skipped_document
@@ -138,6 +139,7 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
         fingerprint=fingerprint(CHUNKER_VERSION, language, read.content_hash),
         language=language,
         status=FileStatus.INDEXED,
+        reason=reasons.ASKED_FOR if file.is_asked_for else "",
         chunks=chunks,
         found=findable(file.path, chunks, [head_of(file.path, chunk) for chunk in chunks]),
         names=FileNames.of(parsed),

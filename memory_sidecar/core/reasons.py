@@ -1,4 +1,4 @@
-"""The reasons for skipping a file, in the words that the user sees."""
+"""The reasons for skipping or indexing a file, in the words that the user sees."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ FOREIGN: Final = "owned by another user"
 NO_PATH: Final = "no path below its folder"  # leads out of it, or cannot be a path at all
 NAME_NOT_UTF8: Final = "name is not UTF-8"
 SECRETS: Final = "may hold secrets"  # --exclude "!.env" asks for it all the same
+ASKED_FOR: Final = "asked for"  # by such an exclude: the reason of an indexed file
 LOCK_FILE: Final = "lock file"
 GENERATED: Final = "generated"
 MINIFIED: Final = "minified"

@@ -121,7 +121,7 @@ def _read(config: Path, limit_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
     """Return the keys and values of `config`, none for a missing file. Raises UsageError."""
     try:
         content = Tree(config.parent).read(config.name, limit_bytes)
-        return tomllib.loads(content.decode("utf-8"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except FileRefused as error:
         raise UsageError(f"{config} is not read: {error.reason}") from error
     except (FileNotFoundError, NotADirectoryError):

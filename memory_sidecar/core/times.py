@@ -80,7 +80,7 @@ def parse_time(value: object) -> int | None:
     """
     if isinstance(value, str):
         at = _of_text(value.strip())
-    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    elif isinstance(value, int | float) and type(value) is not bool and abs(value) < _YEAR_10000_MS:
         at = math.floor(value * 1000 if abs(value) < _YEAR_2500_S else value)
     else:
         return None

@@ -28,11 +28,10 @@ from ignore.overrides import Override, OverrideBuilder
 from pathspec import GitIgnoreSpec
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.opening import Tree, is_utf8, with_separator
+from memory_sidecar.core.opening import is_utf8, with_separator
 from memory_sidecar.core.paths import KNOWLEDGE, OWN_FOLDERS
 from memory_sidecar.core.visible import abridge
 from memory_sidecar.disk.rule_files import (
-    MAX_RULES_BYTES,
     OWN_FILE,
     RULE_FILES,
     check_rules,
@@ -309,9 +308,5 @@ def _add_excludes(builder: OverrideBuilder, excludes: tuple[str, ...]) -> None:
 
 def _reenabled_names(root: Path) -> frozenset[str]:
     """Return the built-in names that the `.sidecarignore` at `root` takes back by a `!` line."""
-    try:
-        text = Tree(root).read(OWN_FILE, MAX_RULES_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return frozenset()
-    lines = text.splitlines()
+    lines = rule_text(os.fspath(root), OWN_FILE).splitlines()
     return frozenset(line[1:].strip().strip("/") for line in lines if line.startswith("!"))

@@ -18,10 +18,13 @@ _POINTER_BYTES = 4096
 _PACKED_REFS_BYTES = 8 << 20
 _CONFIG_BYTES = 1 << 20
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]([^\[]*)""")
+_REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]((?:\n(?![ \t]*\[)|.)*)""")
 _URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$")
 _SCP = re.compile(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)")
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.+)", re.IGNORECASE)
+_SCHEME = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^/]*\]|[^/:]*)(?::\d+)?/(.+)", re.IGNORECASE
+)
+_USER = re.compile(r"(?<=://).*@")
 _BRANCH = re.compile(r"refs/(?:(?!\.\.)[\w.+/@-])+")
 
 
@@ -76,7 +79,7 @@ def origin_of(folder: Path) -> Origin | None:
 
 def _plain_address(url: str) -> str:
     parts = _SCHEME.fullmatch(url) or _SCP.fullmatch(url)
-    address = f"{parts[1].lower()}/{parts[2].lstrip('/')}" if parts else url
+    address = f"{parts[1].lower()}/{parts[2].lstrip('/')}" if parts else _USER.sub("", url)
     return address.rstrip("/").removesuffix(".git")
 
 

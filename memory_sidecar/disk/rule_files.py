@@ -177,7 +177,7 @@ def user_excludes() -> list[str]:
 def rule_text(folder: str, name: str) -> str:
     """Return the text of the rule file `name` in `folder`; "" if it is a link or unreadable."""
     try:
-        return Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8", "replace")
+        return Tree(folder).read(name, MAX_RULES_BYTES).decode("utf-8-sig", "replace")
     except (OSError, ValueError):
         return ""
 

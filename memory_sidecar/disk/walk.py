@@ -194,7 +194,7 @@ def normalised(path: str) -> str:
     parts = PurePosixPath(path.replace(os.sep, "/"))
     if parts.is_absolute() or ".." in parts.parts:
         raise PathRefused(f"{path!r} leaves its root", hint="name it relative to the root")
-    return "" if path in ("", ".") else str(parts)
+    return "" if parts == PurePosixPath() else str(parts)
 
 
 def _below(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.results import IndexReport, Reporter
@@ -230,8 +231,14 @@ def _many_files_notice(files: Sequence[SourceFile]) -> str:
 def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
     if entry is None or entry.status is FileStatus.FAILED or entry.stamp != file.stamp:
         return True
-    # A file that was skipped unread, and no longer is, has no fingerprint yet.
-    return entry.reason != file.skip_reason if file.skip_reason else not entry.fingerprint
+    if file.skip_reason:
+        return entry.reason != file.skip_reason
+    if not entry.fingerprint:  # it was skipped unread, and no longer is
+        return True
+    # An exclude may ask for a file that was skipped for the key in it, or no longer ask for one.
+    was_asked_for = entry.reason == reasons.ASKED_FOR
+    is_concerned = entry.status is FileStatus.INDEXED or entry.reason == reasons.SECRETS
+    return is_concerned and file.is_asked_for != was_asked_for
 
 
 def require_rows_unneeded(

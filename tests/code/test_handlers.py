@@ -53,6 +53,17 @@ def paths_in(codebase) -> set[str]:
 # Changes
 
 
+def test_a_private_key_is_indexed_while_an_exclude_asks_for_it(make_codebase, project, notices):
+    key = "-----BEGIN " + "PRIVATE KEY-----\nokapi\n-----END PRIVATE KEY-----\n"
+    (project / "deploy.txt").write_text(key)
+    for excludes, found in ((), set()), (("!deploy.txt",), {"deploy.txt"}), ((), set()):
+        codebase = make_codebase(settings=Settings(excludes=excludes))
+        codebase.index([project], reporter=notices)
+        assert files_with(codebase, notices, "okapi") == found
+        assert codebase.index([project], reporter=notices).files_processed == 0
+        codebase.close()
+
+
 def test_a_changed_file_replaces_its_chunks(codebase, project, notices):
     (project / "shop" / "cart.py").write_text("def zebra():\n    return 1\n")
     report = codebase.index([project], reporter=notices)

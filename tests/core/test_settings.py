@@ -101,6 +101,13 @@ def test_what_makes_no_sense_there_changes_nothing(project, text):
     assert narrow_settings(project, Settings()) == Settings()
 
 
+def test_a_byte_order_mark_hides_no_setting(project, user_config, environ, tmp_path):
+    for file in (project / "memory-sidecar.toml", user_config):
+        file.write_bytes(b'\xef\xbb\xbfexcludes = ["*.log"]\r\n')
+    assert narrow_settings(project, Settings()).excludes == ("*.log",)
+    assert load_settings(tmp_path, environ).excludes == ("*.log",)
+
+
 def test_what_is_no_file_is_not_waited_for(project):
     os.mkfifo(project / "memory-sidecar.toml")
     assert narrow_settings(project, Settings()) == Settings()

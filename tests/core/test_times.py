@@ -66,6 +66,8 @@ def test_a_moment_in_every_form(value, ms):
         "1767225600",
         "0001-01-01T00:00+05:00",
         10**30,
+        10**400,
+        -(10**400),
         float("nan"),
         float("inf"),
     ],

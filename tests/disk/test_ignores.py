@@ -224,6 +224,14 @@ def test_copies_that_editors_and_merges_leave_are_left_out(root, write):
     assert code(root) == {"a.py", "pkg/a.py.orig", "pkg/#notes", "pkg/b~c.py"}
 
 
+def test_a_byte_order_mark_hides_no_rule(root, write):
+    write(".sidecarignore", text="\ufeff!bin/\n")
+    write(".gitignore", text="\ufefftmp/\n")
+    write("bin/a.sh", "tmp/b.py")
+    assert "bin/a.sh" in paths(root)
+    assert "tmp/b.py" not in paths(root)
+
+
 def test_a_line_in_sidecarignore_brings_a_built_in_folder_back(root, write):
     write(".sidecarignore", text="# ours\n!bin/\n!.git/\n")
     write("bin/run.py", "pkg/bin/run.py", "build/a.py", ".git/config")

@@ -38,7 +38,7 @@ def test_a_file_a_folder_and_what_is_gone(root, write):
 def test_the_root_stands_for_everything(root, write):
     write("pkg/a.py", "b.py")
     everything = walk(root, max_file_bytes=1 << 20)
-    assert scan(root, "") == scan(root, ".", "pkg") == everything
+    assert scan(root, "") == scan(root, ".", "pkg") == scan(root, "./") == everything
 
 
 def test_what_an_ignored_folder_holds_stays_ignored(root, write):
