@@ -179,6 +179,8 @@ class Call:
 
     def path(self, text: str) -> Path:
         """Return `text` as a path, relative to the working directory. Raises UsageError."""
+        if not text:  # a variable of a script that is not set, and no name of this folder
+            raise UsageError("a path is empty", hint="name one; `.` is the folder you are in")
         path = Path(os.path.normpath(self.cwd / os.path.expanduser(text)))  # noqa: PTH111  which never fails
         whole = os.fsencode(path)
         if len(whole) > MAX_PATH_BYTES or max(map(len, whole.split(b"/"))) > MAX_NAME_BYTES:

@@ -264,9 +264,9 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
     codebase = call.codebase
     registry = codebase.registry
     found = (
-        registry.get(registry.name_of(name, call.cwd))
-        if name
-        else codebase.require_source_around(call.cwd)
+        codebase.require_source_around(call.cwd)
+        if name is None
+        else registry.get(registry.name_of(name, call.cwd))
     )
     published = codebase.sharing.publish(found, by_force=take, reporter=call.reporter)
     files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 
@@ -40,8 +42,8 @@ def show_map(
     With --around, what a file, or the files that answer a question, lead to.
     """
     within = Within(sources).filter(call)
-    is_file = bool(around and (call.path(around).is_file() or is_path(around)))
-    weights = _file_weights(call, around, within, is_file=is_file) if around else {}
+    is_file = around is not None and (is_path(around) or _is_file(call.cwd / around))
+    weights = {} if around is None else _file_weights(call, around, within, is_file=is_file)
 
     def ask(here: Snapshot) -> list[MapEntry]:
         for file in weights if is_file else ():
@@ -51,6 +53,10 @@ def show_map(
     found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))
     nothing = "nothing here uses what another file defines"
     return call.show(found, _map_lines(call, found), nothing=nothing)
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  it never raises: a question is a long path
 
 
 def _file_weights(

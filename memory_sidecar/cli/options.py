@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +178,8 @@ def with_call(command: Command) -> Command:
         call = context.ensure_object(Call)
         data_dir, db = given.pop("data_dir"), given.pop("db")
         del given["json_output"]  # Call.wants_json has seen it
-        call.data_dir = call.own_path(str(data_dir)) if data_dir else None
-        call.db = call.own_path(str(db)) if db else None
+        call.data_dir = None if data_dir is None else call.own_path(str(data_dir))
+        call.db = None if db is None else call.own_path(str(db))
         call.hints = Hints.of(context)
         command(call, **given)
 
@@ -212,11 +213,15 @@ allow_secrets_option = click.option(
 )
 
 
+_TEXT_MARK = "\0"  # which no argument has: `Call.check_arguments`
+
+
 class TextCommand(click.Command):
     """A command whose text may begin with a dash, even without a `--` before it.
 
     Hosts pass a text as it is. A word with a dash first and a space in it is text, unless it sets
-    one of this command's options (`--summary=two words`).
+    one of this command's options (`--summary=two words`). It is marked while click looks for
+    options.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -228,15 +233,20 @@ class TextCommand(click.Command):
             if isinstance(option, click.Option) and not (option.is_flag or option.count)
             for name in option.opts
         }
-        texts = [
-            at
-            for at, word in enumerate(args[:end])
-            if _is_text(word, options) and (at == 0 or args[at - 1] not in taking_value)
-        ]
-        rest = [word for at, word in enumerate(args) if at not in texts and at != end]
-        if texts:
-            args = [*rest[: end - len(texts)], "--", *(args[at] for at in texts), *args[end + 1 :]]
-        return super().parse_args(ctx, args)
+        for at, (before, word) in enumerate(pairwise(["", *args[:end]])):
+            if _is_text(word, options) and before not in taking_value:
+                args[at] = _TEXT_MARK + word
+        rest = super().parse_args(ctx, args)
+        ctx.params = {name: _without_mark(value) for name, value in ctx.params.items()}
+        return rest
+
+
+def _without_mark(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_without_mark, value))
+    if isinstance(value, str) and value.startswith(_TEXT_MARK):
+        return value[len(_TEXT_MARK) :]
+    return value
 
 
 def _is_text(word: str, options: Collection[str]) -> bool:

@@ -22,6 +22,7 @@ from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration, system_clock
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
+from memory_sidecar.memories.names import check_agent
 
 REDRAW_S = 1.0
 REDRAW = "\x1b[{lines}F\x1b[J"  # moves the cursor up by `lines` and erases all below
@@ -172,9 +173,8 @@ def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
 
     Questions are noted in the data directory alone, unless the setting `keep_questions` says no.
     """
-    found = growth_of(
-        call.services, agent or "", weeks=weeks, now=system_clock(), reporter=call.reporter
-    )
+    of = "" if agent is None else check_agent(agent)
+    found = growth_of(call.services, of, weeks=weeks, now=system_clock(), reporter=call.reporter)
     found = call.mask(found)
     return call.show(found, _growth_lines(call, found))
 

@@ -84,29 +84,29 @@ def init(call: Call, *, sql: bool) -> TeamMade:
 
 
 @team.command("export")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("name", metavar="FILE")
 @click.option("--repository", default="", metavar="ADDRESS", help="Only this repository.")
 @with_call
-def export_(call: Call, *, file: Path, repository: str) -> TeamCopy:
+def export_(call: Call, *, name: str, repository: str) -> TeamCopy:
     """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
     link = call.services.require_team()
     from memory_sidecar.team.backup import export_code  # an extra
 
-    file = call.cwd / file
+    file = call.path(name)
     kept = export_code(link, file, repository)
     return _show_copy(call, link.shown, file, kept)
 
 
 @team.command("import")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("name", metavar="FILE")
 @click.option("--replace", is_flag=True, help="Replace sources that the team has already.")
 @with_call
-def import_(call: Call, *, file: Path, replace: bool) -> TeamCopy:
+def import_(call: Call, *, name: str, replace: bool) -> TeamCopy:
     """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
     link = call.services.require_team()
     from memory_sidecar.team.backup import import_code  # an extra
 
-    file = call.cwd / file
+    file = call.path(name)
     kept = import_code(link, file, replaces=replace, reporter=call.reporter)
     return _show_copy(call, link.shown, file, kept)
 

@@ -151,9 +151,9 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
     By default the folder you are in. Such settings may name programs to run: trust what you have
     read. Folders inside of PATH are not trusted with it.
     """
-    if lists and (path or remove):
+    if lists and (path is not None or remove):
         raise UsageError("--list takes no other argument", hint="`memory-sidecar trust --list`")
-    change = "" if lists else _change_trust(call, path or ".", remove=remove)
+    change = "" if lists else _change_trust(call, "." if path is None else path, remove=remove)
     trusted = sorted(
         folder for folder, is_trusted in read_trust(call.environ).items() if is_trusted
     )

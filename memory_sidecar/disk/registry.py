@@ -81,8 +81,12 @@ class Registry:
     def name_of(self, given: str, here: Path) -> str:
         """Return the name of the source whose root is the path `given`, relative to `here`.
 
-        Returns `given` itself if a source is called so, or none has that root.
+        Returns `given` itself if a source is called so, or none has that root. Raises UsageError
+        for "", which would be the source at `here`.
         """
+        if not given:
+            hint = "`memory-sidecar source list` shows the names"
+            raise UsageError("the name of a source is empty", hint=hint)
         names = {source.root: source.name for source in self.all()}
         return given if given in names.values() else names.get(_resolve(here / given), given)
 

@@ -149,3 +149,36 @@ def test_what_a_daemon_would_log_is_no_line_of_a_command(sidecar, data_dir):
     assert "writer.lock" in done.err
     assert len(told) <= 1, done.err
     assert all(line.startswith('{"error":') for line in told)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("index", "source add", "source remove", "source publish", "why", "outline", "impact"),
+        *("trust", "skills install", "session import", "session save", "grep x", "growth --agent"),
+        *("search x --source", "reindex --source", "list --db", "list --data-dir", "map --around"),
+        *("judged add x", "episodic-put x --file", "source move s"),
+    ],
+)
+def test_an_empty_name_is_none_of_the_folder_one_is_in(run, tmp_path, given):
+    """As a script passes it whose variable is not set."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    assert run("index", ".").status == 0
+    before = run("source", "list").out
+    done = run(*given.split(), "")
+    assert (done.status, done.out) == (2, "")
+    assert "empty" in done.err or "not an agent id" in done.err
+    assert run("source", "list").out == before
+
+
+def test_a_long_question_is_no_path(run, tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n")
+    run("index", ".")
+    assert run("map", "--around", "how are carts totalled " * 20).status == 0
+
+
+def test_words_stay_in_order_where_some_begin_with_a_dash(run):
+    run("store", "- one", "two", "--tag", "t", "- three", "--category", "x", "--", "-x")
+    assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"
+    run("update", "x/one-two-three-x", "- new text", "--summary", "- a summary")
+    assert run("get", "x/one-two-three-x").out == "- new text\n"
