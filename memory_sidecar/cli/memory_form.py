@@ -64,7 +64,6 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
         for name in _TIME_FIELDS:
             chosen[name] = parse_past_time(chosen[name], now_ms=system_clock())
         chosen["category"] = check_known_category(chosen["category"] or "") or None
-        chosen["statuses"] = tuple(status.lower() for status in chosen["statuses"])
         return command(call, wanted=MemoryFilter(**chosen), **given)
 
     return reduce(lambda made, option: option(made), reversed(_OPTIONS), wrapper)

@@ -164,15 +164,11 @@ class PruneRule:
 def prune_candidates(
     memories: Iterable[StoredMemory], rule: PruneRule
 ) -> list[tuple[StoredMemory, str]]:
-    """Choose those of `memories` that `rule` applies to, the weakest first, each with a reason."""
-    in_category = [
-        each
-        for each in memories
-        if rule.category is None
-        or f"{each.memory.category}/".startswith(f"{rule.category}/" if rule.category else "")
-    ]
-    # Of equally strong ones the latest first.
-    strongest = sorted(in_category, key=lambda m: (-m.strength, -m.touched_at, m.memory.path))
+    """Choose those of `memories`, all of its category, that `rule` applies to, and say why.
+
+    The weakest come first, and of equally strong ones the earliest.
+    """
+    strongest = sorted(memories, key=lambda m: (-m.strength, -m.touched_at, m.memory.path))
     unpinned = [each for each in strongest if not each.memory.pinned]
     pinned = len(strongest) - len(unpinned)
     kept = unpinned if rule.keep is None else unpinned[: max(rule.keep - pinned, 0)]

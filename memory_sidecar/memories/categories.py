@@ -67,7 +67,7 @@ def delete(
     Raises NotFound, and Conflict if it holds memories, unless `with_memories`. Files that are no
     memories stay, and so do their folders.
     """
-    category = check_category(category)
+    category = directory.known_category(check_category(category))
     if not category:
         raise UsageError("the root cannot be deleted", hint="name a category")
     folder = directory.root / category

@@ -181,8 +181,10 @@ class Memories(Recall):
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
         """Archive the memories that `rule` applies to; a dry run only reports them."""
-        everything = MemoryList(filter=MemoryFilter(with_expired=True, with_superseded=True))
-        known = [each for each in self._list_stored(everything) if not each.memory.kind]
+        category = check_known_category(rule.category or "") or None
+        wanted = MemoryFilter(category=category, with_expired=True, with_superseded=True)
+        listed = self._list_stored(MemoryList(filter=wanted))
+        known = [each for each in listed if not each.memory.kind]
         chosen = prune_candidates(known, rule)
         taken = [] if dry_run else self._archive_memories([each for each, _ in chosen])
         return Pruned(
@@ -245,10 +247,7 @@ class Memories(Recall):
     def describe_category(
         self, category: str, description: str, *, creates: bool, allow_secrets: bool = False
     ) -> Described:
-        """Describe a category, or create it if `creates`; see `memories.categories`.
-
-        Raises as `categories.describe` and `create` do, and SecretRefused.
-        """
+        """Describe or create a category, as `categories` does and raises. Raises SecretRefused."""
         if not allow_secrets:
             refuse_credentials({"category": category, "description": description})
         change = categories.create if creates else categories.describe
@@ -267,7 +266,7 @@ class Memories(Recall):
             now_ms=self._agent.clock(),
         )
         self._index(OWN_DIRECTORY, [folder])
-        return CategoryDeleted(category, len(taken), taken[0].batch if taken else None)
+        return CategoryDeleted(folder, len(taken), taken[0].batch if taken else None)
 
     # How
 

@@ -231,8 +231,10 @@ def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, A
         value = getattr(wanted, field.name)
         if field.name in _CONDITIONS and value not in _UNSET:
             condition = _CONDITIONS[field.name]
-            if field.name == "statuses" and SUPERSEDED in value:
-                condition += " OR superseded"  # it has that status, whatever its page says
+            if field.name == "statuses":
+                value = tuple(map(str.lower, value))
+                if SUPERSEDED in value:
+                    condition += " OR superseded"  # it has that status, whatever its page says
             if field.name == "category":  # they are few
                 known = column(rows.connection, "SELECT path FROM categories")
                 value = tuple(each for each in known if is_in(each, value))

@@ -73,7 +73,7 @@ class MemoryFilter:
     created_after: int | None = None
     created_before: int | None = None
     source: str = ""
-    statuses: tuple[str, ...] = ()  # any of
+    statuses: tuple[str, ...] = ()  # any of, in any case
     kinds: tuple[str, ...] = ()  # any of
     project: str = ""
     hot: bool = False

@@ -116,7 +116,7 @@ class Recall:
         for has, asked, list_known, fold in (
             ("is in the category", wanted.category, list_used_categories, folded),
             ("has the tag", wanted.tags, list_tags, str),
-            ("has the status", wanted.statuses, list_statuses, str),
+            ("has the status", wanted.statuses, list_statuses, str.lower),
         ):
             values = [asked] if isinstance(asked, str) else list(asked or ())
             if not values:

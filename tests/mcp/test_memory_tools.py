@@ -346,6 +346,18 @@ def test_what_says_nearly_the_same_is_told_once(newcomer):
     assert told.count("\n> pitfall/") >= 2
 
 
+def test_what_is_pruned_or_has_a_status_is_found_however_that_is_spelled(newcomer):
+    path = remember(newcomer, category="pitfall/deep")
+    given(newcomer, "update_memory", path=path, status="Superseded")
+    for status in ("superseded", "Superseded"):
+        assert paths(given(newcomer, "query_memories", status=status)) == [path]
+    for category in ("pitfall", "pitfall/", "Pitfalls", "pitfall/deep/"):
+        pruned = given(newcomer, "prune_memories", category=category, superseded=True)
+        assert paths(pruned) == [path], category
+    assert paths(given(newcomer, "prune_memories", category="pit", superseded=True)) == []
+    assert "leaves its root" in refused(newcomer, "prune_memories", category="a/../..")
+
+
 def test_prune_is_a_preview_unless_told_otherwise(newcomer):
     remember(newcomer, expires="2020-01-01")
     preview = given(newcomer, "prune_memories")

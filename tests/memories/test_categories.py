@@ -84,6 +84,13 @@ def test_files_that_are_no_memories_stay(directory, archive):
     assert sorted(tree(directory.root)) == ["a/.obsidian/x.md", "a/photo.png"]
 
 
+def test_a_category_is_deleted_by_another_spelling(directory, archive):
+    create(directory, "Drafts/One", "", now_ms=NOW)
+    create(directory, "Drafts/Two", "", now_ms=NOW)
+    _, deleted = delete(directory, archive, "draft/one/", with_memories=False, now_ms=NOW)
+    assert (deleted, sorted(tree(directory.root))) == ("Drafts/One", ["Drafts/Two/_category.md"])
+
+
 def test_what_is_no_category_is_refused(directory, archive):
     with pytest.raises(NotFound):
         describe(directory, "missing", "x", now_ms=NOW)

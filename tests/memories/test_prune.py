@@ -111,11 +111,8 @@ SOME = [
         (PruneRule(weaker_than=0.5), ["a/b/old.md", "superseded.md"]),
         (PruneRule(expired=True, weaker_than=0.35), ["a/b/old.md", "ab/expired.md"]),
         (PruneRule(keep=4), ["a/b/old.md", "superseded.md"]),
-        (PruneRule(keep=4, category="a"), []),
-        (PruneRule(keep=2, category="a"), ["a/b/old.md", "a/used.md"]),
-        (PruneRule(keep=0, category="a/b"), ["a/b/old.md"]),
         (
-            PruneRule(weaker_than=2, category=""),
+            PruneRule(weaker_than=2),
             ["a/b/old.md", "superseded.md", "ab/expired.md", "a/used.md", "a/strong.md"],
         ),
     ],
