@@ -18,7 +18,7 @@ from memory_sidecar.cli.main import every_command
 from tests.conftest import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "data" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 HOST = (ROOT / "docs" / "host-csharp.md").read_text("utf-8")
 
 
