@@ -90,9 +90,8 @@ class Map(Answer):
 
     def text(self) -> str:
         files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
-        return "\n".join(
-            line for file, entries in files for line in (file, *map(_map_line, entries))
-        )
+        lines = (line for file, entries in files for line in (file, *map(_map_line, entries)))
+        return "\n".join(lines) or "nothing found"
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:

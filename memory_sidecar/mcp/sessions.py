@@ -30,12 +30,15 @@ from memory_sidecar.sessions.model import (
 )
 from memory_sidecar.sessions.promotion import Candidate
 from memory_sidecar.sessions.results import Head, SessionHit
+from memory_sidecar.sessions.transcript_lines import ROLES
 
 MIN_BRIEF = 200  # characters of a summary that are shown with any max_tokens
 
+_AS_OURS = BeforeValidator(lambda role: ROLES.get(str(role), role))
+
 
 class SavedMessage(ArgumentPart):
-    role: Literal["user", "assistant", "system"]
+    role: Annotated[Literal["user", "assistant", "system"], _AS_OURS]
     content: str
     created_at: str = ""
 
@@ -116,9 +119,10 @@ class SessionHits(StoredAnswer):
     def text(self) -> str:
         if not self.hits:
             return "no hits"
-        parts = list(map(_hit_text, self.hits))
-        parts += [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
-        return f"From earlier sessions: {DATA}.\n" + "\n\n".join(parts)
+        more = [f'further hits: cursor "{self.next_cursor}"'] if self.next_cursor else []
+        return f"From earlier sessions: {DATA}.\n" + "\n\n".join(
+            [*map(_hit_text, self.hits), *more]
+        )
 
 
 def _hit_text(hit: SessionHit) -> str:
@@ -137,10 +141,10 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         after=asked.after,
         before=asked.before,
     )
+    kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
     most = page.offset + asked.top_k + 1
 
     def search() -> list[SessionHit]:
-        kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
         query = SessionQuery(
             text=asked.query,
             kinds=kinds[asked.tier],
@@ -152,8 +156,8 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         return _sessions(caller, report).search(query)
 
     if asked.query.strip():
-        questions = caller.services.questions
-        hits = questions.ask_and_log(Asked.SESSIONS, caller.agent, asked.query, search)
+        ask = caller.services.questions.ask_and_log
+        hits = ask(Asked.SESSIONS, caller.agent, asked.query, search)
     else:
         hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
@@ -244,8 +248,8 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     session = read_session(_sessions(caller, report).get(asked.session_id).document)
     offset, count = offset_of(asked.cursor), len(session.messages)
     if offset and offset >= count:
-        has = pluralize(count, "message")
-        raise UsageError(f"the session has {has}", hint='"from-0" is the first of them')
+        problem = f"the session has {pluralize(count, 'message')}"
+        raise UsageError(problem, hint='"from-0" is the first of them')
     summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
     left = budget(asked.max_tokens)
     short = summary and _shorten_summary(summary, left // 2)
@@ -260,7 +264,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
         size=lambda turn: len(_turn_text(turn)),
         cut=lambda turn, by: replace(turn, content=shorten(turn.content, len(turn.content) - by)),
     )
-    left -= sum(len(_turn_text(turn)) for turn in turns)
+    left -= sum(map(len, map(_turn_text, turns)))
     shown, are_cut = cut_to_fit(
         snippets if left > 0 else (),
         left,
@@ -342,9 +346,5 @@ def _sessions(caller: Caller, report: Reporter) -> Sessions:
 def _without_empty(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
     """Return `value` without nulls and empty values, which a session's file leaves out."""
     if isinstance(value, dict):
-        return {
-            key: _without_empty(each)
-            for key, each in value.items()
-            if each is not None and each not in ("", [], {})
-        }
+        return {k: _without_empty(v) for k, v in value.items() if v not in (None, "", [], {})}
     return [_without_empty(each) for each in value] if isinstance(value, list) else value

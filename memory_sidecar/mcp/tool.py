@@ -46,6 +46,7 @@ _WORD = re.compile(r"[^\s{}]+")
 _A_DICTIONARY = re.compile(r"a valid dictionary( or instance of \w+)?")
 _MEANT = {
     "after": ("updated_after",),
+    "content": ("body",),
     "file": ("path",),
     "filename": ("path",),
     "id": ("path", "session_id"),
@@ -56,7 +57,8 @@ _MEANT = {
     "question": ("query",),
     "since": ("after", "updated_after"),
     "symbol": ("name",),
-    "text": ("content",),
+    "text": ("content", "body"),
+    "title": ("summary",),
     "top_k": ("limit",),
 }
 """The arguments that models mean by other names."""
@@ -93,13 +95,16 @@ class ArgumentPart(BaseModel):
         """Accept text for a list or an object, and other forms, as models write them.
 
         Text is either JSON or, for a list, its only element, or words with commas between them.
-        Blocks of content are accepted for their text, and an object of tags for `key:value`.
+        Blocks of content are accepted for their text, and an object of tags for `key:value`. A
+        number beyond its limit stands for that limit.
         """
         name = about.field_name or ""
         kind = cls.model_fields[name].annotation
         limits = [each.le for each in cls.model_fields[name].metadata if hasattr(each, "le")]
-        if kind is int and type(given) is int:
-            return min([given, *limits])  # what is beyond it is on the next page
+        if kind is int and limits and type(given) in (int, float, str):
+            with suppress(ValueError):  # what is beyond the limit is on the next page
+                number = float(given) if isinstance(given, str) else given
+                return limits[0] if number > limits[0] else given
         is_list = get_origin(kind) in (list, tuple)
         choices = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         if str in choices and isinstance(given, list) and given and all(map(_is_block, given)):

@@ -15,11 +15,12 @@ from memory_sidecar.core.times import iso_utc, parse_time
 from memory_sidecar.sessions.model import Role
 
 _TEXT_KINDS = frozenset({"text", "input_text", "output_text"})
-_ROLES = {
+ROLES = {
     "human": "user",
     **dict.fromkeys(("ai", "model", "gemini"), "assistant"),
     "developer": "system",
 }
+"""The roles by what other programs call them."""
 _TIME_KEYS = ("created_at", "timestamp", "time", "date")
 _NO_MESSAGE = ("isMeta", "isSidechain", "isApiErrorMessage")  # keys that mark such a line
 SYNTHETIC = "<synthetic>"  # the model of assistant messages that Claude Code makes up itself
@@ -92,7 +93,7 @@ def _queued_prompt(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _role(spoken: Mapping[str, Any]) -> str:
     role = spoken.get("role") or spoken.get("type")
-    role = _ROLES.get(role, role) if isinstance(role, str) else ""
+    role = ROLES.get(role, role) if isinstance(role, str) else ""
     return role if role in set(Role) else ""
 
 

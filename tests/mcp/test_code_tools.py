@@ -144,6 +144,9 @@ def test_wrong_arguments_are_named(caller, arguments, said):
     [
         ("search_code", {"q": "add_item", "limit": 1, "language": "py"}, {"top_k": 1}),
         ("search_code", {"query": "add_item", "top_k": 500}, {"top_k": 50}),
+        ("search_code", {"query": "add_item", "top_k": "500"}, {"top_k": 50}),
+        ("search_code", {"query": "add_item", "top_k": "7"}, {"top_k": 7}),
+        ("callers", {"name": "add", "depth": 1e9}, {"depth": 10}),
         ("read_file", {"file_path": "cart.py", "offset": 2}, {"path": "cart.py", "start_line": 2}),
         ("read_file", {"path": "a.py", "line": 3, "limit": 9}, {"start_line": 3, "limit": 9}),
         ("outline", {"filename": "a.py"}, {"path": "a.py"}),
@@ -154,6 +157,8 @@ def test_wrong_arguments_are_named(caller, arguments, said):
         ("get_session", {"id": "s"}, {"session_id": "s"}),
         ("get_memory", {"id": "a/b"}, {"path": "a/b"}),
         ("store_memory", {"text": "x", "category": "c"}, {"content": "x"}),
+        ("store_memory", {"content": "x", "category": "c", "title": "t"}, {"summary": "t"}),
+        ("write_atom", {"kind": "knowledge", "title": "t", "content": "c"}, {"body": "c"}),
         ("update_memory", {"path": "a", "tags": "b", "add_tags": "c"}, None),
         ("read_file", {"path": "a.py", "file": "b.py"}, None),
         ("search_code", {"query": "x", "exclude_paths": ["tests/**"]}, None),
@@ -168,6 +173,12 @@ def test_what_models_call_an_argument_means_ours(tool, arguments, ours):
         return
     parsed = TOOLS[tool].parse_arguments(arguments)
     assert {name: getattr(parsed, name) for name in ours} == ours
+
+
+@pytest.mark.parametrize("number", ["many", "2.5", 2.5, "", []])
+def test_what_is_no_whole_number_is_refused(number):
+    with pytest.raises(UsageError, match="'top_k'"):
+        TOOLS["search_code"].parse_arguments({"query": "x", "top_k": number})
 
 
 def test_null_means_left_out(caller):

@@ -93,9 +93,10 @@ def test_a_session_is_saved_in_the_forms_that_models_write(newcomer):
         newcomer,
         "save_session",
         summary={"brief": "Tokens", "key_decisions": text, "technologies": "go, sqlite"},
-        messages=[{"role": "user", "content": blocks}],
+        messages=[{"role": "human", "content": blocks}, {"role": "ai", "content": "By token."}],
     )
     read = given(newcomer, "get_session", session_id=saved["session_id"])
+    assert [each["said_by"] for each in read["messages"]] == ["user", "assistant"]
     assert read["summary"]["key_decisions"] == [text]
     assert read["summary"]["technologies"] == ["go", "sqlite"]
     assert read["messages"][0]["content"] == "How do we sign in?\n\nTell me."

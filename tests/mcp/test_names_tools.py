@@ -53,6 +53,10 @@ def test_a_name_is_followed_to_its_places(reader):
         ]
 
 
+def test_a_map_with_room_for_nothing_is_no_empty_text(reader):
+    assert text_of(call(reader, "map", max_tokens=1)) == "nothing found"
+
+
 def test_where_more_was_found_than_is_given_it_is_told(reader):
     some = given(reader, "refs", name="charge_card", top_k=1)
     assert (len(some["references"]), some["more"]) == (1, 1)
