@@ -47,11 +47,20 @@ def unknown_options(words: list[str]) -> list[str]:
     return [word for word in given if re.match(r"--\w", word) and word not in known | {"--help"}]
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    titles = re.findall(r"(?m)^#+ (.*)$", page.read_text("utf-8"))
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
-        if "://" not in target and not target.startswith("#"):
-            assert (page.parent / target.partition("#")[0]).exists(), target
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            linked = page.parent / path if path else page
+            assert linked.exists(), target
+            assert not anchor or anchor in anchors(linked), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
