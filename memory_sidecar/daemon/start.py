@@ -163,6 +163,9 @@ def end_daemon(
         with suppress(DaemonUnreachable):  # it does not answer
             link = which or find(data_dir, environ, patience_s=min(_ANSWER_S, left_s))
             which = None
+            if link is not None and running is not None and link.pid != running.pid:
+                link.close()  # that one is new: only the process of the other has not ended yet
+                return Ended(running.pid)
             if link is not None and _ask_to_end(link, deadline) and running is None:
                 return Ended(link.pid)
         if not (running.is_alive if running else is_locked(lock)):

@@ -24,6 +24,13 @@ daemon.Commands.close = lambda _: threading.Event().wait()
 daemon.main()
 """
 
+LINGERS = """
+import logging, time
+from memory_sidecar.cli import daemon
+logging.shutdown = lambda: time.sleep(60)  # all is released before
+daemon.main()
+"""
+
 OLDER_BUILD = "import memory_sidecar\nmemory_sidecar.__version__ = '0.0.1'\n"
 
 
@@ -114,6 +121,21 @@ def test_a_client_ends_the_older_daemon_that_it_met_and_no_other(home, tmp_path)
     running = home.pid
     assert start.end_daemon(str(home.data_dir), home.environ, which=met) == start.Ended(met.pid)
     assert (home.is_served, home.pid) == (True, running)
+
+
+def test_stop_ends_no_daemon_that_was_started_while_the_process_of_another_ended(home):
+    home.data_dir.mkdir(exist_ok=True)
+    ending = home.run_python(LINGERS, str(home.data_dir))
+    home.wait_until_served(ending)
+    stopping = home.start("stop", "--json")
+    eventually(lambda: "INFO memory_sidecar.daemon.host: stopped" in home.log)
+    assert home.sources() == []
+    started = home.pid
+    out, err = stopping.communicate(timeout=60)
+    assert (json.loads(out), err) == ({"stopped": True, "pid": ending.pid}, "")
+    assert (home.is_served, home.pid) == (True, started)
+    ending.kill()
+    ending.wait()
 
 
 def test_command_that_waits_for_another_daemon_says_so(home):
