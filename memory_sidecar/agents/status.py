@@ -113,13 +113,16 @@ def status_of(
     *,
     daemon: DaemonStatus | None,
     listed: Sequence[FileStatus] = (),
+    names: Sequence[str] | None = None,
 ) -> Status:
     """Collect the status of the data directory, or of the database `db` alone.
 
-    `listed`: the kinds of files to list with it. Raises NoIndex where nothing was indexed and no
-    agent exists.
+    `listed`: the kinds of files to list with it. `names`: the agents to include, by default all.
+    Raises NoIndex where nothing was indexed and no agent exists.
     """
-    agents = [services.agent(name) for name in services.agent_names()] if db is None else []
+    if names is None:
+        names = services.agent_names() if db is None else ()
+    agents = [services.agent(name) for name in names]
     codebase = services.codebase(db)
     try:
         code = codebase.status()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -13,8 +14,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
     PlainTextResponse,
     RedirectResponse,
     Response,
@@ -42,6 +41,7 @@ from memory_sidecar.web.visit import Done, View, Visit, Words, address
 
 LOOK_S = 1.0  # between two checks whether a view has changed
 MAX_FIELDS = 5_000
+LIVE = "/live"  # the path of the streams that say when a view changed
 HOME = next(iter(VIEWS))
 _STATUS = ((NotFound, 404), (Conflict, 409), (UsageError, 400))
 _REFUSED = {
@@ -72,7 +72,7 @@ class WebApp:
                 Route("/", lambda _request: RedirectResponse(HOME, 303)),
                 *viewing,
                 *changing,
-                Route("/live", self._live),
+                Route(LIVE, self._live),
                 Mount("/static", StaticFiles(directory=FOLDER / "static")),
             ],
             exception_handlers={
@@ -132,7 +132,7 @@ class WebApp:
         if visit.path in FORMS and request.method == "POST":
             return self._render(visit, FORMS[visit.path](visit, text, status), request)
         if "hx-request" in request.headers:
-            return PlainTextResponse(text, status, {"cache-control": "no-store"})
+            return _answer(text, status, "text/plain")
         if visit.path not in VIEWS:  # the address of a form, or an unknown one
             kept = [(name, value) for name, value in visit.words if name in ("as", "json")]
             visit = self._visit(_view_around(visit.path), kept)
@@ -148,7 +148,11 @@ class WebApp:
     def _render(self, visit: Visit, view: View, request: Request, live: str = "") -> Response:
         data, _ = mask_document(view.data)
         if visit.text("json"):
-            return JSONResponse(to_builtins(data), view.status, {"cache-control": "no-store"})
+            return _answer(
+                json.dumps(to_builtins(data), ensure_ascii=False, allow_nan=False),
+                view.status,
+                "application/json",
+            )
         visitor: Visitor = request.state.visitor
         text = templates().get_template(view.template).render(
             view.more,
@@ -164,7 +168,7 @@ class WebApp:
             form_token=visitor.form_token,
             version=__version__,
         )  # fmt: skip
-        return HTMLResponse(text, view.status, {"cache-control": "no-store"})
+        return _answer(text, view.status, "text/html")
 
     # Changes
 
@@ -207,6 +211,12 @@ class WebApp:
             await asyncio.sleep(LOOK_S)
 
 
+def _answer(text: str, status: int, media_type: str) -> Response:
+    """Return `text` in UTF-8, with what is not, as in the name of a file, escaped as in JSON."""
+    content = text.encode("utf-8", "backslashreplace")
+    return Response(content, status, {"cache-control": "no-store"}, media_type)
+
+
 def _live_address(visit: Visit, request: Request) -> str:
     """Return where the changes of a view from now on are told; "" for none, or a part of a page."""
     section = VIEWS.get(visit.path)
@@ -214,7 +224,7 @@ def _live_address(visit: Visit, request: Request) -> str:
     if section is None or section.version is None or not is_page:
         return ""
     since = _stamp(section.version, visit)
-    return address("/live", [("view", visit.path), ("since", since), *visit.words])
+    return address(LIVE, [("view", visit.path), ("since", since), *visit.words])
 
 
 def _stamp(version: Callable[[Visit], object], visit: Visit) -> str:

@@ -118,14 +118,11 @@ def rescan(visit: Visit) -> Done:
 
 def _status(visit: Visit) -> Status:
     """Return what `status` prints, restricted to the readable agents."""
-    status = status_of(visit.services, None, daemon=visit.daemon())
-    readable = set(visit.readable)
-    agents = tuple(each for each in status.agents if each.name in readable)
-    team = status.team
-    if team is not None:
-        theirs = tuple(each for each in team.agents if each.name in readable)
-        team = replace(team, agents=theirs)
-    return replace(status, agents=agents, team=team)
+    status = status_of(visit.services, None, daemon=visit.daemon(), names=visit.readable)
+    if (team := status.team) is None:
+        return status
+    theirs = tuple(each for each in team.agents if each.name in visit.readable)
+    return replace(status, team=replace(team, agents=theirs))
 
 
 def _checks(visit: Visit) -> tuple[Check, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +136,8 @@ def _file(visit: Visit, name: str) -> Path:
     roots = [source.root for source in visit.services.codebase().registry.all()]
     if not roots:
         raise NotFound("nothing is indexed", hint="`memory-sidecar index PATH` indexes a folder")
-    return next((root / path for root in roots if (root / path).exists()), roots[0] / path)
+    places = (root / path for root in roots)
+    return next(filter(os.path.exists, places), roots[0] / path)  # False for an impossible path
 
 
 def _literal(path: str) -> str:

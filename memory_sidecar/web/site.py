@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.web.app import WebApp
+from memory_sidecar.web.app import LIVE, WebApp
 from memory_sidecar.web.guard import Guard, Visitors
 
 LOOPBACK = "127.0.0.1"
@@ -31,17 +31,20 @@ class Connection(H11Protocol):
     """A browser's connection. Beyond MAX_CONNECTIONS, a new one closes the oldest idle one.
 
     Otherwise any process on this machine could use up the daemon's file descriptors with
-    connections that request nothing.
+    connections that request nothing. If none is idle, it closes the oldest stream of events, which
+    its tab opens again, or else itself.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.made_at_s = time.monotonic()
         of_page = [each for each in self.connections if isinstance(each, Connection)]
-        opened = [each for each in of_page if not each.transport.is_closing()]
-        if len(opened) > MAX_CONNECTIONS:
-            idle = [each for each in opened if not each.cycle or each.cycle.response_complete]
-            min(idle, key=lambda each: each.made_at_s).transport.abort()
+        others = [each for each in of_page if each is not self and not each.transport.is_closing()]
+        if len(others) >= MAX_CONNECTIONS:
+            idle = [each for each in others if not each.cycle or each.cycle.response_complete]
+            streams = [each for each in others if each.scope and each.scope["path"] == LIVE]
+            oldest = min(idle or streams or [self], key=lambda each: each.made_at_s)
+            oldest.transport.abort()
 
 
 class Site:

@@ -85,16 +85,17 @@ class Reader:
         """Look at `view`, and be told that it is another one after `act`, at once and later."""
         found = re.search('data-live="([^"]+)"', self.get(view).text)
         assert found
-        with self._listening(html.unescape(found[1])) as stream:
+        with self.listening(html.unescape(found[1])) as stream:
             assert stream.readline() == b": still here\n"
             act()
             lines = islice(iter(stream.readline, b""), 60)
             assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
-        with self._listening(html.unescape(found[1])) as stream:  # opened after the change
+        with self.listening(html.unescape(found[1])) as stream:  # opened after the change
             assert stream.readline() == b"event: changed\n"
 
     @contextmanager
-    def _listening(self, address: str) -> Iterator[http.client.HTTPResponse]:
+    def listening(self, address: str) -> Iterator[http.client.HTTPResponse]:
+        """Open the stream of events at `address`."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
             connection.request("GET", address, headers={"Cookie": self.cookie})
             with connection.getresponse() as stream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.index.report import Failure
 from memory_sidecar.web.views import CHANGES, VIEWS
 from memory_sidecar.web.visit import Section, View, Visit
 from tests.web.conftest import SCRIPT
@@ -38,6 +39,12 @@ def test_seen_as_an_agent_there_is_what_that_may_see(served, reader):
         assert "Of the builder" not in seen
         assert '"builder"' not in seen
     assert reader.get(f"/memories/one?as=architect&{of_another}").status == 404
+    failed = Failure("2026-03-01T09:00:00Z", "builder's pitfall/secret.md is damaged")
+    activity = served.services.agent("builder").data.owner.activity
+    activity.record_failure("memories", failed)
+    assert "pitfall/secret" in reader.get("/index").text
+    assert "pitfall/secret" not in reader.get("/index?as=architect").text
+    activity.clear_failure("memories")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import socket
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -111,6 +112,18 @@ def test_those_who_never_end_their_request_give_way(reader):
         for each in slow[: many - MAX_CONNECTIONS]:
             with suppress(ConnectionResetError):
                 assert each.recv(1) == b""
+
+
+def test_as_many_streams_as_connections_keep_no_browser_out(reader):
+    with ExitStack() as opened:
+        streams = [
+            opened.enter_context(reader.listening("/live?view=/memories"))
+            for _ in range(MAX_CONNECTIONS)
+        ]
+        assert reader.get("/memories").status == 200
+        with pytest.raises(http.client.IncompleteRead):
+            streams[0].read()
+        assert streams[-1].readline().startswith(b": still")
 
 
 def test_scripts_and_styles_are_our_own_alone(reader):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -48,6 +49,17 @@ def test_what_was_left_out_is_told_with_its_rule(served, reader):
     assert "&lt;script&gt;" in page.text
     assert Pieces(page.text).found == []
     assert reader.get("/index/source?name=none").status == 404
+
+
+def test_a_name_that_is_not_utf8_is_told_as_json_has_it(served, reader):
+    (served.project / os.fsdecode(b"caf\xe9.py")).write_text("")
+    served.services.codebase().index([served.project], reporter=Silent(), embed=False)
+    address = f"/index/source?name={served.project.name}"
+    paths = [
+        path for each in reader.get(f"{address}&json=1").json["left_out"] for path in each["paths"]
+    ]
+    assert "caf\udce9.py" in paths
+    assert "caf\\udce9.py" in reader.get(address).text
 
 
 def test_what_was_left_out_stands_by_folder():

@@ -67,6 +67,7 @@ def test_filters_and_modes_are_those_of_the_command_line(served, reader):
         ("nowhere.py", "absent"),
         ("/elsewhere.py", "absent"),
         (SCRIPT, "absent"),
+        ("long" * 100, "absent"),
     ],
 )
 def test_a_file_says_why_it_is_no_hit(reader, file, told):
