@@ -195,6 +195,7 @@ def _copy_away(folder: Folder, name: str, new_folder: Folder, new_name: str) -> 
 
     with _temporary(new_folder, copy) as temporary:
         _rename_to_free(new_folder, temporary, new_folder, new_name)
+    new_folder.sync()  # before the old file goes: the two disks write down names in any order
     try:
         os.unlink(folder.at(name), dir_fd=folder.fd)
     except OSError:  # the old disk is read-only: undo the copy, so that nothing is moved

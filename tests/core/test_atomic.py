@@ -21,7 +21,7 @@ from memory_sidecar.core.atomic import (
     replace_unchanged,
     sweep,
 )
-from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.opening import FileRefused, Folder, Tree
 
 
 @pytest.fixture
@@ -133,6 +133,32 @@ def test_moving_to_another_disk_keeps_the_times(tmp_path, tree):
     finally:
         delete_file(target, "x/a.md")
         os.removedirs(f"{target.path}/x")
+
+
+def test_a_file_leaves_one_disk_when_its_name_is_on_the_other(folder, tree, monkeypatch):
+    rename, unlink, sync = atomic._rename_to_free, os.unlink, Folder.sync
+    done: list[str] = []
+
+    def renamed(old: Folder, name: str, new: Folder, new_name: str) -> None:
+        if old.path != new.path:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        rename(old, name, new, new_name)
+
+    def synced(self: Folder) -> None:
+        done.append(f"sync {Path(self.path).name}")
+        sync(self)
+
+    def unlinked(name: str, **options: int) -> None:
+        done.append("unlink")
+        unlink(name, **options)
+
+    (folder / "a.md").write_bytes(b"text")
+    (folder / "other").mkdir()
+    monkeypatch.setattr(atomic, "_rename_to_free", renamed)
+    monkeypatch.setattr(Folder, "sync", synced)
+    monkeypatch.setattr(os, "unlink", unlinked)
+    assert move_file(tree, "a.md", Tree(folder / "other"), "b.md")
+    assert done[:2] == ["sync other", "unlink"]
 
 
 def test_a_disk_that_refuses_leaves_the_old_file_alone(folder, tree):
