@@ -85,23 +85,22 @@ class Requests:
 
     def fail_all(self, error: BaseException) -> None:
         """Fail every queued request with `error`."""
-        for request in self._take_all():
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for request in waiting:
             request.finish_undone(error)
 
     def fail_impatient(self, now_s: float, error: Exception) -> None:
         """Fail requests whose patience has run out with `error`; finish redundant ones."""
-        for request in self._take_all():
-            if request.is_redundant():
-                request.finish_undone(None)
-            elif now_s >= request.patience_until_s:
-                request.finish_undone(error)
-            elif not request.done.cancelled():
-                self.put(request)
-
-    def _take_all(self) -> list[Request]:
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-        return waiting
+        for request in tuple(self._waiting):
+            is_redundant = request.is_redundant()
+            if is_redundant or now_s >= request.patience_until_s or request.done.cancelled():
+                with self._lock:
+                    is_mine = request in self._waiting  # else another thread closes the loop
+                    if is_mine:
+                        self._waiting.remove(request)
+                if is_mine:
+                    request.finish_undone(None if is_redundant else error)
 
 
 class Relay:

@@ -14,7 +14,7 @@ from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.results import Silent
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.loop import RETRY_FIRST_S, Loop
-from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.requests import Request, Requests, Urgency
 from tests.conftest import Notices
 from tests.waiting import eventually
 
@@ -201,6 +201,20 @@ def test_many_callers_of_one_key_are_answered_by_one(loop):
     release.set()
     eventually(lambda: not loop.is_running)
     assert (len(futures), done) == (1, [1])
+
+
+def test_who_waits_on_loses_no_place_to_one_of_the_same_key(clock):
+    requests = Requests()
+
+    def second_comes() -> bool:
+        requests.put(Request(lambda: None, Urgency.SHORT, math.inf, key="count"))
+        return False
+
+    first = requests.put(
+        Request(lambda: None, Urgency.SHORT, math.inf, is_redundant=second_comes, key="count")
+    )
+    requests.fail_impatient(clock.now_s, StoreBusy("another process writes"))
+    assert requests.take(before=Urgency.IDLE) is first
 
 
 def test_in_other_hands_patience_ends_with_the_name_of_the_holder(make_loop, tmp_path, clock):
