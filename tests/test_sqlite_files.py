@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import PathRefused, StoreError
-from memory_sidecar.core.sqlite import connect, named_errors
+from memory_sidecar.core.sqlite import connect, database_bytes, named_errors
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 
@@ -31,6 +31,23 @@ def test_no_link_and_no_fifo_is_opened(tmp_path, make, suffix, read_only):
     with pytest.raises(PathRefused, match=r"symbolic link|not a regular file"):
         connect(path, read_only=read_only)
     assert (tmp_path / "victim").read_bytes() == b"mine"
+
+
+def test_the_size_is_told_while_another_process_closes_the_database(tmp_path, monkeypatch):
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(bytes(100))
+    log = tmp_path / "a.sqlite-wal"
+    log.write_bytes(bytes(10))
+    status = Path.stat
+
+    def last_look(self: Path, **options: bool) -> os.stat_result:
+        found = status(self, **options)
+        if self == log:
+            log.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "stat", last_look)
+    assert [database_bytes(path) for _ in range(2)] == [110, 100]
 
 
 def test_what_is_made_is_for_the_user_alone(tmp_path):

@@ -19,9 +19,7 @@ MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
-_STRING = re.compile(
-    r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`"
-)
+_STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"

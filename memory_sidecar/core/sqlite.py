@@ -202,8 +202,11 @@ def sqlite_version() -> str:
 
 def database_bytes(path: Path) -> int:
     """Return the size of the database at `path` on disk, with its log."""
-    parts = (path, path.with_name(path.name + "-wal"))
-    return sum(part.stat().st_size for part in parts if part.exists())
+    size = 0
+    for part in (path, path.with_name(path.name + "-wal")):
+        with suppress(FileNotFoundError):  # the last connection that is closed deletes the log
+            size += part.stat().st_size
+    return size
 
 
 def damage_of(db: Path) -> str:

@@ -119,7 +119,7 @@ def reads_since(tree: Tree, log: Path, since: int) -> list[tuple[str, int]]:
 
 
 def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Append each of `lines` as JSON, all in one write, so that writers do not interleave."""
+    """Append each of `lines` as JSON, usually in one write, so that writers do not interleave."""
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     if not data:
         return
@@ -129,7 +129,9 @@ def append_lines(tree: Tree, log: Path, lines: Iterable[Mapping[str, object]]) -
             os.lseek(descriptor, -1, os.SEEK_END)
             if os.read(descriptor, 1) != b"\n":
                 data = "\n" + data  # a crash left the last line without an end
-        os.write(descriptor, data.encode("utf-8", "replace"))
+        left = data.encode("utf-8", "replace")
+        while left:  # a disk that fills takes a part, and refuses the next
+            left = left[os.write(descriptor, left) :]
     finally:
         os.close(descriptor)
 

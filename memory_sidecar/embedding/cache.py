@@ -21,7 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
-from memory_sidecar.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreForeign
+from memory_sidecar.core.errors import (
+    CannotWrite,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreForeign,
+)
 from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
     connect,
@@ -114,7 +120,7 @@ class VectorCache:
             if used_day < today:
                 stale.append(key)
         if stale:
-            with suppress(StoreBusy), transaction(connection):
+            with suppress(CannotWrite), transaction(connection):
                 connection.execute(
                     "UPDATE vectors SET used_day = ? WHERE key IN carray(?)",
                     (today, apsw.carray(tuple(stale))),

@@ -223,7 +223,7 @@ class Embedder(OnDemand[OnnxModel]):
 
     def embed_query(self, text: str) -> Vectors:
         """Return the vector of a question, (dimension,) float32 of length one, before passages."""
-        return self._vector_of(text)
+        return self._vector_of(text[:MAX_CHARACTERS])
 
     def _embed_question(self, text: str) -> Vectors:
         model = self._loaded()

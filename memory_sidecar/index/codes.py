@@ -155,7 +155,7 @@ class Codes:
             self._fine[start:end] = np.rint((steps - whole) * _FINE_STEPS)
         self._scales[start:end] = scales
         self._ids[start:end] = ids
-        self._places.put(ids, start)
+        self._places.put(ids, np.arange(start, end))
         self.count = end
         self._release_pages()
         if self._signs is not None:
@@ -173,8 +173,7 @@ class Codes:
         for array in (self._ids, self._codes, self._fine, self._scales):
             if len(array):
                 array[holes] = array[last]
-        for row in holes.tolist():
-            self._places.put(self._ids[row : row + 1], row)
+        self._places.put(self._ids[holes], holes)
         if self._signs is not None:
             self._signs.move(last, holes)
         self.count = kept
@@ -315,8 +314,7 @@ class _RowsById:
         self._first = 0
         self._rows: npt.NDArray[np.int32] = np.empty(0, np.int32)
 
-    def put(self, ids: Ids, row: int) -> None:
-        """Put `ids` in the rows from `row` on."""
+    def put(self, ids: Ids, rows: Rows) -> None:
         if not len(ids):
             return
         first, end = int(ids.min()), int(ids.max()) + 1
@@ -324,7 +322,7 @@ class _RowsById:
             self._first = first
         if first < self._first or end > self._first + len(self._rows):
             self._extend(min(first, self._first), end)
-        self._rows[ids - self._first] = np.arange(row, row + len(ids))
+        self._rows[ids - self._first] = rows
 
     def forget(self, ids: Ids) -> None:
         self._rows[ids - self._first] = -1

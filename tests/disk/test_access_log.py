@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from functools import partial
 
@@ -48,6 +49,13 @@ def test_a_broken_line_harms_no_other(tree, log):
         file.write(b'{"no": "path"}\n[1]\n\xff\xfe\n{"ts": "soon", "file": "a.md"}\n{"ts": "2026-')
     log_reads(tree, log, ["a.md"], tool="get", at_ms=2000)
     assert read_part(tree, log).uses == {"a.md": Uses(2, 2000)}
+
+
+def test_what_the_disk_takes_in_parts_is_written_whole(tree, log, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:10]))
+    log_reads(tree, log, ["a.md", "b.md"], tool="get", at_ms=1000)
+    assert read_part(tree, log).uses == {"a.md": Uses(1, 1000), "b.md": Uses(1, 1000)}
 
 
 def test_writers_at_once_lose_nothing(tree, log):

@@ -139,6 +139,16 @@ def test_one_error_does_not_turn_it_off_for_ever(tmp_path):
     assert same(cache.get_many(vectors), vectors)
 
 
+def test_what_is_known_is_found_where_its_use_cannot_be_noted(path):
+    vectors = some_vectors(3)
+    VectorCache(path, clock=lambda: 0).put_many(vectors)
+    cache = VectorCache(path, clock=lambda: DAY_MS)
+    cache.get_many([vector_key("model", "never seen")])
+    assert cache._connection
+    cache._connection.pragma("query_only", True)  # a full disk refuses the same
+    assert same(cache.get_many(vectors), vectors)
+
+
 WRITER = """
 import sys
 import numpy as np
