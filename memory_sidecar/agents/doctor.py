@@ -18,7 +18,7 @@ from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
-from memory_sidecar.core.sqlite import Connection, column, damage_of, sqlite_version
+from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import PACKAGE, VERSION
 from memory_sidecar.index.database import Database
@@ -51,7 +51,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
     """Run every check; none changes anything."""
     version = ".".join(map(str, sys.version_info[:3]))
     return [
-        Check("runtime", True, f"Python {version}, SQLite {sqlite_version()} with sqlite-vec"),
+        Check("runtime", True, f"Python {version}, SQLite {SQLITE_VERSION} with sqlite-vec"),
         _model(services),
         _static(services),
         *examine_team(services),

@@ -220,7 +220,7 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
     for cause in _causes(error):
         if is_out_of_files(cause):
             return OutOfFiles()
-        if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             where = cause.filename or "the output"
             return DiskFull(f"no room left to write {where}", hint="free some space and try again")
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

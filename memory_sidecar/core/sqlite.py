@@ -38,6 +38,7 @@ from memory_sidecar.core.process import require_descriptors
 
 Connection = apsw.Connection
 FTS5ExtensionApi = apsw.FTS5ExtensionApi
+SQLITE_VERSION = apsw.sqlite_lib_version()  # of the one that `apsw` carries
 
 BUSY_TIMEOUT_MS = 10_000
 _RETRY_S = 0.01
@@ -193,11 +194,6 @@ def _write_ahead(connection: apsw.Connection) -> None:
             time.sleep(_RETRY_S)
         else:
             return
-
-
-def sqlite_version() -> str:
-    """Return the version of the SQLite that `apsw` carries."""
-    return apsw.sqlite_lib_version()
 
 
 def database_bytes(path: Path) -> int:

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from memory_sidecar.core.errors import OutOfFiles, as_sidecar_error
+from memory_sidecar.core.errors import DiskFull, OutOfFiles, as_sidecar_error
 
 
 @pytest.mark.timeout(20)
@@ -21,3 +21,9 @@ def test_a_limit_of_the_system_is_found_below_an_error():
     error.__cause__ = ValueError("even")
     error.__cause__.__context__ = OSError(errno.EMFILE, "too many")
     assert isinstance(as_sidecar_error(error, hint=""), OutOfFiles)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_and_a_used_up_quota_are_no_error_of_ours(number):
+    error = OSError(number, "no room", "/data/a.md")
+    assert isinstance(as_sidecar_error(error, hint=""), DiskFull)
