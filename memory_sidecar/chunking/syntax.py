@@ -14,9 +14,12 @@ import tree_sitter
 
 # Text that is ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory that grow with
 # the square of its length. In C# the number of progress reports shows that, in Java the time. A
-# normal parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB.
+# normal parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB. Tables
+# of numbers and short strings, such as those that ANTLR makes, have more tokens: 20 to 90 times.
 _REPORTS_PER_BYTE = 0.02
+_REPORTS_PER_ITEM = 0.2
 _REPORTS_SLACK = 200
+_ITEM = re.compile(rb"[\d'\")\]}],")  # of a table
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
 _REPORTS_PER_CLOCK = 16  # reading the clock at each report took a tenth of all chunking
@@ -149,12 +152,14 @@ def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree 
         given.append(view[byte:])
         return given[-1]
 
+    items_per_byte = len(_ITEM.findall(data)) / (len(data) or 1)
+    reports_per_byte = _REPORTS_PER_BYTE + _REPORTS_PER_ITEM * items_per_byte
     began, reports = thread_time(), 0
 
     def is_too_slow(byte: int, _: bool) -> bool:
         nonlocal reports
         reports += 1
-        return reports > _REPORTS_SLACK + byte * _REPORTS_PER_BYTE or (
+        return reports > _REPORTS_SLACK + byte * reports_per_byte or (
             reports % _REPORTS_PER_CLOCK == 0
             and thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
         )

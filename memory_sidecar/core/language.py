@@ -96,7 +96,7 @@ _ALIASES = {
 }
 _SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)")
 _CPP_HEADER = re.compile(
-    r"^[ \t]*(?:class\s+(?:\w+\s+)?\w+\s*(?:final\s*)?(?:[:{;]|\n\s*\{)|namespace\b[\w\s:]*(?:\{|$)"
+    r"^[ \t]*(?:class\s+(?:\w+\s+)?\w+\s*(?:final\s*)?[:{;]|namespace\b[\w\s:]*(?:\{|$)"
     r"|template\s*<|using\s+(?:namespace\s|\w+\s*=|\w+::)|(?:public|private|protected)\s*:\s*$"
     r"|#\s*include\s*<\w+>)|\bstd::",
     re.MULTILINE,

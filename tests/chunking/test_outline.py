@@ -149,3 +149,18 @@ def test_a_file_made_to_be_slow_takes_no_time(language, source):
     began = time.thread_time()
     outline(source.encode(), language, with_references=True)
     assert time.thread_time() - began < 15
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("python", "TABLE = [\n{}]\n\nclass Lexer:\n    pass\n"),
+        ("csharp", "class Lexer {{\n    int[] table = {{\n{}}};\n}}\n"),
+        ("php", "<?php\n$table = [\n{}];\nclass Lexer {{\n}}\n"),
+        ("ruby", "TABLE = [\n{}]\n\nclass Lexer\nend\n"),
+    ],
+)
+@pytest.mark.parametrize("row", ["1,2,3,4,5,6,7,8,\n", "'a','b','c','d',\n"])
+def test_a_file_with_a_large_table_has_an_outline(language, source, row):
+    data = source.format(row * 3_000).encode()
+    assert "Lexer" in [each.symbol for each in outline(data, language).definitions]

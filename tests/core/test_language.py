@@ -92,12 +92,14 @@ def test_header_is_cpp_only_when_it_shows():
     assert detect_language("cart.h", "struct cart;\nint add(struct cart *);\n") == "c"
     assert detect_language("cart.h", "/* using it\n class of carts\n namespace here */\n") == "c"
     assert detect_language("cart.h", f"//{300 * 'x'}\n\nclass SHOP_API Cart {{\n") == "cpp"
+    assert detect_language("cart.h", "class Cart final\n\n{\n") == "cpp"
     assert detect_language("cart.h", "#include <string>\n") == "cpp"
     assert detect_language("cart.h", "namespace shop {\nclass Cart;\n}\n") == "cpp"
 
 
-def test_header_of_many_empty_lines_is_told_soon():
-    assert detect_language("a.h", "int a;\n" + "\n" * 300_000) == "c"
+@pytest.mark.parametrize("line", ["int a;", "class a", "class a final", "class"])
+def test_header_of_many_empty_lines_is_told_soon(line):
+    assert detect_language("a.h", line + "\n" * 300_000) == "c"
 
 
 def test_user_may_say_a_language_by_any_usual_name():
