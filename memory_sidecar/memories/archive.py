@@ -27,7 +27,7 @@ from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import StoredMemory
-from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
+from memory_sidecar.memories.names import check_path, is_markdown
 from memory_sidecar.memories.results import Archived
 
 
@@ -77,7 +77,7 @@ class Archive:
         found = []
         batches = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
         for batch in sorted(batches, reverse=True):
-            for file in sorted(batch.rglob(f"*{MEMORY_SUFFIX}")):
+            for file in sorted(filter(lambda each: is_markdown(each.name), batch.rglob("*"))):
                 directory, _, path = file.relative_to(batch).as_posix().partition("/")
                 if path:
                     found.append(Archived(batch.name, directory, path))

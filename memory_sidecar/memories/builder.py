@@ -51,7 +51,7 @@ from memory_sidecar.memories.store import (
 )
 from memory_sidecar.memories.walk import walk_memories
 
-_VERSION = f"memories 5, chunks {CHUNKER_VERSION}"
+_VERSION = f"memories 6, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 _INDEX_REASON = "index of its folder, which says nothing of its own"
 _UNFILLED_REASON = "a template that nobody has filled in yet"

@@ -8,7 +8,13 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import Page, edit_page, new_page, parse_page, with_body
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.names import CATEGORY_FILE, MEMORY_SUFFIX, check_category, is_hidden
+from memory_sidecar.memories.names import (
+    CATEGORY_FILE,
+    check_category,
+    check_known_category,
+    is_hidden,
+    is_markdown,
+)
 from memory_sidecar.memories.results import Archived, Described
 
 
@@ -42,9 +48,9 @@ def describe(
 
     Raises NotFound for a category without a folder.
     """
-    category = directory.known_category(check_category(category))
+    category = directory.known_category(check_known_category(category))
     # Checked before the lock is taken, which would make the folders of an agent.
-    if category and not directory.has_folder(category):
+    if category and not _exists(directory, category):
         raise NotFound(
             f"there is no category {category}",
             hint=f"`memory-sidecar category create {category}` makes it",
@@ -67,30 +73,31 @@ def delete(
     Raises NotFound, and Conflict if it holds memories, unless `with_memories`. Files that are no
     memories stay, and so do their folders.
     """
-    category = directory.known_category(check_category(category))
+    category = directory.known_category(check_known_category(category))
     if not category:
         raise UsageError("the root cannot be deleted", hint="name a category")
     folder = directory.root / category
-    if not directory.has_folder(category):
+    if not _exists(directory, category):
         raise NotFound(f"there is no category {category}", hint="`memory-sidecar category list`")
     with directory.changing():
         paths = [
             path
-            for file in sorted(folder.rglob(f"*{MEMORY_SUFFIX}"))
-            if not is_hidden(path := file.relative_to(directory.root).as_posix())
+            for file in sorted(folder.rglob("*"))
+            if is_markdown(file.name)
+            and not is_hidden(path := file.relative_to(directory.root).as_posix())
             and file.is_file()
             and not file.is_symlink()
         ]
-        memories = [path for path in paths if path.rpartition("/")[2] != CATEGORY_FILE]
+        pages = [path for path in paths if path.rpartition("/")[2] == CATEGORY_FILE]
+        memories = sorted({*paths} - {*pages})
         if memories and not with_memories:
             raise Conflict(
                 f"{category} holds {pluralize(len(memories), 'memory', 'memories')}",
                 hint="move them, or give --with-memories to archive them",
             )
         taken = [archive.take(directory, path, now_ms=now_ms) for path in memories]
-        for path in paths:
-            if path not in memories:
-                directory.delete(path)
+        for page in pages:
+            directory.delete(page)
         if folder.is_dir():
             directory.tidy(f"{category}/{CATEGORY_FILE}")
         return taken, category
@@ -100,6 +107,10 @@ def description_of(page: Page) -> str:
     """Return the description on the page of a category: its `description`, or else its body."""
     given = page.meta.get("description")
     return given.strip() if isinstance(given, str) else page.body.strip()
+
+
+def _exists(directory: KnowledgeDirectory, category: str) -> bool:
+    return not is_hidden(category) and directory.has_folder(category)
 
 
 def _page_path(category: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.model import OWN_DIRECTORY
-from memory_sidecar.memories.names import folded
+from memory_sidecar.memories.names import folded, spellings
 
 LOCK_TIMEOUT_S = 60
 
@@ -95,7 +94,7 @@ class KnowledgeDirectory:
 
         Raises NotFound, and Conflict with the current text if its hash is not `if_hash`.
         """
-        for spelling in dict.fromkeys((path, unicodedata.normalize("NFD", path))):
+        for spelling in spellings(path):
             if (found := self.find(spelling)) is None:
                 continue
             if if_hash and found.hash != if_hash.strip().lower():
@@ -171,7 +170,10 @@ class KnowledgeDirectory:
             is_written = replace_unchanged(self.tree, file, old.text.encode(), text.encode())
         if not is_written:
             raise Conflict(f"{old.path} was changed in the meantime", hint="run it again")
-        return MemoryFile.of(old.path, text)
+        status = self.tree.status(file)
+        return MemoryFile.of(
+            old.path, text, mtime_ms=status.st_mtime_ns // 1_000_000 if status else 0
+        )
 
     def delete(self, path: str) -> None:
         """Delete the file at `path`, and the folders above it that become empty."""

@@ -23,7 +23,7 @@ FALLBACK_SLUG = "memory"
 class MemoryPage:
     """A memory as its file has it. Times are epoch milliseconds, paths relative to the root."""
 
-    content: str  # the body without blank lines around it
+    content: str  # the body without blank lines around it, its line ends LF
     created_at: int
     updated_at: int
     source: str
@@ -61,10 +61,11 @@ def read_memory(text: str, *, mtime_ms: int) -> MemoryPage:
 def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
     """Make a memory of a parsed page; otherwise as `read_memory`."""
     meta = page.meta
-    created = parse_time(meta.get("created_at", meta.get("date")))
+    made_at = next(filter(_is_given, map(meta.get, ("created_at", "date"))), None)
+    created = parse_time(made_at)
     updated = parse_time(meta.get("updated_at"))
     return MemoryPage(
-        content=content_of(page.body),
+        content=normalised_content(page.body),
         created_at=created if created is not None else mtime_ms,
         updated_at=updated if updated is not None else mtime_ms,
         source=_text(meta.get("source")) or UNKNOWN_SOURCE,
@@ -81,7 +82,7 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
         project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem or _problem_of_times(meta),
-        has_created_at=any(meta.get(key) not in (None, "") for key in ("created_at", "date")),
+        has_created_at=_is_given(made_at),
         has_updated_at=updated is not None,
     )
 
@@ -89,19 +90,18 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
 def _problem_of_times(meta: Mapping[str, object]) -> str:
     """Say which time cannot be parsed, and so counts as missing; "" if all can."""
     for key in ("created_at", "date", "updated_at", "expires_at"):
-        if meta.get(key) not in (None, "") and parse_time(meta[key]) is None:
+        if _is_given(meta.get(key)) and parse_time(meta[key]) is None:
             return f"{key}: {_text(meta[key])[:40]!r} is not a time such as 2026-03-01"
     return ""
 
 
-def content_of(body: str) -> str:
-    """Strip the blank lines around `body`."""
-    return body.strip("\r\n").rstrip(" \t\r\n")
+def _is_given(value: object) -> bool:
+    return value not in (None, "")
 
 
 def normalised_content(content: str) -> str:
     """Strip the blank lines around `content`, and make its line endings LF."""
-    return content_of(content.replace("\r\n", "\n"))
+    return content.replace("\r\n", "\n").strip("\r\n").rstrip(" \t\r\n")
 
 
 def memory_id(owner: str, path: str) -> int:

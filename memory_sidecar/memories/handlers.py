@@ -7,13 +7,13 @@ between, the file is there, and the next scan of the directory indexes it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.results import Reporter, build_from, rounded
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -35,7 +35,7 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
 from memory_sidecar.memories.names import check_known_category, check_path
-from memory_sidecar.memories.recall import Recall
+from memory_sidecar.memories.recall import Readable, Recall
 from memory_sidecar.memories.results import (
     Archived,
     CategoryDeleted,
@@ -70,11 +70,14 @@ class Memories(Recall):
         if not allow_secrets:
             refuse_credentials(draft)
         draft = replace(draft, supersedes=self._superseded_files(directory, draft))
+        content = normalised_content(draft.content)
+        same = self._look_up(lambda connection: files_with_content(connection, directory, content))
         written = store(
             self._directory(directory),
             draft,
             now_ms=self._agent.clock(),
-            same_content=self._files_with_content(draft, directory),
+            same_content=same,
+            linking=[each for file in same for each in self._files_linking_to(directory, file)],
         )
         return self._index_and_report(directory, written)
 
@@ -171,13 +174,14 @@ class Memories(Recall):
 
     def archive(self, seen: Mapping[str, str]) -> list[Archived]:
         """Archive, as one batch, the memories that still have the hash in `seen`, by path."""
-        found = []
-        for path in seen:
-            with suppress(NotFound):
-                found.append(self._find_memory(path, with_shared=False)[1])
-        return self._archive_memories(
-            [each for each in found if seen[each.memory.path] == each.memory.hash]
-        )
+
+        def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
+            found = [rows.find(path) for _, _, rows in readable for path in seen]
+            return [
+                each for each in found if each and seen.get(each.memory.path) == each.memory.hash
+            ]
+
+        return self._archive_memories(self._ask(ask, with_shared=False))
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
         """Archive the memories that `rule` applies to; a dry run only reports them."""
@@ -331,19 +335,11 @@ class Memories(Recall):
         with (data := self._agent.data.open()).reading() as connection:
             return near_duplicates(connection, data, path)
 
-    def _files_with_content(self, draft: Draft, directory: str) -> list[str]:
-        """Find files with the same content, whatever their names are."""
-        if not self._agent.paths.db.exists():
-            return []
-        wanted = (directory, normalised_content(draft.content))
-        return self._agent.answer(
-            lambda _, connection: files_with_content(connection, *wanted), self._reporter
-        )
-
     def _files_linking_to(self, directory: str, file: str) -> list[str]:
+        return self._look_up(lambda connection: files_linking_to(connection, directory, file))
+
+    def _look_up(self, ask: Callable[[Connection], list[str]]) -> list[str]:
+        """Ask the database; an agent that has stored nothing has no answers."""
         if not self._agent.exists:
             return []
-        path = address(directory, file)
-        return self._agent.answer(
-            lambda _, connection: files_linking_to(connection, directory, path), self._reporter
-        )
+        return self._agent.answer(lambda _, connection: ask(connection), self._reporter)

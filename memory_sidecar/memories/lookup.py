@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.memories.model import Relation, estimate_tokens
+from memory_sidecar.memories.model import Relation, address, estimate_tokens
 from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
 from memory_sidecar.memories.results import Category
 from memory_sidecar.memories.store import MemoryChunk
@@ -32,9 +32,9 @@ def files_with_content(connection: Connection, directory: str, content: str) -> 
     )
 
 
-def files_linking_to(connection: Connection, directory: str, path: str) -> list[str]:
-    """List the files of `directory` whose frontmatter names `path`, with its suffix or without."""
-    name = path.removesuffix(MEMORY_SUFFIX)
+def files_linking_to(connection: Connection, directory: str, file: str) -> list[str]:
+    """List the files of `directory` whose frontmatter names `file`, with its suffix or without."""
+    name = address(directory, file).removesuffix(MEMORY_SUFFIX)
     return column(
         connection,
         "SELECT DISTINCT file FROM memories JOIN memory_relations ON memory = key"

@@ -99,7 +99,7 @@ def check_path(path: str) -> str:
     """
     text = _check_relative(path)
     parts = text.split("/")
-    named = text if text.lower().endswith(MEMORY_SUFFIX) else text + MEMORY_SUFFIX
+    named = text if is_markdown(text) else text + MEMORY_SUFFIX
     if (
         "" in parts
         or is_hidden(text)
@@ -127,6 +127,17 @@ def with_slashes(path: str) -> str:
     return path.strip().replace("\\", "/").removeprefix("./")
 
 
+def spellings(path: str) -> tuple[str, ...]:
+    """Return the names that a file called `path` may have on disk: composed (NFC), decomposed."""
+    both = (unicodedata.normalize(form, path) for form in ("NFC", "NFD"))
+    return tuple(dict.fromkeys(both))
+
+
+def is_markdown(name: str) -> bool:
+    """Whether a file called `name` may be a memory: it ends in `.md`, in letters of any case."""
+    return name.lower().endswith(MEMORY_SUFFIX)
+
+
 def is_hidden(path: str) -> bool:
     """Whether the file or a folder above it begins with a dot, and so is no memory."""
     return any(part.startswith(".") for part in path.split("/"))
@@ -139,8 +150,12 @@ def with_parents(category: str) -> list[str]:
 
 
 def folded(category: str) -> str:
-    """Return `category` in a form that is equal for `Decision/Storage` and `decisions/storage`."""
-    return _PLURAL.sub("", category.lower().replace("_", "-"))
+    """Return `category` in a form that is equal for `Decision/Storage` and `decisions/storage`.
+
+    It is also equal for composed and decomposed letters (NFC and NFD), as macOS may name a folder.
+    """
+    text = unicodedata.normalize("NFC", category)
+    return _PLURAL.sub("", text.lower().replace("_", "-"))
 
 
 def is_in(path: str, category: str) -> bool:

@@ -42,7 +42,7 @@ from memory_sidecar.memories.lookup import (
     skip_reason,
 )
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.names import check_path, folded, with_slashes
+from memory_sidecar.memories.names import check_path, folded, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
@@ -171,7 +171,7 @@ class Recall:
 
     def _find_memory(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         """Find the memory that `path` names, see `get`, and the agent that it is of."""
-        names = dict.fromkeys((path, with_slashes(path)))
+        names = dict.fromkeys((path, *spellings(with_slashes(path))))
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
             for find, name in product((_find_exact, _find_by_beginning), names):

@@ -15,7 +15,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import escape_bytes
 from memory_sidecar.disk.walk import check_root, normalised
-from memory_sidecar.memories.names import MEMORY_SUFFIX, is_hidden
+from memory_sidecar.memories.names import is_hidden, is_markdown
 
 
 def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | None = None) -> Scan:
@@ -37,7 +37,7 @@ def walk_memories(root: Path, *, max_file_bytes: int, under: Iterable[str] | Non
                 continue
             status = os.lstat(root / path) if path else root.stat()
             if not stat.S_ISDIR(status.st_mode):
-                if path.lower().endswith(MEMORY_SUFFIX):
+                if is_markdown(path):
                     file = _source_file(path, status, max_file_bytes)
                     files[file.path] = file
             elif path not in folders:
@@ -58,7 +58,7 @@ def _list_folder(root: Path, folder: str) -> Iterator[str]:
     """Yield the paths of the Markdown files and folders in `folder`, except hidden ones."""
     with os.scandir(root / folder) as entries:
         for entry in entries:
-            is_named = entry.name.lower().endswith(MEMORY_SUFFIX)
+            is_named = is_markdown(entry.name)
             if not is_hidden(entry.name) and (is_named or entry.is_dir(follow_symlinks=False)):
                 yield f"{folder}/{entry.name}" if folder else entry.name
 

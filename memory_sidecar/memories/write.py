@@ -43,26 +43,34 @@ class Written:
 
 
 def store(
-    directory: KnowledgeDirectory, draft: Draft, *, now_ms: int, same_content: Iterable[str] = ()
+    directory: KnowledgeDirectory,
+    draft: Draft,
+    *,
+    now_ms: int,
+    same_content: Iterable[str] = (),
+    linking: Iterable[str] = (),
 ) -> Written:
     """Write a new memory, or merge `draft` into the one of its category with the same content.
 
-    `same_content`: paths where such a memory may be, besides the path that `draft` would get.
+    `same_content`: paths where such a memory may be, besides the path that `draft` would get;
+    `linking`: paths of memories that may say that they supersede it, besides those it names.
     Raises NotFound for a superseded memory that is not there, and PageBroken.
     """
     with directory.changing():
         category = directory.known_category(draft.category)
         named = tuple(map(check_path, draft.supersedes))
-        draft = replace(draft, category=category, supersedes=named)
+        draft = replace(draft, supersedes=named)
         superseded = _require_present(directory, named)
-        names = _candidate_names(draft)
-        existing = _find_existing(directory, draft, (*names, *same_content))
+        names = _candidate_names(draft, category)
+        places = (path for path in (*names, *same_content) if category_of(path) == category)
+        existing = _find_existing(directory, draft, places)
         if existing is None:
             text = new_page(_new_meta(draft, now_ms), _as_body(draft.content))
             file = _create(directory, names, text)
             changed = [file.path]
         else:
             file, changed = _merge_draft(directory, existing, draft, now_ms)
+            changed += _release(directory, existing, linking)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, existing is None, tuple(changed))
 
@@ -98,9 +106,9 @@ def edit(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> MemoryFi
 # Storing
 
 
-def _candidate_names(draft: Draft) -> tuple[str, str]:
+def _candidate_names(draft: Draft, category: str) -> tuple[str, str]:
     """Return the paths to try for a new memory: if another memory has the first, the second."""
-    folder = f"{draft.category}/" if draft.category else ""
+    folder = f"{category}/" if category else ""
     slug = memory_slug(
         *(mask_credentials(text or "")[0] for text in (draft.content, draft.summary))
     )
@@ -111,11 +119,9 @@ def _candidate_names(draft: Draft) -> tuple[str, str]:
 def _find_existing(
     directory: KnowledgeDirectory, draft: Draft, paths: Iterable[str]
 ) -> MemoryFile | None:
-    """Find the memory at one of `paths` with the draft's category and content."""
+    """Find the memory at one of `paths` with the draft's content."""
     wanted = content_hash(draft.content)
     for path in paths:
-        if category_of(path) != draft.category:
-            continue
         with suppress(PathRefused):  # a folder or a link that the user made
             found = directory.find(path)
             if found is not None and content_hash(found.page.content) == wanted:
@@ -156,18 +162,22 @@ def _merge_draft(
         meta["expires_at"] = None
     if page.superseded_by:
         meta["superseded_by"] = None
-    file, changed = _rewrite(directory, old, edit_page(old.text, meta), now_ms)
-    return file, changed + _release(directory, old)
+    return _rewrite(directory, old, edit_page(old.text, meta), now_ms)
 
 
-def _release(directory: KnowledgeDirectory, file: MemoryFile) -> list[str]:
-    """Remove `file` from the `supersedes` of its successors; return the paths of those changed."""
+def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[str]) -> list[str]:
+    """Remove `file` from the `supersedes` of its successors; return the paths of those changed.
+
+    These are the ones that it names, and those at `linking`, of which it may know nothing.
+    """
     released = []
-    for path in texts(file.page.superseded_by):
-        with suppress(UsageError, PageBroken):  # by hand, it may name no page or a broken one
+    names = (file.path, file.path.removesuffix(MEMORY_SUFFIX))
+    for path in dict.fromkeys((*texts(file.page.superseded_by), *linking)):
+        with suppress(UsageError, PathRefused, PageBroken):  # by hand, it may name no page
             other = directory.find(check_path(path))
-            if other is not None and file.path in (kept := list(other.page.supersedes)):
-                kept.remove(file.path)
+            named = other.page.supersedes if other else ()
+            if other and not set(names).isdisjoint(named):
+                kept = [each for each in named if each not in names]
                 edit(directory, other, {"supersedes": kept or None})
                 released.append(other.path)
     return released

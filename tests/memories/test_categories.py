@@ -75,6 +75,20 @@ def test_deleting_archives_what_is_in_it(directory, remember, archive):
     assert sorted(tree(directory.root)) == sorted([*paths, other.path])
 
 
+def test_what_a_person_named_otherwise_is_deleted_and_comes_back(directory, archive):
+    page = directory.root / "My Notes/POOLS.MD"
+    page.parent.mkdir(parents=True)
+    page.write_text("Pools are small.\n")
+    describe(directory, "My Notes", "Noted by hand.", now_ms=NOW)
+    with pytest.raises(Conflict, match="1 memory"):
+        delete(directory, archive, "My Notes", with_memories=False, now_ms=NOW)
+    delete(directory, archive, "My Notes", with_memories=True, now_ms=NOW)
+    assert not page.parent.exists()
+    assert [each.path for each in archive.all()] == ["My Notes/POOLS.MD"]
+    archive.give_back(directory, [archive.latest("memories", "My Notes/POOLS.MD")])
+    assert page.read_text() == "Pools are small.\n"
+
+
 def test_files_that_are_no_memories_stay(directory, archive):
     create(directory, "a", "Described.", now_ms=NOW)
     (directory.root / "a/photo.png").write_bytes(b"png")
@@ -100,6 +114,11 @@ def test_what_is_no_category_is_refused(directory, archive):
         delete(directory, archive, "", with_memories=True, now_ms=NOW)
     with pytest.raises(UsageError):
         create(directory, "", "x", now_ms=NOW)
+    (directory.root / ".obsidian").mkdir(parents=True)
+    with pytest.raises(NotFound):
+        describe(directory, ".obsidian", "x", now_ms=NOW)
+    with pytest.raises(NotFound):
+        delete(directory, archive, ".obsidian", with_memories=True, now_ms=NOW)
     for call in (create, describe):
         with pytest.raises(PathRefused):
             call(directory, "../x", "x", now_ms=NOW)

@@ -45,6 +45,11 @@ def test_a_bare_page_is_a_memory():
     assert (memory.pinned, memory.problem) == (False, "")
 
 
+def test_a_key_without_a_value_hides_no_other():
+    memory = read_memory("---\ncreated_at:\ndate: 2026-03-01T09:12:00Z\n---\nText.\n", mtime_ms=7)
+    assert (memory.created_at, memory.has_created_at) == (MARCH_1, True)
+
+
 def test_leading_blanks_of_the_first_line_are_content():
     assert read_memory("---\na: 1\n---\n\n    code\n", mtime_ms=0).content == "    code"
 

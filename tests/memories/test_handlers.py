@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
 from memory_sidecar.memories.results import Archived
-from tests.conftest import HashModels, Notices
+from tests.conftest import HashModels, Notices, write_memory
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 DAY_MS = 86_400_000
@@ -131,6 +132,35 @@ def test_superseding_and_saying_again(knowledge):
     assert knowledge.found("Postgres") == []
     knowledge.store("Use Postgres.")
     assert knowledge.found("Postgres") == [old]
+
+
+def test_what_only_its_successor_says_ends_when_the_old_text_is_said_again(knowledge, root):
+    write_memory(root, "old.md", "Use Postgres.")
+    write_memory(root, "new.md", "Use SQLite.", supersedes=["old", "other.md"])
+    assert knowledge.listed()["old.md"].superseded
+    knowledge.store("Use Postgres.")
+    assert not knowledge.listed()["old.md"].superseded
+    assert "supersedes: [other.md]" in (root / "new.md").read_text()
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_lines_that_end_as_on_windows_are_no_other_text(knowledge, root, is_indexed):
+    file = write_memory(root, "mine.md", "One line.\nAnother line.")
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    if is_indexed:
+        assert knowledge.listed()["mine.md"].content == "One line.\nAnother line."
+    assert knowledge.store("One line.\nAnother line.") == "mine.md"
+
+
+def test_letters_are_the_same_composed_and_decomposed(knowledge, root):
+    composed, decomposed = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
+    write_memory(root, f"{decomposed}/{decomposed}.md")
+    path = f"{composed}/{composed}.md"
+    assert knowledge.memories().get(path).path == f"{decomposed}/{decomposed}.md"
+    wanted = MemoryList(filter=MemoryFilter(category=composed))
+    assert len(knowledge.memories().list(wanted)) == 1
+    assert knowledge.store("Another", composed).startswith(f"{decomposed}/")
+    assert knowledge.memories().remove(path).removed
 
 
 def test_removed_memories_are_not_found_until_they_are_restored(knowledge):

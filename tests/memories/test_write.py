@@ -291,6 +291,15 @@ def test_a_newer_file_is_not_overwritten(directory, remember):
     assert text.endswith("v2\n")
 
 
+def test_a_time_that_cannot_be_read_is_that_of_the_file(directory, remember):
+    path = remember("Text.").file.path
+    file = directory.root / path
+    file.write_text("---\ncreated_at: last week\n---\nText.\n")
+    written = update(directory, path, Changes(tags=("x",)), now_ms=LATER)
+    assert written.file.page.created_at == file.stat().st_mtime_ns // 1_000_000
+    assert "created_at: last week\n" in file.read_text()
+
+
 def test_a_person_who_saves_in_between_loses_nothing(directory, remember, monkeypatch):
     path = remember("The old text.").file.path
     real = os.fsync
