@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memory_sidecar.code.asides import PROSE, asides_of, asides_to
-from memory_sidecar.index.words import STOPWORDS, humps_apart, plain_words
+from memory_sidecar.index.words import STOPWORDS, name_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
@@ -290,5 +290,5 @@ def _is_name(word: str) -> bool:
 
 def clear_caches() -> None:
     """Empty the caches of the paths and names that questions have met."""
-    for cached in (asides_of, _name_words, matchable_words, humps_apart):
+    for cached in (asides_of, _name_words, matchable_words, name_apart):
         cached.cache_clear()

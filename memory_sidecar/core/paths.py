@@ -16,8 +16,8 @@
     ├── archive/<agent>/     what pruning took away
     └── questions/           what was asked lately, and which answers the user judged right
 
-The state of a database named with `--db` lies beside it in the same way, so that two databases
-never share one.
+The state of a database named with `--db` lies beside it in the same way. Two databases share one
+only if they lie in one folder and their names differ in the suffix alone.
 """
 
 from __future__ import annotations

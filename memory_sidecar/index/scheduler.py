@@ -158,10 +158,10 @@ class Scheduler:
                     self._polls[each] = self._pollers.submit(_poll_source, each)
         for database in owners:
             unused_s = time.monotonic() - database.file.used_at_s
-            if unused_s >= REST_AFTER_S:
-                database.file.rest()
-            if UNLOAD_AFTER_S <= unused_s < UNLOAD_AFTER_S + 2 * POLL_EVERY_S:
+            if unused_s >= UNLOAD_AFTER_S:
                 database.file.unload()
+            elif unused_s >= REST_AFTER_S:
+                database.file.rest()
         if self._has_worked and not any(each.loop.is_running for each in owners.values()):
             self._has_worked = False
             return_free()  # a pass leaves garbage of every file in memory

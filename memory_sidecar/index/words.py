@@ -18,6 +18,7 @@ _WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
 MAX_QUERY_WORDS = 64
+LONGEST_NAME = 64  # characters of a name that is remembered: 16,000 strings of data take 700 MB
 
 STOPWORDS = frozenset(
     "a an and are as at be been but by can could did do does for from had has have how i if in "
@@ -52,10 +53,15 @@ def plain_words(text: str) -> list[str]:
     return [part.lower() for part in _PART.findall(humps_apart(text))]
 
 
-@lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
-def humps_apart(word: str) -> str:
+def humps_apart(text: str) -> str:
     """Split `camelCase` into `camel Case`."""
-    return _CAMEL_HUMP.sub(" ", word)
+    return name_apart(text) if len(text) <= LONGEST_NAME else _CAMEL_HUMP.sub(" ", text)
+
+
+@lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
+def name_apart(name: str) -> str:
+    """Split a name as `humps_apart` does, and remember it."""
+    return _CAMEL_HUMP.sub(" ", name)
 
 
 def words_and_phrases(text: str) -> tuple[list[str], list[str]]:

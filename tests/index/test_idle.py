@@ -10,8 +10,12 @@ import pytest
 from memory_sidecar.agents import watching
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.watching import Watching
+from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.scheduler import UNLOAD_AFTER_S, Scheduler
 from tests.waiting import eventually
 
 
@@ -36,6 +40,20 @@ def test_what_is_unused_goes_and_comes_back_with_the_same_answer(services):
     services.models.embedder.embed_passages(["another"])
     assert services.models.is_loaded
     assert services.models.embedder.embed_query("a cart").tobytes() == before
+
+
+def test_vectors_go_from_memory_however_late_it_is_looked_at(make_codebase, project):
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent())
+    codebase.search(CodeQuery("a cart"), reporter=Silent())
+    vectors = codebase.data.open().vectors[CHUNKS]
+    assert len(vectors._rows.codes.ids) > 0
+    codebase.data.file.used_at_s = time.monotonic() - 2 * UNLOAD_AFTER_S
+    scheduler = Scheduler()
+    scheduler.add(codebase.data)
+    scheduler._poll()
+    assert len(vectors._rows.codes.ids) == 0
+    scheduler.close(until_s=time.monotonic() + 60)
 
 
 def test_it_is_looked_at_from_time_to_time(services, monkeypatch):

@@ -8,7 +8,7 @@ from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.keyword import BM25_HALF, keyword_scores, keywords_of, stems_of
 from memory_sidecar.index.schema import open_current
-from memory_sidecar.index.words import index_words
+from memory_sidecar.index.words import index_words, name_apart
 
 BODIES = {
     1: "def parseHttpResponse(self, response):",
@@ -120,3 +120,10 @@ def test_the_whole_of_a_question_is_the_weight_of_all_its_words(connection):
 
 def test_a_megabyte_of_query_is_cut(connection):
     assert len(keywords_of(connection, CHUNKS, "x1y2 " * 200_000).terms) <= 64
+
+
+def test_names_are_remembered_and_strings_of_data_are_not():
+    index_words("parseHttpResponse")
+    known = name_apart.cache_info().currsize
+    assert index_words("parseHttpResponse aB" + "c0D" * 1000).startswith("parse Http Response a B")
+    assert name_apart.cache_info().currsize == known
