@@ -31,7 +31,7 @@ from memory_sidecar.cli.form import (
 )
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import count_masks, mask_document
-from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
 from memory_sidecar.core.visible import visible, visible_json, visible_line
@@ -107,6 +107,7 @@ class Call:
     data_dir: Path | None = None
     db: Path | None = None
     hints: Hints | None = None  # once the command is known
+    _has_read_input: bool = False
     _opened: ExitStack = field(default_factory=ExitStack)
     _services: Services | None = None
 
@@ -225,18 +226,26 @@ class Call:
     def event(self, *, hint: str) -> dict[str, Any]:
         """Read the JSON object that a coding agent passes to a hook on standard input.
 
-        Raises UsageError, with `hint`, for anything else.
+        Raises EventInvalid, with `hint`, for anything else.
         """
         try:
-            event = read_json(self.text("-"))
+            event = read_json(self.read_input())
+        except UsageError as error:
+            raise EventInvalid(error.message, hint=error.hint) from error
         except BrokenJson as error:
-            raise UsageError(f"standard input is {error}", hint=hint) from error
+            raise EventInvalid(f"standard input is {error}", hint=hint) from error
         if not isinstance(event, dict):
-            raise UsageError("standard input is not a JSON object", hint=hint)
+            raise EventInvalid("standard input is not a JSON object", hint=hint)
         return event
 
     def read_input(self) -> bytes:
-        """Read all of standard input. Raises UsageError if it exceeds MAX_INPUT_BYTES."""
+        """Read all of standard input.
+
+        Raises UsageError if it exceeds MAX_INPUT_BYTES, and for a second `-`, which would be empty.
+        """
+        if self._has_read_input:
+            raise UsageError("standard input is only read once", hint="pass `-` for one text")
+        self._has_read_input = True
         data = bytearray()
         while len(data) <= MAX_INPUT_BYTES and (part := self.stdin.read(_INPUT_PART_BYTES)):
             data += part
@@ -247,12 +256,16 @@ class Call:
             )
         return bytes(data)
 
-    def confirm(self, question: str, *, unless: str) -> None:
-        """Ask the user `question`. Raises UsageError unless the answer is yes.
+    def confirm(self, lines: Iterable[TextLine], question: str, *, unless: str) -> None:
+        """Show `lines` and ask the user `question`. Raises UsageError unless the answer is yes.
 
-        `unless`: the option that answers yes, also where there is no terminal to ask at.
+        `unless`: the option that answers yes, also where there is no terminal to ask at, and for
+        programs, which read JSON.
         """
-        if not (self.shows_progress and self.is_terminal):
+        self.reporter.close()
+        for line in () if self.wants_json else lines:
+            self.stderr.write(self.line(*(line if isinstance(line, tuple) else (line,))) + "\n")
+        if self.wants_json or not (self.shows_progress and self.is_terminal):
             raise UsageError(f"no terminal to ask at: {question}", hint=f"{unless} answers yes")
         self.stderr.write(f"{question} [y/N] ")
         self.stderr.flush()

@@ -70,6 +70,8 @@ def context() -> None:
 def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> Initialised:
     """Make ROOT a dense-context root, or add a project to it. Files that exist stay as they are."""
     named = path or root
+    if path and root and call.path(path) != call.path(root):
+        raise UsageError("ROOT and --root name two folders", hint="leave one of them out")
     if named is None and project is None:
         raise UsageError("which folder?", hint="`memory-sidecar context init ROOT`")
     folder = call.path(named) if named else _open_root(call, None).root.path
@@ -171,6 +173,8 @@ def check(
     opened = _open_root(call, root)
     owner = opened.root.project(project) if project is not None else None
     rules = [rule for rule in only or CHECKS if rule not in skip]
+    if not rules:
+        raise UsageError("no rule is left to check", hint="name one less by --skip")
     findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     if fix and any(finding.fix for finding in findings):
         fixed = opened.fix(findings, reporter=call.reporter)

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import click
 from msgspec import UNSET
 
-from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.visible import abridge, visible_json, visible_line
@@ -36,7 +36,7 @@ JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
     {"index", "store", "embed", "episodic-put", "episodic-search", "episodic-commit"}
 )
-HOOKS = (("context", "access"), ("session", "import"))  # with `-`, for what a hook is given
+HOOKS = (("context", "access"), ("session", "import"))  # `-` reads what a hook is given
 DIM = {"dim": True}  # a style of `Styled`
 SUBJECT_CHARACTERS = 60
 _STAGES = {"files": "words", "vectors": "meaning"}
@@ -104,7 +104,7 @@ def exit_status(arguments: tuple[str, ...], status: int) -> int:
 
     By 2 a hook orders a coding agent to stop, or not to stop.
     """
-    is_hook = (arguments[:2] in HOOKS and "-" in arguments) or arguments == HOOKS[0]
+    is_hook = arguments[:2] in HOOKS and "-" in arguments
     return SidecarError.exit_status if is_hook and status == UsageError.exit_status else status
 
 
@@ -238,7 +238,8 @@ class Progress:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        text = visible_line(self._complete(abridge(text)))
+        masked, _ = mask_credentials(text)  # as of a file that is called like a key
+        text = visible_line(self._complete(abridge(masked)))
         with self._lock:
             if text in self._notices:  # by another step
                 return

@@ -281,10 +281,9 @@ def prune(call: Call, yes: bool) -> list[Source]:
     """Forget the sources whose folder is gone. One on a disk that is away counts as gone, too."""
     gone = call.codebase.missing_sources()
     if gone and not yes:
-        call.reporter.close()
-        for each in gone:
-            call.stderr.write(call.line(f"gone: {each.name}: {each.root}") + "\n")
-        call.confirm(f"Forget {pluralize(len(gone), 'source')} and the index?", unless="--yes")
+        missing = (f"gone: {each.name}: {each.root}" for each in gone)
+        question = f"Forget {pluralize(len(gone), 'source')} and the index?"
+        call.confirm(missing, question, unless="--yes")
     removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
     lines = map(_forgotten_line, removed) if removed else ["no source is missing"]
     return call.show(removed, lines)

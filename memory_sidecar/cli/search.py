@@ -92,11 +92,13 @@ def search(
     """
     if top_k is None:
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
+    if files and (full or options["explain"]):
+        raise UsageError("--files shows only paths", hint="leave out --full and --explain")
     text = resolve_text(call, query)
     if agent is not None:
-        if within.languages or within.globs or within.sources or wait_fresh_ms is not None:
+        if within != Within(()) or full or files or wait_fresh_ms is not None:
             raise UsageError(
-                "--agent searches memories: these have no language, source or path",
+                "--agent searches memories, which the options about code do not fit",
                 hint="use `memory-sidecar query`, which has options for memories",
             )
         remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,7 +17,7 @@ from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import own_command
 from memory_sidecar.core.errors import NotFound, UsageError
-from memory_sidecar.core.projects import DATA_DIR_OPTION, DATA_DIR_VARIABLE, data_dir_option
+from memory_sidecar.core.projects import DATA_DIR_OPTION, DATA_DIR_VARIABLE
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.setup.agents import CODING_AGENTS, CodingAgent
@@ -50,6 +49,8 @@ def setup(
     AGENT is any of claude, codex, cursor, vscode, gemini, windsurf and zed; by default every one
     that is installed. Shows what it changes in which file, and asks before it writes.
     """
+    if undo and owner is not None:
+        raise UsageError("--undo needs no --agent", hint="name a coding agent to undo only that")
     plan = Plan(call.environ)
     chosen = _choose_agents(call, agents, plan, undo=undo)
     if undo:
@@ -61,11 +62,7 @@ def setup(
     may_write = not dry_run and any(step.outcome.is_change for step in plan.steps)
     asks = may_write and not yes
     if asks:
-        if call.wants_json:
-            raise UsageError("there is no terminal to ask at", hint="--yes writes, --dry-run shows")
-        for line in _step_lines(plan.steps, is_done=False):
-            call.print(line)
-        may_write = _confirm()
+        call.confirm(_step_lines(plan.steps, is_done=False), "Write this?", unless="--yes")
     if may_write:
         plan.carry_out()
     shown = () if asks else plan.steps
@@ -94,9 +91,8 @@ def _choose_agents(
 
 def _make_wish(call: Call, owner: str | None) -> Wish:
     options = ["--agent", check_agent(owner)] if owner else []
-    named = data_dir_option(call.arguments) or call.environ.get(DATA_DIR_VARIABLE)
-    if named:
-        options += [DATA_DIR_OPTION, str(call.path(named))]
+    if named := call.data_dir or call.environ.get(DATA_DIR_VARIABLE):
+        options += [DATA_DIR_OPTION, str(call.path(str(named)))]
     command = own_command()
     return Wish(
         entry={"command": command[0], "args": [*command[1:], "mcp", *options]},
@@ -133,7 +129,3 @@ def _step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Style
         for step in of_agent:
             outcome = step.outcome.describe(step.reason, is_done=is_done)
             yield f"  {outcome}: {step.what}  {step.path}"
-
-
-def _confirm() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty() and click.confirm("Write this?", err=True)

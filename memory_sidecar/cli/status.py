@@ -206,7 +206,7 @@ def why(call: Call, paths: tuple[str, ...]) -> Why | list[Why]:
 
     PATH is a file or a folder, from where you are. The JSON of several is an array.
     """
-    found = [call.codebase.why(call.path(path)) for path in paths]
+    found = call.mask([call.codebase.why(call.path(path)) for path in paths])
     lines = (line for each in found for line in _why_lines(call, each))
     return call.show(found[0] if len(found) == 1 else found, lines)
 

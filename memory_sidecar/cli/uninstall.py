@@ -16,7 +16,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, script_path
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, remove_units
-from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
+from memory_sidecar.core.errors import PathRefused, SidecarError
 from memory_sidecar.core.installation import uninstall_command
 from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
 from memory_sidecar.core.projects import config_folder
@@ -73,17 +73,10 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     learnt = [*_undo_data(data_dir), *settings] if with_data else []
     removals = tuple(removal for undo in (*undos, *learnt) for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
-    if going and not (dry_run or yes):
-        if call.wants_json:
-            raise UsageError(
-                "there is no terminal to ask at", hint="--yes removes, --dry-run shows"
-            )
-        for line in _removal_lines(removals, is_done=False):
-            call.print(line)
-        call.confirm(f"Remove {pluralize(len(going), 'thing')}?", unless="--yes")
-        removals_shown: tuple[Removal, ...] = ()
-    else:
-        removals_shown = removals
+    asks = bool(going) and not (dry_run or yes)
+    if asks:
+        lines = _removal_lines(removals, is_done=False)
+        call.confirm(lines, f"Remove {pluralize(len(going), 'thing')}?", unless="--yes")
     done = bool(going) and not dry_run
     if not dry_run:  # even where nothing is going: what cannot be read is an error
         _carry_out(undos)
@@ -93,7 +86,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
         _drop_empty_folders(call)
     kept = "" if with_data or not data_dir.root.is_dir() else str(data_dir.root)
     uninstalled = Uninstalled(done, removals)
-    return call.show(uninstalled, _lines_of(uninstalled, shown=removals_shown, kept=kept))
+    return call.show(uninstalled, _lines_of(uninstalled, shown=() if asks else removals, kept=kept))
 
 
 def _carry_out(undos: Sequence[Undo]) -> None:

@@ -4,7 +4,8 @@
     ├── UsageError                 2  wrong usage
     │   ├── PathRefused            2  a path that leaves its root, or is no folder
     │   ├── SecretRefused          2  a text that seems to hold a key, a token or a password
-    │   └── SessionInvalid         2  a session's JSON breaks a rule; names the field
+    │   ├── SessionInvalid         2  a session's JSON breaks a rule; names the field
+    │   └── EventInvalid           1  a hook's input; by 2 a hook orders a coding agent to stop
     ├── NotFound                   3  a memory, a source … that the caller named does not exist
     │   └── NoIndex                3  nothing has been indexed yet
     │       └── TeamEmpty          3  a team that has nothing yet
@@ -77,6 +78,10 @@ class PathRefused(UsageError):
 
 class SessionInvalid(UsageError):
     code = "session_invalid"
+
+
+class EventInvalid(UsageError):
+    exit_status = 1
 
 
 class SecretRefused(UsageError):

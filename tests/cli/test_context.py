@@ -209,9 +209,9 @@ def test_a_tool_call_on_standard_input_counts(context, fly):
 
 
 @pytest.mark.parametrize("stdin", [b"", b"{", b"[1]", b'{"a": ' + b"[" * 100_000])
-def test_what_is_no_tool_call_is_wrong_usage(context, stdin):
+def test_what_is_no_tool_call_is_wrong_usage_without_the_status_that_blocks(context, stdin):
     done = context("access", "--json", stdin=stdin)
-    assert (done.status, done.error["code"]) == (2, "usage")
+    assert (done.status, done.error["code"]) == (1, "usage")
     assert context("access", stdin=stdin).status == 1  # as a hook, which must not block an agent
 
 

@@ -182,3 +182,58 @@ def test_words_stay_in_order_where_some_begin_with_a_dash(run):
     assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"
     run("update", "x/one-two-three-x", "- new text", "--summary", "- a summary")
     assert run("get", "x/one-two-three-x").out == "- new text\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("search x --agent a --all", "--agent searches memories"),
+        ("search x --agent a --full", "--agent searches memories"),
+        ("search x --agent a --files", "--agent searches memories"),
+        ("search x --files --full", "--files shows only paths"),
+        ("search x --files --explain", "--files shows only paths"),
+        ("setup --undo --agent a", "--undo needs no --agent"),
+        ("context init a --root b", "ROOT and --root name two folders"),
+        ("context check --root . --only link --skip link", "no rule is left"),
+        ("context new experiment - --body -", "standard input is only read once"),
+    ],
+)
+def test_an_option_that_another_one_would_have_ignored_is_wrong_usage(run, given, said):
+    assert run("context", "init", ".", "--project", "p").status == 0
+    done = run(*given.split(), stdin=b"hello")
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ("context access", 1),
+        ("context access --json", 1),
+        ("context access - --commit", 1),
+        ("context access --root . --commit", 1),
+        ("session import - --wrong", 1),
+        ("context access --wrong", 2),
+        ("context access a.md --wrong", 2),
+        ("session import a.jsonl --wrong", 2),
+    ],
+)
+def test_a_hook_never_ends_with_the_status_that_blocks_an_agent(run, given, status):
+    run("context", "init", ".", "--project", "p")
+    assert run(*given.split(), stdin=b"no JSON").status == status
+
+
+def test_a_file_that_is_called_like_a_key_is_masked_in_notices_and_by_why(run, tmp_path):
+    key = "ghp_" + "x7" * 18
+    (tmp_path / f"{key}.py").write_text("x = 1\n")
+    (tmp_path / key).mkdir()
+    run("index", ".")
+    for given in (("why", f"{key}.py"), ("why", f"{key}.py", "--json"), ("why", key)):
+        done = run(*given)
+        assert done.status == 0
+        assert key not in done.out + done.err
+    diff = f"--- a/../{key}.py\n+++ b/../{key}.py\n@@ -1 +1 @@\n-x\n+y\n"
+    (tmp_path.parent / f"{key}.py").write_text("y\n")
+    done = run("impact", "--diff", stdin=diff.encode())
+    assert "masked" in done.err
+    assert key not in done.err
