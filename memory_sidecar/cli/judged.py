@@ -39,7 +39,7 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
         source = call.services.codebase().require_source_around(path.parent)
         real = real_place(path)
         of, place = source.name, real.relative_to(source.root).as_posix()
-    noted = JudgedSet(call.services, call.reporter).add(question, asked, of, place)
+    noted = JudgedSet(call.services, call.reporter).add(call.text(question), asked, of, place)
     return call.show(noted, _lines_of(noted))
 
 
@@ -59,7 +59,8 @@ def remove(call: Call, *, question: str, place: str) -> list[JudgedQuestion]:
 
     Shows the questions that are left.
     """
-    return _show_questions(call, JudgedSet(call.services, call.reporter).remove(question, place))
+    left = JudgedSet(call.services, call.reporter).remove(call.text(question), place)
+    return _show_questions(call, left)
 
 
 def _show_questions(call: Call, questions: list[JudgedQuestion]) -> list[JudgedQuestion]:

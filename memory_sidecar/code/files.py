@@ -22,6 +22,7 @@ from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.read import read_text
 
 MAX_ALIKE = 3
+MIN_MISTYPED = 3  # letters of a name without its suffix
 MAX_PATH_CHARACTERS = 4095  # the limit of Linux: asking for a longer one takes seconds
 _SEARCH_SHOWS_IT = "`memory-sidecar search` shows parts of what was indexed of it"
 
@@ -155,10 +156,16 @@ def suggest_same_name(files: Iterable[ListedFile], meant: Collection[tuple[str, 
         for called in [_normalized_name(each.path)]
         for is_mistyped in [(each.source, called) not in names]
         if (each.source, each.path) not in meant
-        and any(each.source == at and is_one_typo_apart(called, name) for at, name in names)
+        and any(each.source == at and _is_alike(called, name) for at, name in names)
     ]
     shown = ", ".join(path for _, path in sorted(found)[:MAX_ALIKE])
     return f"there is {shown}" if shown else ""
+
+
+def _is_alike(called: str, name: str) -> bool:
+    """Whether two names are equal or a typo apart; in a short one any letter makes another."""
+    is_short = len(name.partition(".")[0]) < MIN_MISTYPED
+    return called == name or (not is_short and is_one_typo_apart(called, name))
 
 
 def _normalized_name(path: str) -> str:

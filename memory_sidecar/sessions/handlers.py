@@ -254,7 +254,7 @@ class Sessions:
         if file.is_dir():
             raise UsageError(f"{file} is a folder", hint="name its files, such as FOLDER/*.jsonl")
         if not file.is_file():
-            raise NotFound(f"{file} is not there", hint="name a JSON, JSONL or .mv2 file")
+            raise NotFound(f"there is no file {file}", hint="name a JSON, JSONL or .mv2 file")
         if file.suffix == MEMVID_SUFFIX:
             return self._read_mv2(file, environ)
         try:
