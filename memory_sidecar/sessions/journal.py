@@ -36,8 +36,9 @@ class Journal(Sessions):
         if not entry.text.strip():
             raise UsageError("the text is empty", hint="give the text to remember")
         document = entry_document(entry)
-        if known := self.find(document["session_id"]):
-            document["created_at"] = known.document["created_at"]
+        known = self.find(document["session_id"])
+        if known and (began_at := known.document.get("created_at")):
+            document["created_at"] = began_at
         saved = self.save(document, allow_secrets=allow_secrets)
         has_no_other_writer = not file.exists() or self._is_imported(file)
         memvid = Memvid.find(environ)
@@ -87,7 +88,7 @@ class Journal(Sessions):
                 f"no session carries {tag!r}" if tag else "the journal has no entry",
                 hint="`memory-sidecar session list` shows what there is",
             )
-        return sorted(chosen, key=lambda each: str(each["created_at"]))
+        return sorted(chosen, key=lambda each: parse_time(each.get("created_at")) or 0)
 
     # How: the sizes and times of the `.mv2` files when they were imported are noted in a file
 

@@ -99,9 +99,28 @@ def test_a_task_keeps_what_the_summaries_of_its_sessions_say(summarised):
     assert {each["fate"] for each in again} == {"known"}
 
 
+def test_sessions_are_in_order_whatever_their_time_zones(summarised):
+    run, save = summarised
+    brief = {"brief": "Saw the token refresh fail, before all the others"}
+    save(session_id="z", created_at="2026-03-01T10:12:00+05:00", summary=brief)
+    told = run("session", "promote", "--tag", "task:T-14", "--dry-run").json
+    assert told["memories"][-1]["evidence"] == ["session:z", "session:first", "session:second"]
+
+
 def test_a_summary_counts_beside_sessions_that_have_none(summarised):
     run, save = summarised
     save(session_id="short", messages=[{"role": "user", "content": "ok"}])
     told = run("session", "promote", "--tag", "task:T-14", "--dry-run").json
     assert "one lock around the token refresh" in told["memories"][-1]["text"]
     assert len(told["memories"]) == 4
+
+
+def test_an_entry_without_its_time_is_put_again(serve, data_dir):
+    put = ("episodic-put", "Carts are emptied at night.", "--file", data_dir / "ci.mv2")
+    entry = serve(*put).json
+    (file,) = (data_dir / "episodic" / "ci").rglob("*.json")
+    document = json.loads(file.read_text())
+    del document["created_at"]  # as an editor may
+    file.write_text(json.dumps(document))
+    again = serve(*put)
+    assert (again.status, again.json["session_id"]) == (0, entry["session_id"])
