@@ -78,3 +78,5 @@ class Watching:
                         team.exchange(Silent())
                 except SidecarError as error:
                     _log.info("%s is not in step with the team: %s", name, error.message)
+                except Exception:  # the next exchange may go well
+                    _log.exception("%s is not in step with the team", name)

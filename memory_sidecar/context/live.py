@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from memory_sidecar.context.handlers import Context
 from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_FOLDERS, is_root
@@ -20,6 +21,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.disk.watch import Debouncer, Settled, Watch
 
 LOOK_S = 600.0  # between two looks at everything
+RETRY_S = 30.0  # from an error to the next look
 DEBOUNCE_MS, MAX_WAIT_MS = 2_000, 30_000
 WATCH_S = 2.0  # between two checks for changes without an event
 
@@ -34,6 +36,7 @@ class ContextLive:
         self._gathering = Debouncer(debounce_ms=debounce_ms, max_wait_ms=MAX_WAIT_MS)
         self._changed = threading.Condition()
         self._is_closed = False
+        self._look_at_s = 0.0
         self._watch = Watch(context.root.path, on_change=self._note_change)
         self._thread = threading.Thread(target=self._run, name="context", daemon=True)
 
@@ -55,16 +58,19 @@ class ContextLive:
             self._changed.notify()
 
     def _run(self) -> None:
-        self._watch.start(self._folders())
-        look_at_s = time.monotonic() + LOOK_S
+        self._look_at_s = time.monotonic() + LOOK_S
+        with self._logged_errors():
+            self._watch.start(self._folders())
         while not self._is_closed:
             self._watch.look()
-            if time.monotonic() >= look_at_s:
+            if time.monotonic() >= self._look_at_s:
                 self._note_change("")
             if settled := self._wait_settled():
-                look_at_s = time.monotonic() + LOOK_S
-                self._regenerate(self._watch.catch_up(settled))
-                self._watch.follow(self._folders())
+                self._look_at_s = time.monotonic() + LOOK_S
+                with self._logged_errors():
+                    self._regenerate(self._watch.catch_up(settled))
+                with self._logged_errors():
+                    self._watch.follow(self._folders())
         self._watch.stop()
 
     def _wait_settled(self) -> Settled | None:
@@ -85,15 +91,22 @@ class ContextLive:
             return  # unmounted, or moved away: create nothing in its place
         names = None if settled.everything else _projects_of(settled.paths)
         projects = [each for each in root.projects() if names is None or each.name in names]
+        done = self._context.regenerate(projects, reporter=Silent())
+        if done.written:
+            _log.info("%s: %d files written", root.path, len(done.written))
+
+    @contextmanager
+    def _logged_errors(self) -> Iterator[None]:
+        """Log an error of the block, such as that of a disk that fails, and look again soon."""
+        path = self._context.root.path
         try:
-            done = self._context.regenerate(projects, reporter=Silent())
-        except SidecarError as error:
-            _log.warning("the indexes in %s are not up to date: %s", root.path, error.message)
-        except Exception:
-            _log.exception("the indexes in %s are not up to date", root.path)
-        else:
-            if done.written:
-                _log.info("%s: %d files written", root.path, len(done.written))
+            yield
+        except Exception as error:
+            self._look_at_s = time.monotonic() + RETRY_S
+            if isinstance(error, SidecarError):
+                _log.warning("%s is not up to date: %s", path, error.message)
+            else:
+                _log.exception("%s is not up to date", path)
 
     def _folders(self) -> Sequence[str]:
         """List the existing folders that people and agents write to, relative to the root."""

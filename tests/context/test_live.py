@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 
 import pytest
@@ -64,6 +65,23 @@ def test_a_root_that_goes_and_comes_back_is_followed(context, live, tmp_path):
     shutil.move(tmp_path / "away", context.root.path)
     new(context, "Back again")
     eventually(lambda: "Back again" in index_of(context))
+
+
+def test_a_disk_that_does_not_answer_for_a_moment_ends_nothing(context, monkeypatch):
+    projects, failing = Root.projects, [OSError(errno.EIO, "the disk does not answer")] * 2
+
+    def fail_at_first(root):
+        if failing:
+            raise failing.pop()
+        return projects(root)
+
+    monkeypatch.setattr(Root, "projects", fail_at_first)
+    live = ContextLive(context, debounce_ms=50)
+    live.start()
+    eventually(lambda: not failing)
+    new(context, "Pool sizes")
+    eventually(lambda: "Pool sizes" in index_of(context))
+    live.close()
 
 
 def test_a_look_at_a_root_that_is_gone_makes_nothing(context):
