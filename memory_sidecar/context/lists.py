@@ -143,14 +143,15 @@ def read_situation(project: Project) -> str:
 
 def _first_paragraphs(text: str) -> Iterator[tuple[str, str]]:
     """Yield each heading with the first paragraph below it; "" for text before any heading."""
-    heading, paragraph = "", ""
+    heading = ""
+    paragraph: list[str] = []
     is_over = False
     for line in (*text.splitlines(), "# "):
         if _HEADING.match(line):
-            yield heading, paragraph
-            heading, paragraph, is_over = line, "", False
+            yield heading, " ".join(paragraph)
+            heading, paragraph, is_over = line, [], False
         elif line.strip() and not is_over:
-            paragraph = f"{paragraph} {line.strip().removeprefix('- ')}".lstrip()
+            paragraph.append(line.strip().removeprefix("- "))
         elif paragraph:
             is_over = True
 

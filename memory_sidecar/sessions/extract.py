@@ -34,7 +34,7 @@ _MIN_WORDS = 4
 
 # Text that is not the session's own: code, and memories or reminders shown to the model.
 _FOREIGN = re.compile(
-    r"```.*?(?:```|\Z)|<(memory|memories|recalled|system-reminder)\b[^>]*>.*?(?:</\1>|\Z)",
+    r"```.*?(?:```|\Z)|<(memory|memories|recalled|system-reminder)\b[^<>]*>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -324,6 +326,25 @@ def test_what_a_killed_process_left_behind_is_found_an_hour_later(project, check
     assert [finding.path for finding in findings] == [left]
     apply_fixes(findings)
     assert not left.exists()
+
+
+def test_a_file_that_a_writer_renames_meanwhile_is_no_finding(check, monkeypatch):
+    rglob = Path.rglob
+
+    def with_one_gone(folder, pattern):
+        return [*rglob(folder, pattern), folder / ".sidecar-tmp-0123456789abcdef"]
+
+    monkeypatch.setattr(Path, "rglob", with_one_gone)
+    assert check("leftover", "no-file") == []
+
+
+def test_a_long_list_of_files_is_checked_in_linear_time(root, check):
+    for n in range(4000):
+        (root.path / "ideas" / f"an-idea-of-number-{n}.md").touch()
+    check("unlisted")
+    began = time.thread_time()
+    assert check("unlisted", generated=False) == []
+    assert time.thread_time() - began < 5
 
 
 def test_one_project_may_be_singled_out(root, atom, check):

@@ -11,7 +11,7 @@ from memory_sidecar.context import loaded
 from memory_sidecar.context.atoms import read_shelf
 from memory_sidecar.context.index import refs_in
 from memory_sidecar.context.layout import CORTEX
-from memory_sidecar.context.lists import files_of_project, replace_list
+from memory_sidecar.context.lists import files_of_project, read_situation, replace_list
 from memory_sidecar.context.loaded import load_project, write
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.disk.atoms import AtomKind
@@ -323,3 +323,10 @@ def test_a_title_is_read_without_the_marks_behind_it_however_many_spaces_are_in_
     began = time.thread_time()
     assert "Of C" in [each.purpose for each in files_of_project(project)]
     assert time.thread_time() - began < 10
+
+
+def test_a_paragraph_of_very_many_lines_is_read_in_linear_time(project):
+    (project.path / "STATUS.md").write_text("## Current situation\n" + "a b\n" * 400_000)
+    began = time.thread_time()
+    assert read_situation(project).startswith("a b a b")
+    assert time.thread_time() - began < 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from memory_sidecar.sessions.extract import MAX_SENTENCES, centrality, extract_summary
@@ -94,3 +96,10 @@ def test_centrality_is_highest_in_the_middle_of_a_star():
     weights = centrality(star)
     assert weights.argmax() == 0
     assert np.isclose(weights.sum(), 1)
+
+
+def test_tags_without_an_end_are_read_in_linear_time():
+    session = session_of(messages=said("<memory " * 30_000 + "\nThe only sentence of them all."))
+    began = time.thread_time()
+    assert extracted(session).brief == "The only sentence of them all."
+    assert time.thread_time() - began < 5
