@@ -104,7 +104,7 @@ def exit_status(arguments: tuple[str, ...], status: int) -> int:
 
     By 2 a hook orders a coding agent to stop, or not to stop.
     """
-    is_hook = arguments[:2] in HOOKS and "-" in arguments
+    is_hook = (arguments[:2] in HOOKS and "-" in arguments) or arguments == HOOKS[0]
     return SidecarError.exit_status if is_hook and status == UsageError.exit_status else status
 
 
