@@ -3,8 +3,8 @@
 A grammar or library that crashes on a file, or on a question, ends the whole process, and the next
 process would begin with the same file. So risky work is noted in a slot of a small file (a write to
 the page cache, which survives a crash of the process) and cleared afterwards. A key that is still
-there at the next start is a suspect; after three crashes in a row it is barred. Best effort: where
-the disk refuses, nothing is counted.
+there at the next start is a suspect; after three crashes without a success between them it is
+barred. Best effort: where the disk refuses, nothing is counted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CrashLog:
             _log.warning("crashes are not counted in %s: %s", folder / name, error)
 
     def is_barred(self, key: str) -> bool:
-        """Whether `key` was under way at three crashes in a row."""
+        """Whether `key` was under way at three crashes, and not done in between."""
         return self._counts.get(_digest(key), 0) >= MAX_CRASHES
 
     @contextmanager
@@ -66,8 +66,13 @@ class CrashLog:
             with self._lock:
                 self._write(slot, bytes(_DIGEST_BYTES))
                 self._used.remove(slot)
-                if self._counts.pop(digest, None) is not None:
-                    self._save()
+            self.reset(key)
+
+    def reset(self, key: str) -> None:
+        """Forget the crashes of `key`, which was done without one."""
+        with self._lock:
+            if self._counts.pop(_digest(key), None) is not None:
+                self._save()
 
     def count_crash(self, key: str) -> None:
         """Count a crash of a worker process that was busy with `key` alone."""
@@ -86,13 +91,12 @@ class CrashLog:
                 os.close(slots)
 
     def _count_suspects(self, slots: int) -> None:
-        """Add a crash to each key that was under way, and reset the others that are not barred."""
+        """Add a crash to each key that was under way."""
         before = self._read_counts()
         content = os.read(slots, _MAX_BYTES)
         digests = (content[at : at + _DIGEST_BYTES] for at in range(0, len(content), _DIGEST_BYTES))
         suspects = {digest.hex() for digest in digests if any(digest)}
-        barred = {key: count for key, count in before.items() if count >= MAX_CRASHES}
-        self._counts = barred | {key: before.get(key, 0) + 1 for key in suspects}
+        self._counts = before | {key: before.get(key, 0) + 1 for key in suspects}
         self.suspects = len(suspects)
         if self._counts != before:
             self._save()

@@ -273,12 +273,14 @@ class Applier:
         if self._is_ending.is_set():
             raise Stopped
         assert self._crashes
-        key = json.dumps([file.path, *file.stamp])
+        key = json.dumps([self._builder.version, file.path, *file.stamp])
         if self._crashes.is_barred(key):
             return self._skipped(file, "crashed the indexer three times")
         try:
             if self._builder.is_isolated:
-                return self._builder.build(file)
+                document = self._builder.build(file)
+                self._crashes.reset(key)
+                return document
             with self._crashes.under_way(key):
                 return self._builder.build(file)
         except FileVanished:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 from dataclasses import replace
@@ -19,8 +20,9 @@ from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.query_names import named_chunks, names_in
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.search import search_code, take_apart
+from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
-from memory_sidecar.core.model import FileStatus, SearchMode
+from memory_sidecar.core.model import FileStatus, SearchMode, SourceFile
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect
@@ -51,6 +53,23 @@ def paths_in(codebase) -> set[str]:
 
 
 # Changes
+
+
+def test_a_file_that_crashed_an_older_version_is_built_by_a_newer_one(
+    codebase, project, notices, monkeypatch
+):
+    file = project / "shop" / "cart.py"
+    file.write_text("def okapi(): pass\n")
+    stamp = SourceFile.of("shop/cart.py", file.stat()).stamp
+    crashes = CrashLog(codebase.paths.flow_state("project"), "in_flight")
+    for _ in range(MAX_CRASHES):
+        crashes.count_crash(json.dumps([flow.CHUNKER_VERSION, "shop/cart.py", *stamp]))
+    crashes.close()
+    skipped = codebase.index([project], reporter=notices).files_skipped
+    assert "crashed the indexer three times" in {file.reason for file in skipped}
+    monkeypatch.setattr(flow, "CHUNKER_VERSION", "a newer one")
+    codebase.index([project], reporter=notices)
+    assert files_with(codebase, notices, "okapi") == {"shop/cart.py"}
 
 
 def test_a_private_key_is_indexed_while_an_exclude_asks_for_it(make_codebase, project, notices):

@@ -65,6 +65,20 @@ def test_success_in_between_starts_the_count_again(tmp_path):
     assert barred(tmp_path, "unlucky") == []
 
 
+def test_a_crash_of_a_worker_is_remembered_until_its_work_is_done(tmp_path):
+    for _ in range(2):
+        log = CrashLog(tmp_path, "work")
+        log.count_crash("deadly")
+        log.count_crash("unlucky")
+        log.close()
+    log = CrashLog(tmp_path, "work")
+    log.reset("unlucky")
+    for key in ("deadly", "unlucky"):
+        log.count_crash(key)
+    log.close()
+    assert barred(tmp_path, "deadly", "unlucky") == ["deadly"]
+
+
 def test_a_proper_end_leaves_no_suspect(tmp_path):
     log = CrashLog(tmp_path, "work")
     kept = log.under_way("slow")
