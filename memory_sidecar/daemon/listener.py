@@ -7,6 +7,7 @@ to send a token that only this user can read.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -41,8 +42,10 @@ class Listener:
     def open(cls, data_dir: str, environ: Mapping[str, str]) -> Listener:
         """Listen for `data_dir`, whose lock the caller holds. Raises OSError, DaemonUnreachable."""
         if passed := passed_socket(environ):
-            path = passed.getsockname()
-            return cls(passed, f"unix:{path}", path=Path(path), is_ours=False)
+            name = passed.getsockname()
+            if _is_reached_at(name):
+                return cls(passed, f"unix:{name}", path=Path(name), is_ours=False)
+            passed.close()  # a daemon that was started by hand has put its own in that place
         if sys.platform == "win32":
             listening = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
             token = secrets.token_urlsafe(32)
@@ -83,6 +86,13 @@ class Listener:
             Path(state_file(data_dir, "daemon.json")).unlink()
         if self.path and self.is_ours:
             self.path.unlink(missing_ok=True)
+
+
+def _is_reached_at(path: str) -> bool:
+    """Whether who connects to `path` reaches a socket that listens."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.setblocking(False)
+        return client.connect_ex(path) in (0, errno.EAGAIN)  # EAGAIN: behind many others
 
 
 def _listen(path: Path) -> socket.socket:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
 from tests.waiting import eventually
@@ -31,6 +32,22 @@ protocol.PROTOCOL = 2
 from memory_sidecar.cli.daemon import main
 from tests.waiting import eventually
 main()
+"""
+
+BY_SYSTEMD = """
+import os, socket, sys
+data_dir, path, state = sys.argv[1:]
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(path)
+listening.listen(5)
+os.dup2(listening.fileno(), 3)
+os.set_inheritable(3, True)
+if state != "in place":
+    os.unlink(path)  # as a daemon that is started by hand does
+if state == "left behind":
+    socket.socket(socket.AF_UNIX).bind(path)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+os.execv(sys.executable, [sys.executable, "-m", "memory_sidecar.cli.daemon", data_dir])
 """
 
 
@@ -338,6 +355,20 @@ def test_serve_replaces_on_demand_and_logs_to_standard_error(home):
     serving.send_signal(signal.SIGTERM)
     assert serving.wait(timeout=60) == 0
     serving.communicate()
+
+
+@pytest.mark.parametrize("state", ["in place", "removed", "left behind"])
+def test_a_service_is_reached_even_if_the_socket_of_systemd_is_not(home, state):
+    home.data_dir.mkdir(exist_ok=True)
+    path = next(socket_paths(str(home.data_dir), home.environ))
+    Path(path).parent.mkdir(mode=0o700)
+    service = home.run_python(BY_SYSTEMD, str(home.data_dir), path, state)
+    home.wait_until_served(service)
+    assert home.sources() == []
+    assert home.pid == service.pid
+    assert home.call("stop").returncode == 0
+    assert service.wait(timeout=60) == 0
+    assert Path(path).exists() == (state == "in place")
 
 
 def _lives(pid: int) -> bool:
