@@ -34,6 +34,8 @@ from memory_sidecar.team.mirror_rows import TeamFile
 from memory_sidecar.team.mirror_state import MirroredFolder, MirrorReport
 
 BOTH_WAYS: Final = ExchangeRequest()
+PATIENCE_S: Final = 30.0  # for another exchange of the agent: a first one takes as long
+HURRY_S: Final = 1.0  # the same, of a store or a question
 LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from the local files
 _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 
@@ -55,10 +57,16 @@ class TeamFiles:
             clock=agent.clock,
         )
 
-    def exchange(self, reporter: Reporter, wanted: ExchangeRequest = BOTH_WAYS) -> Exchanged:
+    def exchange(
+        self,
+        reporter: Reporter,
+        wanted: ExchangeRequest = BOTH_WAYS,
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> Exchanged:
         """Run `Mirror.exchange`, then index what it downloaded, so that it can be found."""
         over = {_team_path(each) for each in wanted.over}
-        done = self._mirror.exchange(replace(wanted, over=over), reporter)
+        done = self._mirror.exchange(replace(wanted, over=over), reporter, patience_s=patience_s)
         self._index(done, reporter)
         return Exchanged(
             self._agent.name,
@@ -82,7 +90,7 @@ class TeamFiles:
             if self._link.is_unreachable:
                 reporter.notice(f"{self._link.shown} is away: answered from this machine")
             elif self._mirror.has_news():
-                self.exchange(reporter, ExchangeRequest(gives=False))
+                self.exchange(reporter, ExchangeRequest(gives=False), patience_s=HURRY_S)
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # which has no news
                 reporter.notice(f"without news of the team: {error.message}")
@@ -98,7 +106,8 @@ class TeamFiles:
                 self._owe(changed)
                 reporter.notice(f"{self._link.shown} is away: stored here, and sent to it later")
                 return
-            done = self.exchange(reporter, ExchangeRequest(changed=changed))
+            wanted = ExchangeRequest(changed=changed)
+            done = self.exchange(reporter, wanted, patience_s=HURRY_S)
         except SidecarError as error:
             self._owe(changed)
             reporter.notice(f"stored here, not sent to the team yet: {error.message}")
@@ -111,7 +120,7 @@ class TeamFiles:
     def _owe(self, changed: Collection[str]) -> None:
         """Note that the files `changed` are still to be uploaded."""
         with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
-            self._mirror.note_owed(changed)
+            self._mirror.note_owed(changed, patience_s=HURRY_S)
 
     def _index(self, done: MirrorReport, reporter: Reporter) -> None:
         for name in (OWN_DIRECTORY, SESSIONS):

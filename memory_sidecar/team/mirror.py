@@ -52,7 +52,6 @@ from memory_sidecar.team.mirror_state import (
 )
 from memory_sidecar.team.schema import make_schema, require_schema
 
-LOCK_TIMEOUT_S = 30
 MAX_STATE_BYTES = 256 << 20
 OFFERED_BYTES = 8 << 20  # of one transaction; the file that passes it is the last
 
@@ -79,9 +78,14 @@ class Mirror:
         self._archive = archive
         self._clock = clock
 
-    def exchange(self, wanted: ExchangeRequest, reporter: Reporter) -> MirrorReport:
-        """Bring both sides in step. Raises DatabaseError, StoreBusy and errors of writing files."""
-        with self._changing_state() as state:
+    def exchange(
+        self, wanted: ExchangeRequest, reporter: Reporter, *, patience_s: float
+    ) -> MirrorReport:
+        """Bring both sides in step, after waiting up to `patience_s` for another exchange.
+
+        Raises DatabaseError, StoreBusy and errors of writing files.
+        """
+        with self._changing_state(patience_s) as state:
             news = self._read_news(state, made_by=reporter if wanted.gives else None)
             if news.database != state.database:
                 state.reset(news.database)
@@ -99,9 +103,9 @@ class Mirror:
                 state.owes, state.removed = False, set()
             return work.done
 
-    def note_owed(self, changed: Collection[str]) -> None:
+    def note_owed(self, changed: Collection[str], *, patience_s: float) -> None:
         """Note in the state that the files `changed`, or below such folders, were not given."""
-        with self._changing_state() as state:
+        with self._changing_state(patience_s) as state:
             named = tuple(f"{path}/" for path in changed)
             touched = [path for path in state.files if f"{path}/".startswith(named)]
             state.note_owed(touched, there=self._hash_files(touched))
@@ -121,10 +125,10 @@ class Mirror:
         return (folder, rest) if folder is not None and folder.is_path(rest) else None
 
     @contextmanager
-    def _changing_state(self) -> Iterator[MirrorState]:
+    def _changing_state(self, patience_s: float) -> Iterator[MirrorState]:
         """Load the state under its lock; it is saved after the block, even if that fails."""
         lock = self._state.with_suffix(".lock")
-        with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=f"{self.agent} is"):
+        with hold_lock(self._tree, lock, timeout_s=patience_s, what=f"{self.agent} is"):
             state = self._load()
             before = msgspec.json.encode(state)
             try:

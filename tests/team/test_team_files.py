@@ -7,8 +7,10 @@ import json
 import psycopg
 import pytest
 
+from memory_sidecar.agents import team_files
 from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import file_hash
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.team import mirror_rows, schema
 from memory_sidecar.team.mirror_state import MirrorStep, step_for
 from tests.conftest import write_memory
@@ -138,6 +140,20 @@ def test_pulling_over_a_conflict_keeps_ours_in_the_archive(address, machine):
     two("remove", "rule", "--agent", "shared")
     batches = two.json("restore", "--agent", "shared")
     assert [each["path"] for each in batches] == ["rule.md", "rule.md"]
+
+
+def test_a_command_does_not_wait_for_a_long_exchange(address, machine, monkeypatch):
+    monkeypatch.setattr(team_files, "HURRY_S", 0.01)
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Tabs", "--agent", "shared", "--category", "rules")
+    two("store", "Delays", "--agent", "shared", "--category", "rules")
+    paths = one.services.agent("shared").paths
+    with hold_lock(paths.tree, paths.state / "team.lock", timeout_s=0, what="it is"):
+        stored = one("store", "Spaces", "--agent", "shared", "--category", "rules")
+        assert (stored.status, "shared is being changed by another" in stored.err) == (0, True)
+        asked = one("query", "tabs", "--agent", "shared")
+        assert (asked.status, "shared is being changed by another" in asked.err) == (0, True)
+    assert one.json("memory", "push", "--agent", "shared")["given"] == ["rules/spaces.md"]
 
 
 def test_a_folder_that_is_gone_removes_nothing_at_the_team(address, machine):
