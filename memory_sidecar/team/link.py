@@ -128,11 +128,16 @@ class TeamLink:
             yield connection
 
     def retry(self, work: Callable[[], T]) -> T:
-        """Run `work`, which must be idempotent, up to TRIES times while connections are lost."""
+        """Run `work`, which must be idempotent, up to TRIES times while connections are lost.
+
+        A server that is silent was waited for already, and is not asked again.
+        """
         for tried in range(1, TRIES):
             try:
                 return work()
-            except DatabaseUnreachable:
+            except DatabaseUnreachable as error:
+                if isinstance(error.__cause__, NoAnswer | errors.ConnectionTimeout):
+                    raise
                 self.drop_idle()
                 time.sleep(PAUSE_S * tried)
         return work()

@@ -243,6 +243,21 @@ def test_work_is_done_again_when_its_connection_is_lost(link, database):
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (1,)
 
 
+def test_a_server_that_is_silent_is_asked_once(link_to):
+    done = []
+
+    def work():
+        done.append(1)
+        return link.delay_ms()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        link = link_to(f"postgresql://alice@127.0.0.1:{port}/team?sslmode=disable")
+        with pytest.raises(DatabaseUnreachable, match="timeout"):
+            link.retry(work)
+    assert done == [1]
+
+
 def test_a_server_that_is_there_and_says_nothing_is_waited_for_no_longer_than_a_while(link):
     told = pytest.raises(DatabaseUnreachable, match=r"no answer for 0\.2 s$")
     with told, link.writing(patience_s=0.2) as connection:
