@@ -19,6 +19,7 @@ from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conf
 from memory_sidecar.core.errors import SidecarError, TeamEmpty, UsageError
 from memory_sidecar.core.model import ExchangeRequest, Source
 from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories.builder import MemoryBuilder
@@ -53,8 +54,7 @@ class TeamFiles:
             agent.name,
             (_memories(agent), _sessions(agent)),
             state=paths.state / "team.json",
-            archive=paths.archive,
-            clock=agent.clock,
+            archive=lambda: paths.archive / f"{compact_utc(agent.clock())}-team",
         )
 
     def exchange(

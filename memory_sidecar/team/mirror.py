@@ -12,7 +12,7 @@ both. The base is kept in a state file; without it, equal contents become the ba
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,6 @@ from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.core.times import Clock, compact_utc
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
     GONE,
@@ -66,17 +65,15 @@ class Mirror:
         folders: Sequence[MirroredFolder],
         *,
         state: Path,
-        archive: Path,
-        clock: Clock,
+        archive: Callable[[], Path],
     ) -> None:
-        """`state`: the state file. Files replaced or removed here are moved to `archive`."""
+        """`state`: the state file. `archive` names the folder for files replaced or removed now."""
         self.link = link
         self.agent = agent
         self.folders = {each.name: each for each in folders}
         self._tree = folders[0].tree
         self._state = state
-        self._archive = archive
-        self._clock = clock
+        self.archive = archive
 
     def exchange(
         self, wanted: ExchangeRequest, reporter: Reporter, *, patience_s: float
@@ -195,10 +192,6 @@ class Mirror:
             if place is not None and (content := read_or_none(*place)) is not None:
                 found[path] = Known(file_hash(content), UNKNOWN)
         return found
-
-    def archive_folder(self) -> Path:
-        """Return the folder of the archive for files that are moved there now."""
-        return self._archive / f"{compact_utc(self._clock())}-team"
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +334,7 @@ class _MirrorPass:
             return
         is_superseded = bool(team_hash) and self._ours(path) == self._base(path)
         must_archive = there is not None and not is_superseded
-        if must_archive and not folder.archive(file, self.mirror.archive_folder()):
+        if must_archive and not folder.archive(file, self.mirror.archive()):
             return
         if team_hash:
             with named_errors(folder.root / file):
