@@ -69,6 +69,11 @@ class Defined:
     row: DefinitionRow
 
     @property
+    def key(self) -> tuple[int, int]:
+        """The id of its file, and its number in it."""
+        return self.at.id, self.number
+
+    @property
     def owner(self) -> str:
         """The name of the enclosing definition, or empty."""
         return self.row.scope.rpartition(".")[2]
@@ -179,6 +184,10 @@ class Graph:
     def mentions(self, at: NamedFile, name: str) -> bool:
         """Whether a file uses `name` in any way."""
         return at.id in self._users_of(name)
+
+    def files_with_any(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the ids of the files that use one of `names` in any way."""
+        return frozenset().union(*map(self._users_of, names))
 
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
         """Whether a file imports something by one of `names`."""

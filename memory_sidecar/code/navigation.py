@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
+from memory_sidecar.code.candidates import Meaning
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -17,7 +18,7 @@ from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.name_parts import parse_name, without_prototype
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names
-from memory_sidecar.code.resolve import CONFIDENCES, Meaning, Resolver
+from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
@@ -61,7 +62,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     """Return the calls of the name, and those of its callers up to `depth` steps, nearest first."""
     resolver = Resolver(graph)
     uses, targets, notices = _uses_of_query(graph, resolver, asked)
-    known = {_key(each) for each in targets}
+    known = {each.key for each in targets}
     found: list[UsePlace] = []
     unfollowed = 0
     for step in range(1, depth + 1):
@@ -69,9 +70,9 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         found += [replace(use, depth=step) for use in calls]
         sure = sorted((use for use in calls if use.confidence != "by name"), key=UsePlace.order)
         around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
-        new = [each for each in distinct(around) if _key(each) not in known]
+        new = [each for each in distinct(around) if each.key not in known]
         targets = new[:MAX_FOLLOWED]
-        known |= {_key(each) for each in targets}
+        known |= {each.key for each in targets}
         if step < depth:
             unfollowed += len(new) - len(targets)
             uses = list(uses_of(graph, resolver, targets))
@@ -103,11 +104,11 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
         for name, place in _calls_in(graph, target):
             meaning = resolver.meaning_of(name, target.at, place)
             for each in meaning.definitions[:1]:
-                if is_wanted(each.at.file) and _key(each) != _key(target):
+                if is_wanted(each.at.file) and each.key != target.key:
                     others = len(meaning.definitions) - 1
                     sure = meaning.confidence
                     hit = each.as_place(DefinitionHit, confidence=sure, others=others)
-                    hits.setdefault(_key(each), hit)
+                    hits.setdefault(each.key, hit)
     surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
     return Cut.first(surest, asked.top_k)
 
@@ -279,14 +280,13 @@ def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Ite
     for each in targets:
         by_name.setdefault(each.row.name, []).append(each)
     for name, same_name in by_name.items():
-        wanted = set(map(_key, same_name))
-        owners = {each.owner for each in same_name}
+        wanted = frozenset(each.key for each in same_name)
+        near = graph.files_with_any({each.owner for each in same_name})
         for used in graph.uses(name):
-            is_near = any(graph.mentions(used.at, owner) for owner in owners)
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)
-                if any(_key(each) in wanted for each in meaning.definitions):
-                    yield UsePlace(used.at, name, place, meaning, is_near=is_near)
+                if not wanted.isdisjoint(meaning.keys):
+                    yield UsePlace(used.at, name, place, meaning, is_near=used.at.id in near)
 
 
 def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
@@ -313,11 +313,7 @@ def best_references(
 
 def distinct(found: Iterable[Defined]) -> list[Defined]:
     """Return `found` without duplicates, in order."""
-    return list({_key(each): each for each in found}.values())
-
-
-def _key(defined: Defined) -> tuple[int, int]:
-    return defined.at.id, defined.number
+    return list({each.key: each for each in found}.values())
 
 
 def _definition_order(defined: Defined) -> tuple[bool, int, ChunkFile]:

@@ -10,22 +10,24 @@ defines and imports, what stands before the dot, and which files lie in the same
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from memory_sidecar.code.candidates import (
+    CandidateFinder,
+    Meaning,
+    NameCandidates,
+    is_field,
+    is_self,
+)
 from memory_sidecar.code.document import Place
-from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 
-MAX_CANDIDATES = 300  # of more, all are returned, and none is preferred
 MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
-_SELVES = frozenset({"self", "this", "cls", "super", "Self"})
-_SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static"})}
 _BASES = frozenset({"super", "base", "parent"})
 # Languages where a method is called by its bare name in its class.
 _IMPLICIT_SELF = frozenset({"java", "csharp", "c", "swift", "ruby", "gdscript"})
@@ -37,31 +39,7 @@ _SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua
 _NAMES_ALL = frozenset({"python", "go"})
 # Languages where a bare name is no method, and a function of another file is no member.
 _TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
-# Languages where a field of a class is named behind a dot or in a literal only.
-_DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
-_UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
-_ANY, _NONE = re.compile(""), re.compile("(?!)")
-# A call means a method before a field whose type is not written as that of a function.
-_CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 _STAR = "*"  # the name that an import of all names is recorded under
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """The definitions that a reference may mean, the likeliest first."""
-
-    definitions: tuple[Defined, ...] = ()
-    confidence: Confidence = "by name"
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """The definitions of a name in one source and one family of languages."""
-
-    every: tuple[Defined, ...]
-    members: tuple[Defined, ...]  # of classes
-    tops: tuple[Defined, ...]  # of files and namespaces
-    files: frozenset[int]  # that define it
 
 
 class Resolver:
@@ -69,15 +47,15 @@ class Resolver:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._candidates: dict[tuple[object, ...], _Candidates] = {}
+        self._finder = CandidateFinder(graph)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
         """Return what `name` means at a place of a file; no definitions if none can be meant."""
-        candidates = self._candidates_of(name, at, place)
-        if not candidates.every or len(candidates.every) > MAX_CANDIDATES:
-            return Meaning(candidates.every)
-        needs_around = _is_self(place.receiver, at) or (
+        candidates = self._finder.find(name, at, place)
+        if not candidates.files:
+            return candidates.by_name
+        needs_around = is_self(place.receiver, at) or (
             not place.receiver and at.id in candidates.files
         )
         within = place.within if needs_around else None
@@ -87,49 +65,18 @@ class Resolver:
             self._meanings[key] = resolving.meaning()
         return self._meanings[key]
 
-    def _candidates_of(self, name: str, at: NamedFile, place: Place) -> _Candidates:
-        family = [
-            each
-            for each in self._graph.defined(name)
-            if each.at.file.source == at.file.source and each.at.family == at.family
-        ]
-        shown = [d for d in family if d.at.id == at.id or not _is_file_local(d)]
-        fields = _fields_for(at, place)
-        own = at.id if not place.receiver or _is_self(place.receiver, at) else 0
-        found = tuple(
-            d
-            for d in shown
-            if not _is_field(d)
-            or fields.search(d.row.signature)
-            or (fields is _CALLABLE and (d.owner == place.receiver or d.at.id == own))
-        )
-        if not found and fields is _CALLABLE:
-            found = tuple(shown)
-        called = (place.receiver, own) if fields is _CALLABLE else None
-        local = at.id if len(shown) < len(family) else None
-        key = (name, at.file.source, at.family, fields, called, local)
-        if key not in self._candidates:
-            around = [(d, self._graph.kind_around(d)) for d in found[: MAX_CANDIDATES + 1]]
-            self._candidates[key] = _Candidates(
-                found,
-                tuple(d for d, kind in around if kind in _MEMBERS or _is_outer_method(d, kind)),
-                tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind)),
-                frozenset(d.at.id for d in found),
-            )
-        return self._candidates[key]
-
 
 class _Resolving:
     """Resolves one reference; used by `Resolver` alone."""
 
     def __init__(
-        self, graph: Graph, name: str, at: NamedFile, place: Place, candidates: _Candidates
+        self, graph: Graph, name: str, at: NamedFile, place: Place, candidates: NameCandidates
     ) -> None:
         self._graph = graph
         self._name = name
         self._at = at
         self._place = place
-        self._candidates = candidates.every
+        self._candidates = candidates.by_name.definitions
         self._members = candidates.members
         self._tops = candidates.tops
 
@@ -141,7 +88,7 @@ class _Resolving:
         receiver = self._place.receiver
         if not receiver:
             return self._resolve_bare()
-        if _is_self(receiver, self._at):
+        if is_self(receiver, self._at):
             return self._resolve_self()
         return self._resolve_member(receiver)
 
@@ -265,7 +212,7 @@ class _Resolving:
             return Meaning(tuple(d for d in self._tops if _is_at_root(d)))
         takes_any_name = self._at.family == "javascript"
         named = self._graph.defined(receiver)
-        is_object = takes_any_name or not all(map(_is_field, named))
+        is_object = takes_any_name or not all(map(is_field, named))
         return Meaning((is_object and self._members) or self._tops)
 
     def _members_by_variable(self, variable: str) -> list[Defined]:
@@ -288,49 +235,12 @@ class _Resolving:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
 
 
-_MEMBERS = TYPES | {"impl"}
 _CALLED = frozenset({"function", "method"})
-
-
-def _is_file_local(defined: Defined) -> bool:
-    """Whether only its own file sees a definition: a `static` function of C or C++."""
-    row = defined.row
-    return (
-        defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
-    )
-
-
-def _is_field(defined: Defined) -> bool:
-    return defined.row.kind == "field" and bool(defined.row.scope)
-
-
-def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
-    """Return what the signature of a field matches if a use like that at `place` may mean it."""
-    language = at.file.language
-    is_bare = not place.receiver and place.how != "attribute"
-    if (
-        place.how == "type"
-        or place.receiver == "crate"
-        or (is_bare and (language in _DOTTED_FIELDS or (place.how, language) == ("import", "cpp")))
-    ):
-        return _NONE
-    if place.how != "call" or language == "ruby":
-        return _ANY
-    return _NONE if language in _UNCALLED_FIELDS else _CALLABLE
-
-
-def _is_outer_method(defined: Defined, around: str) -> bool:
-    """Whether it is a method defined outside the body of its class, as in C++, Go and Lua."""
-    return not around and defined.row.kind == "method"
 
 
 def _is_at_root(defined: Defined) -> bool:
     """Whether it is in a Go package that the path of its source names: any import may mean it."""
     return defined.at.family == "go" and not defined.at.folder
-
-
-def _is_self(receiver: str, at: NamedFile) -> bool:
-    return receiver in _SELVES or receiver in _SELVES_OF.get(at.family, ())
 
 
 def _ends_with_class(variable: str, class_name: str) -> bool:

@@ -1,0 +1,150 @@
+"""Finds the definitions that a use of a name may mean at all, by its language and how it is used.
+
+They lie in the source and the family of languages of the use. `code.resolve` chooses among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memory_sidecar.code.document import Place
+from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
+from memory_sidecar.code.results import Confidence
+
+MAX_CANDIDATES = 300  # of more, all are returned, and none is preferred
+_MEMBERS = TYPES | {"impl"}
+_SELVES = frozenset({"self", "this", "cls", "super", "Self"})
+_SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static"})}
+# Languages where a field of a class is named behind a dot or in a literal only.
+_DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
+_UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
+_ANY, _NONE = re.compile(""), re.compile("(?!)")
+# A call means a method before a field whose type is not written as that of a function.
+_CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The definitions that a reference may mean, the likeliest first."""
+
+    definitions: tuple[Defined, ...] = ()
+    confidence: Confidence = "by name"
+
+    @cached_property
+    def keys(self) -> frozenset[tuple[int, int]]:
+        """The keys of its definitions, which many uses share."""
+        return frozenset(each.key for each in self.definitions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The definitions of a name in one source and one family of languages."""
+
+    shared: tuple[Defined, ...]  # that all files see
+    local: Mapping[int, Sequence[Defined]]  # by file: those that it alone sees
+    has_fields: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NameCandidates:
+    """The definitions of a family that references of one kind may mean."""
+
+    by_name: Meaning  # all of them
+    members: tuple[Defined, ...] = ()  # of classes
+    tops: tuple[Defined, ...] = ()  # of files and namespaces
+    files: frozenset[int] = frozenset()  # that define it; empty, like these, for too many
+
+
+class CandidateFinder:
+    """Finds candidates, and caches them for one answer: thousands of uses have the same."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._families: dict[tuple[str, str, str], _Family] = {}
+        self._candidates: dict[tuple[object, ...], NameCandidates] = {}
+
+    def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
+        """Return the candidates for the use of `name` at a place of a file."""
+        family = self._family_of(name, at)
+        fields = _fields_for(at, place) if family.has_fields else _ANY
+        own = at.id if not place.receiver or is_self(place.receiver, at) else 0
+        called = (place.receiver, own) if fields is _CALLABLE else None
+        local = at.id if at.id in family.local else None
+        key = (name, at.file.source, at.family, fields, called, local)
+        if key not in self._candidates:
+            shown = (*family.local.get(at.id, ()), *family.shared)
+            found = tuple(
+                d
+                for d in shown
+                if fields is _ANY
+                or not is_field(d)
+                or fields.search(d.row.signature)
+                or (called and (d.owner == place.receiver or d.at.id == own))
+            )
+            self._candidates[key] = self._sorted_out(found or (shown if called else ()))
+        return self._candidates[key]
+
+    def _family_of(self, name: str, at: NamedFile) -> _Family:
+        key = name, at.file.source, at.family
+        if key not in self._families:
+            found = [
+                each
+                for each in self._graph.defined(name)
+                if each.at.file.source == at.file.source and each.at.family == at.family
+            ]
+            local: dict[int, list[Defined]] = {}
+            for each in filter(_is_file_local, found):
+                local.setdefault(each.at.id, []).append(each)
+            shared = tuple(each for each in found if not _is_file_local(each))
+            self._families[key] = _Family(shared, local, any(map(is_field, found)))
+        return self._families[key]
+
+    def _sorted_out(self, found: tuple[Defined, ...]) -> NameCandidates:
+        if len(found) > MAX_CANDIDATES:
+            return NameCandidates(Meaning(found))
+        around = [(d, self._graph.kind_around(d)) for d in found]
+        return NameCandidates(
+            Meaning(found),
+            tuple(d for d, kind in around if kind in _MEMBERS or _is_outer_method(d, kind)),
+            tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind)),
+            frozenset(d.at.id for d in found),
+        )
+
+
+def is_self(receiver: str, at: NamedFile) -> bool:
+    return receiver in _SELVES or receiver in _SELVES_OF.get(at.family, ())
+
+
+def _is_file_local(defined: Defined) -> bool:
+    """Whether only its own file sees a definition: a `static` function of C or C++."""
+    row = defined.row
+    return (
+        defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
+    )
+
+
+def is_field(defined: Defined) -> bool:
+    return defined.row.kind == "field" and bool(defined.row.scope)
+
+
+def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
+    """Return what the signature of a field matches if a use like that at `place` may mean it."""
+    language = at.file.language
+    is_bare = not place.receiver and place.how != "attribute"
+    if (
+        place.how == "type"
+        or place.receiver == "crate"
+        or (is_bare and (language in _DOTTED_FIELDS or (place.how, language) == ("import", "cpp")))
+    ):
+        return _NONE
+    if place.how != "call" or language == "ruby":
+        return _ANY
+    return _NONE if language in _UNCALLED_FIELDS else _CALLABLE
+
+
+def _is_outer_method(defined: Defined, around: str) -> bool:
+    """Whether it is a method defined outside the body of its class, as in C++, Go and Lua."""
+    return not around and defined.row.kind == "method"
