@@ -13,6 +13,7 @@ from weakref import ref
 import pytest
 from filelock import FileLock
 
+from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code import builder as flow
 from memory_sidecar.code.directory import ChunkDirectory
 from memory_sidecar.code.files import read_file
@@ -63,7 +64,7 @@ def test_a_file_that_crashed_an_older_version_is_built_by_a_newer_one(
     stamp = SourceFile.of("shop/cart.py", file.stat()).stamp
     crashes = CrashLog(codebase.paths.flow_state("project"), "in_flight")
     for _ in range(MAX_CRASHES):
-        crashes.count_crash(json.dumps([flow.CHUNKER_VERSION, "shop/cart.py", *stamp]))
+        crashes.count_crash(json.dumps([CHUNKER_VERSION, "shop/cart.py", *stamp]))
     crashes.close()
     skipped = codebase.index([project], reporter=notices).files_skipped
     assert "crashed the indexer three times" in {file.reason for file in skipped}
