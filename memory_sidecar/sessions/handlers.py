@@ -39,7 +39,7 @@ from memory_sidecar.sessions.documents import (
 from memory_sidecar.sessions.files import (
     SessionFiles,
     StoredSession,
-    encode_document,
+    check_size,
     new_path,
     unknown_session,
 )
@@ -85,7 +85,7 @@ class Sessions:
         Saving the same document again changes nothing. Raises SessionInvalid and SecretRefused,
         which name the field.
         """
-        encode_document(document)  # refuses what is too large before it is searched for secrets
+        check_size(document)  # refuses what is too large before it is searched for secrets
         if not allow_secrets:
             refuse_credentials(document)
         with self._files.changing(self._lock):
@@ -235,7 +235,7 @@ class Sessions:
         documents = self._documents_in(file, environ)
         try:
             for document in documents:
-                encode_document(document)  # refuses what is too large before it is masked
+                check_size(document)  # refuses what is too large before it is masked
             if not allow_secrets:
                 documents, masked = mask_document(documents)
                 if masked:
