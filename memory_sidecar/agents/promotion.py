@@ -116,9 +116,15 @@ class Promoter:
         """Store the new ones of `judged`, unless `dry_run`, and report what became of all."""
         target = self._agent.shared if shared and self._agent.shared else self._agent
         if not dry_run:
+            # Each is checked before any is stored: a text may be too long for a memory.
+            drafts = {
+                at: self._draft(each, session.project)
+                for at, each in enumerate(judged)
+                if each.fate is Fate.NEW
+            }
             judged = [
-                self._store(each, target, session.project) if each.fate is Fate.NEW else each
-                for each in judged
+                self._store(each, drafts[at], target) if at in drafts else each
+                for at, each in enumerate(judged)
             ]
         return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
 
@@ -188,9 +194,9 @@ class Promoter:
             return replace(candidate, fate=Fate.REFUSED)
         return None
 
-    def _store(self, candidate: Candidate, target: Agent, project: str) -> Candidate:
-        """Store `candidate` in the memories of `target`; return it with the path and its fate."""
-        draft = Draft(
+    def _draft(self, candidate: Candidate, project: str) -> Draft:
+        """Make the draft of a memory. Raises UsageError for a text that is too long for one."""
+        return Draft(
             content=candidate.text,
             category=candidate.category,
             tags=candidate.tags,
@@ -198,6 +204,9 @@ class Promoter:
             evidence=candidate.evidence,
             project=project if is_project(project) else None,
         )
+
+    def _store(self, candidate: Candidate, draft: Draft, target: Agent) -> Candidate:
+        """Store `draft` in the memories of `target`; return `candidate` with path and fate."""
         remembered = Memories(target, self._reporter).store(draft)
         fate = Fate.STORED if remembered.created else Fate.KNOWN
         return replace(candidate, fate=fate, path=remembered.path, agent=remembered.agent)

@@ -15,7 +15,7 @@ import pytest
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.promotion import Promoter
-from memory_sidecar.core.errors import NotFound, SummarizerFailed
+from memory_sidecar.core.errors import NotFound, SummarizerFailed, UsageError
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.memories.handlers import Memories
@@ -143,6 +143,15 @@ def test_topics_and_projects_that_are_no_tags_hinder_no_promotion(taught, odd):
     it = taught()
     it.sessions.save(SESSION | odd)
     assert fates(it.promoter.promote("a")) == [(category, Fate.STORED) for category in EVERY]
+
+
+def test_a_text_too_long_for_a_memory_leaves_all_as_it_was(taught):
+    it = taught()
+    summary = SESSION["summary"] | {"brief": "Fixed the refresh. " * 60_000}
+    it.sessions.save(SESSION | {"summary": summary})
+    with pytest.raises(UsageError, match="more than"):
+        it.promoter.promote("a")
+    assert not it.agent.paths.memories.exists()
 
 
 def test_a_session_may_be_promoted_for_all_agents(taught):
