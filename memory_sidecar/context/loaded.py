@@ -45,7 +45,7 @@ from memory_sidecar.context.refs import (
     parse_counts,
     read_log,
 )
-from memory_sidecar.core.errors import Conflict
+from memory_sidecar.core.errors import Conflict, UsageError
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.disk.atoms import AtomKind, ids_in
 from memory_sidecar.disk.frontmatter import edit_page
@@ -259,7 +259,10 @@ def _refs_change(atom: Atom, refs: Refs) -> list[Change]:
     is_so = (refs.count, refs.last) == (atom.facts.refs, atom.facts.last_ref)
     if atom.problem or not atom.meta or is_so:
         return []
-    text = edit_page(atom.text, {"refs": refs.count, "last-ref": refs.last or None})
+    try:
+        text = edit_page(atom.text, {"refs": refs.count, "last-ref": refs.last or None})
+    except UsageError:  # no room is left in its frontmatter: the index alone says it
+        return []
     return [Change(atom.project.tree, atom.path, atom.text.encode(), text.encode())]
 
 

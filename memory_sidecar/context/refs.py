@@ -107,12 +107,13 @@ def broken_lines(project: Project) -> list[tuple[Path, int]]:
 
 
 def rotate_log(project: Project, *, suffix: str) -> Path | None:
-    """Rename the log, so that a new one is started; return its new path, None for an empty log.
+    """Rename the log, so that a new one is started; return its new path, None without a log.
 
     The renamed log may be deleted after the next count.
     """
     tree, log = project.tree, project.access_log
-    if not (page_bytes(tree, log) or b"").strip():
+    status = tree.status(log)
+    if status is None or not status.st_size:
         return None
     rotated = log.with_stem(f"{log.stem}-{suffix}")
     return rotated if move_file(tree, log, tree, rotated) else None

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from memory_sidecar.context.layout import MAX_PAGE_BYTES
 from memory_sidecar.context.refs import (
     Counted,
     LoggedRead,
@@ -15,7 +16,7 @@ from memory_sidecar.context.refs import (
     read_log,
     rotate_log,
 )
-from memory_sidecar.disk.frontmatter import parse_page
+from memory_sidecar.disk.frontmatter import MAX_FRONTMATTER_CHARACTERS, parse_page
 
 FIRST = datetime(2026, 4, 1, tzinfo=UTC)
 
@@ -188,6 +189,25 @@ def test_counts_that_are_broken_are_counted_anew(project, atom, regen, text):
     assert parse_counts(text.encode()) is None
     regen()
     assert refs_of(path)[0] == 2
+
+
+def test_a_log_too_long_to_be_read_can_be_rotated(project):
+    with project.access_log.open("w") as log:
+        log.truncate(MAX_PAGE_BYTES + 1)
+    assert rotate_log(project, suffix="a") is not None
+    assert not project.access_log.exists()
+
+
+def test_an_atom_without_room_for_its_count_keeps_none_from_theirs(project, atom, regen):
+    room = MAX_FRONTMATTER_CHARACTERS - len(atom("EXP-001", more="x").read_text())
+    full = atom("EXP-001", more="x" * room)
+    other = atom("EXP-002")
+    project.access_log.write_text(line("EXP-001", 1) + "\n" + line("EXP-002", 2) + "\n")
+    before = full.read_text()
+    assert parse_page(before).problem == ""
+    regen()
+    assert full.read_text() == before
+    assert refs_of(other)[0] == 1
 
 
 def test_a_log_is_rotated_once_a_moment(project):
