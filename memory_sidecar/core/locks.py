@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -54,6 +55,7 @@ class WriterLock:
         self._tree = tree or Tree(path.parent, is_own=True)
         self._note = f"process {os.getpid()}, data directory {data_dir}"
         self._file = FileLock(path, thread_local=False)
+        self._changing = threading.Lock()  # guards `_file`, which counts this process's holders
         self._has_swept = False
 
     def acquire(self) -> bool:
@@ -61,7 +63,7 @@ class WriterLock:
 
         Raises StoreReadOnly, DiskFull, StoreError.
         """
-        with named_errors(self._path):
+        with self._changing, named_errors(self._path):
             self._tree.make(self._path.parent)
             try:
                 self._file.acquire(timeout=0)
@@ -75,10 +77,11 @@ class WriterLock:
         return True
 
     def release(self) -> None:
-        if self._file.lock_counter == 1:  # else other code of this process still holds it
-            with suppress(OSError):
-                self._write_note("")
-        self._file.release()
+        with self._changing:
+            if self._file.lock_counter == 1:  # else other code of this process still holds it
+                with suppress(OSError):
+                    self._write_note("")
+            self._file.release()
 
     def holder(self) -> str:
         """Return a description of the process that holds the lock, for messages."""

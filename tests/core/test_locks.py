@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,27 @@ def test_one_holds_it_and_others_are_told_who(path):
     assert theirs.acquire()
     theirs.release()
     assert ours.holder() == "another process"
+
+
+def test_a_thread_that_comes_while_another_gives_it_back_holds_it(path, monkeypatch):
+    lock = WriterLock(path, data_dir=Path("/ours"))
+    came: list[bool] = []
+    second = threading.Thread(target=lambda: came.append(lock.acquire()))
+    give_back = lock._file._release
+
+    def given_back() -> None:
+        monkeypatch.undo()
+        second.start()
+        second.join(0.2)  # it ends at once, or waits for this thread
+        give_back()
+
+    assert lock.acquire()
+    monkeypatch.setattr(lock._file, "_release", given_back)
+    lock.release()
+    second.join()
+    assert came == [True]
+    assert not WriterLock(path, data_dir=Path("/theirs")).acquire()
+    lock.release()
 
 
 def test_a_killed_holder_holds_it_no_longer(path):
