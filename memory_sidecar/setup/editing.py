@@ -256,7 +256,7 @@ def _members(node: Node) -> dict[str, Node]:
     for pair in _children(node):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         if key is not None and value is not None:
-            members[str(json.loads(_text(key)))] = value
+            members[str(_convert(key))] = value
     return members
 
 

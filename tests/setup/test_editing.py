@@ -102,7 +102,10 @@ def test_a_server_of_that_name_with_another_command_is_not_replaced():
 
 @pytest.mark.parametrize(
     "before",
-    ["[1]", '{"mcpServers": 3}', '{"a": }', "{", "{} {}", "nonsense", DEEP],
+    [
+        *("[1]", '{"mcpServers": 3}', '{"a": }', "{", "{} {}", "nonsense", DEEP),
+        *('{"a\tb": 1}', '{"\\u12": 1}'),  # names of members that the grammar lets pass
+    ],
 )
 def test_what_is_no_settings_file_is_refused(before):
     with pytest.raises(Unreadable):
