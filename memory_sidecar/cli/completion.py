@@ -6,7 +6,6 @@ process, without a daemon, a database or a model.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +19,7 @@ from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.projects import home
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 
@@ -89,13 +89,13 @@ def _user_shell(call: Call) -> str:
 
 def script_path(call: Call, shell: str) -> Path:
     """Return the path where `shell` looks for the script."""
-    home = Path(call.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111  never fails
+    user_home = Path(home(call.environ))
 
     def xdg(variable: str, default: str) -> Path:
-        return Path(call.environ.get(variable) or home / default)
+        return Path(call.environ.get(variable) or user_home / default)
 
     if shell == "bash":
         return xdg("XDG_DATA_HOME", ".local/share") / "bash-completion" / "completions" / PROGRAM
     if shell == "fish":
         return xdg("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / f"{PROGRAM}.fish"
-    return home / ".zfunc" / f"_{PROGRAM}"
+    return user_home / ".zfunc" / f"_{PROGRAM}"

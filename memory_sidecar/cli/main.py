@@ -16,11 +16,11 @@ from memory_sidecar import __version__
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, exit_status, wants_json
 from memory_sidecar.cli.help import add_examples
-from memory_sidecar.cli.options import Group, with_help
+from memory_sidecar.cli.options import Group, TextCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_arenas
-from memory_sidecar.core.projects import DATA_DIR_VARIABLE, data_dir_option, locate_data_dir
+from memory_sidecar.core.projects import DATA_DIR_VARIABLE
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
 MAX_COLUMNS = 100
@@ -28,7 +28,7 @@ MAX_COLUMNS = 100
 
 def show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        context.ensure_object(Call).print(f"memory-sidecar, version {__version__}")
+        context.ensure_object(Call).print(f"{PROGRAM}, version {__version__}")
         context.exit()
 
 
@@ -240,11 +240,7 @@ def _absent_data_dir(call: Call) -> str:
     folder exists, or the command does not read from it.
     """
     named = call.environ.get(DATA_DIR_VARIABLE)
-    if (
-        not named
-        or data_dir_option(call.arguments)
-        or os.path.lexists(locate_data_dir(None, cwd=str(call.cwd), environ=call.environ)[0])
-    ):
+    if not named or call.data_dir or os.path.lexists(call.path(named)):
         return ""
     command = next(word for word in call.arguments if not word.startswith("-"))
     reads = command not in _WITHOUT_DATA_DIR and not makes_data(call.arguments)
@@ -302,4 +298,10 @@ def _as_usage_error(error: click.ClickException) -> UsageError:
         hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them all"
         return UsageError(f"{option} cannot stand before a command", hint=hint)
     hint = f"see `{context.command_path} --help`" if context else ""
+    if (
+        isinstance(error, click.NoSuchOption)
+        and context
+        and isinstance(context.command, TextCommand)
+    ):
+        hint = f"a text that begins with a dash comes after `--`; {hint}"
     return UsageError(error.format_message().removesuffix("."), hint=hint)

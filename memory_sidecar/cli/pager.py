@@ -11,6 +11,7 @@ import signal
 import subprocess
 
 from memory_sidecar.core.children import find_program
+from memory_sidecar.daemon.link import write_whole
 
 LESS_OPTIONS = "FRX"  # F: exit if all fits; R: pass on colours and links; X: leave the text there
 
@@ -21,9 +22,7 @@ def page(text: str) -> None:
     command = _pager_command()
     if command and _run_pager(command, data):
         return
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(1, rest) :]
+    write_whole(1, data)
 
 
 def _pager_command() -> list[str]:

@@ -17,6 +17,7 @@ from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import find_data_dir
+from memory_sidecar.core.projects import home
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 
@@ -163,7 +164,7 @@ def _quote_word(text: str) -> str:
 
 
 def _unit_folder(call: Call) -> Path:
-    config = call.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    config = call.environ.get("XDG_CONFIG_HOME") or Path(home(call.environ), ".config")
     return Path(config) / "systemd" / "user"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+from rich.cells import set_cell_size
 
 from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
@@ -68,7 +69,7 @@ def _watch(call: Call) -> NoReturn:
     while True:
         lines = [call.hint(line) for line in _lines(_status(call))]
         if call.is_terminal and call.environ.get("TERM") != "dumb":
-            lines = [line[: call.columns - 1] for line in lines]
+            lines = [set_cell_size(line, call.columns - 1).rstrip() for line in lines]
             call.stdout.write(REDRAW.format(lines=shown) if shown else "")
         elif shown:
             call.stdout.write("\n")

@@ -177,6 +177,11 @@ def test_a_long_question_is_no_path(run, tmp_path):
     assert run("map", "--around", "how are carts totalled " * 20).status == 0
 
 
+def test_a_text_that_is_taken_for_an_option_is_said_to_come_after_two_dashes(run):
+    done = run("store", "-x")
+    assert (done.status, "after `--`" in done.err) == (2, True)
+
+
 def test_words_stay_in_order_where_some_begin_with_a_dash(run):
     run("store", "- one", "two", "--tag", "t", "- three", "--category", "x", "--", "-x")
     assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"

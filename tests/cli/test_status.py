@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import threading
 
 import pytest
+from rich.cells import cell_len
 
-from memory_sidecar.cli.call import Host
+from memory_sidecar.cli.call import Call, Host
+from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.core.results import pluralize
 
 
@@ -65,6 +68,31 @@ def test_the_live_view_goes_on_until_it_is_cancelled(run, indexed):
     assert (done.status, done.err) == (130, "")
     assert done.out.count("vectors: ") == 1
     assert "\x1b" not in done.out  # it is no terminal
+
+
+def test_the_live_view_fits_the_terminal_with_wide_characters(run, tmp_path, data_dir):
+    wide = tmp_path / ("漢字" * 40)
+    wide.mkdir()
+    assert run("index", wide).status == 0
+    cancelled = threading.Event()
+    cancelled.set()
+    out = io.StringIO()
+    call = Call(
+        arguments=("status", "--watch", "--data-dir", str(data_dir)),
+        cwd=tmp_path,
+        environ={},
+        stdin=io.BytesIO(),
+        stdout=out,
+        stderr=io.StringIO(),
+        is_terminal=True,
+        shows_progress=False,
+        columns=200,
+        cancelled=cancelled,
+    )
+    assert run_call(call) == 130
+    shown = out.getvalue().splitlines()
+    assert "漢字" in shown[0]
+    assert max(map(cell_len, shown)) < 200
 
 
 @pytest.mark.parametrize(
