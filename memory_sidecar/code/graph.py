@@ -5,6 +5,7 @@ Results are cached for one answer, which asks for the same again and again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
+_PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
+_WORD = re.compile(r"\w+")
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 _FAMILIES = {
     **dict.fromkeys(("c", "cpp"), "c"),
@@ -256,12 +259,26 @@ class Graph:
         return line
 
     def _bases(self, defined: Defined) -> list[str]:
-        """Return the names of types used in the first line of a class."""
-        return column(
-            self.connection,
-            "SELECT name FROM code_references WHERE file = ? AND ' ' || places || ' ' GLOB ?",
-            (defined.at.id, f"* t{defined.row.start_line}:{defined.number}[ .]*"),
+        """Return the names of types used in the head of a class, which may take several lines."""
+        row = defined.row
+        head = (
+            row.signature if defined.at.family == "python" else _PARAMETERS.sub("", row.signature)
         )
+        words = frozenset(_WORD.findall(head))
+        used: Any = self.connection.execute(
+            "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
+            (defined.at.id, f"*t[0-9]*:{defined.number}*"),
+        )
+        return [
+            name
+            for name, places in used
+            if any(
+                each.how == "type"
+                and each.within == defined.number
+                and (each.line == row.start_line or name in words)
+                for each in read_places(places)
+            )
+        ]
 
     def code_at(self, at: NamedFile, line: int) -> str:
         """Return a line of the file as indexed, or as on disk if only the team has its chunks."""

@@ -221,3 +221,38 @@ def test_a_method_is_what_is_called_where_a_field_has_its_name(callers):
 
 def test_super_outside_of_every_class_may_be_of_any(callers):
     assert callers("deliver") == ["super/no_class.rb:2 by name"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "head.py",
+            "class Base:\n    def end(self): pass\n\nclass Other:\n    def end(self): pass\n\n"
+            "class Child(\n    Base,\n    dict,\n):\n    def go(self):\n        super().end()\n",
+        ),
+        (
+            "Head.java",
+            "class Base { void end() {} }\nclass Other { void end() {} }\n"
+            "class Child\n    extends Base\n    implements Runnable {\n"
+            "    Other other;\n    void go() { super.end(); }\n}\n",
+        ),
+        (
+            "Head.kt",
+            "open class Base {\n    open fun end() {}\n}\n"
+            "class Other {\n    fun end() {}\n}\n"
+            "class Child(\n    val other: Other,\n) : Base() {\n"
+            "    fun go() {\n        super.end()\n    }\n}\n",
+        ),
+    ],
+)
+def test_the_bases_of_a_class_may_stand_below_its_name(run, tmp_path, name, text):
+    write_tree(tmp_path, {name: text})
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+
+    def callers(what: str) -> list[tuple[str, str]]:
+        found = run("callers", what, "--json", cwd=tmp_path).json
+        return [(hit["enclosing"], hit["confidence"]) for hit in found]
+
+    assert callers("Base.end") == [("Child.go", "exact")]
+    assert callers("Other.end") == []
