@@ -12,7 +12,7 @@ from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Listed, Memory, Remembered
 from memory_sidecar.web.guard import Flash
-from memory_sidecar.web.memory import came_from, memories_of
+from memory_sidecar.web.memory import memories_of
 from memory_sidecar.web.visit import Done, View, Visit
 
 ACTIONS: dict[str, str] = {
@@ -52,7 +52,7 @@ def plan(visit: Visit) -> View:
         data={"action": action, "value": value, "memories": found},
         more={
             "chosen": visit.texts("chosen"),
-            "back": came_from(visit),
+            "back": visit.came_from,
             "stay": stay,
         },
     )
@@ -77,8 +77,8 @@ def change(visit: Visit) -> Done:
     text = _report(visit, len(done), f"{ACTIONS[action]} {value}".rstrip())
     lines = ("\t".join((each.agent, each.hash, each.path, before)) for each, before in done)
     fields = {"action": action, action: value, "done": "\n".join(lines)}
-    undo = fields | {"as": visit.text("as"), "to": came_from(visit)}
-    return Done(came_from(visit), Flash(text, "/memories/bulk/undo" if done else "", undo))
+    undo = fields | {"as": visit.text("as"), "to": visit.came_from}
+    return Done(visit.came_from, Flash(text, "/memories/bulk/undo" if done else "", undo))
 
 
 def undo(visit: Visit) -> Done:
@@ -102,7 +102,7 @@ def undo(visit: Visit) -> Done:
             count += 1
         except SidecarError as error:
             visit.notice(f"{each.path}: {error.message}")
-    return Done(came_from(visit), Flash(_report(visit, count, "restored")))
+    return Done(visit.came_from, Flash(_report(visit, count, "restored")))
 
 
 def _apply(chosen: _ChosenMemory, action: str, value: str) -> Remembered | None:
@@ -156,9 +156,9 @@ def _archive(visit: Visit) -> Done:
         count += len(gone)
     if left := sum(map(len, seen.values())) - count:
         visit.notice(f"{left} changed in the meantime and stay")
-    undo = {"batch": ",".join(batches), "as": visit.text("as"), "to": came_from(visit)}
+    undo = {"batch": ",".join(batches), "as": visit.text("as"), "to": visit.came_from}
     text = _report(visit, count, "archived")
-    return Done(came_from(visit), Flash(text, "/memories/restore" if batches else "", undo))
+    return Done(visit.came_from, Flash(text, "/memories/restore" if batches else "", undo))
 
 
 def _action(visit: Visit) -> tuple[str, str]:

@@ -114,7 +114,7 @@ def share(visit: Visit) -> Done:
 def supersede(visit: Visit) -> Done:
     path, other = visit.text("path"), visit.text("other")
     _memories(visit).update(path, Changes(supersedes=(other,)), if_hash=visit.text("hash"))
-    return Done(came_from(visit), Flash(f"{path} replaces {other}"))
+    return Done(visit.came_from, Flash(f"{path} replaces {other}"))
 
 
 def archive(visit: Visit) -> Done:
@@ -123,9 +123,9 @@ def archive(visit: Visit) -> Done:
     flash = Flash(
         f"{gone.path} lies in the archive",
         "/memories/restore",
-        {"batch": f"{agent} {gone.batch}", "as": visit.text("as"), "to": came_from(visit)},
+        {"batch": f"{agent} {gone.batch}", "as": visit.text("as"), "to": visit.came_from},
     )
-    return Done(came_from(visit), flash)
+    return Done(visit.came_from, flash)
 
 
 def restore(visit: Visit) -> Done:
@@ -134,13 +134,7 @@ def restore(visit: Visit) -> Done:
     for each in visit.text("batch").split(","):
         agent, _, batch = each.partition(" ")
         back += memories_of(visit, agent).restore((), batch=batch).restored
-    return Done(came_from(visit), Flash(f"Back again: {', '.join(back)}"))
-
-
-def came_from(visit: Visit) -> str:
-    """Return the address of the list that a form was sent from; never one of another site."""
-    to = visit.text("to")
-    return to if to.startswith("/memories") else visit.to("/memories")
+    return Done(visit.came_from, Flash(f"Back again: {', '.join(back)}"))
 
 
 def memories_of(visit: Visit, agent: str) -> Memories:

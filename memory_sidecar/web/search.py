@@ -60,14 +60,16 @@ def mark_right(visit: Visit) -> Done:
     asked, of, place = _judged_hit(visit)
     JudgedSet(visit.services, visit).add(visit.text("q"), asked, of, place)
     fields = {name: visit.text(name) for name in ("q", "kind", "of", "place", "to")}
-    return Done(_back(visit), Flash(f"{place} is right for this question", "/search/wrong", fields))
+    return Done(
+        visit.came_from, Flash(f"{place} is right for this question", "/search/wrong", fields)
+    )
 
 
 def unmark_right(visit: Visit) -> Done:
     """Undo `mark_right`."""
     _, _, place = _judged_hit(visit)
     JudgedSet(visit.services, visit).remove(visit.text("q"), place)
-    return Done(_back(visit), Flash(f"{place} is no longer noted as right"))
+    return Done(visit.came_from, Flash(f"{place} is no longer noted as right"))
 
 
 def _judged_hit(visit: Visit) -> tuple[Asked, str, str]:
@@ -78,12 +80,6 @@ def _judged_hit(visit: Visit) -> tuple[Asked, str, str]:
     asked = visit.choice("kind", Asked)
     of = visit.text("of") if asked is Asked.CODE else visit.require_readable(visit.text("of"))
     return asked, of, visit.text("place")
-
-
-def _back(visit: Visit) -> str:
-    """Return the address that the form was sent from; never one of another site."""
-    to = visit.text("to")
-    return to if to.startswith("/search?") else visit.to("/search")
 
 
 # Comparisons and explanations

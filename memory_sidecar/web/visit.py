@@ -6,6 +6,7 @@ def pin(visit: Visit) -> Done           POST, a row of `views.CHANGES`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -71,9 +72,9 @@ class Visit:
     def number(self, name: str, default: int) -> int:
         """Return the parameter `name` as a number. Raises UsageError unless it is 0 to MAX_PAGE."""
         text = self.text(name) or str(default)
-        if not text.isdecimal() or not text.isascii() or int(text[:9]) > MAX_PAGE:
+        if not re.fullmatch("[0-9]{1,7}", text) or int(text) > MAX_PAGE:
             raise UsageError(f"{name} is not a number: {text[:40]!r}", hint=f"0 to {MAX_PAGE:,}")
-        return int(text[:9])
+        return int(text)
 
     def choice(self, name: str, choices: type[E], default: str = "") -> E:
         """Return the parameter `name` as one of `choices`. Raises UsageError for another value."""
@@ -103,6 +104,12 @@ class Visit:
         """Return the address of another view, with the agent of *View as* kept."""
         named = {"as": self.text("as")} | words
         return address(path, [(name, str(each)) for name, each in named.items() if each])
+
+    @property
+    def came_from(self) -> str:
+        """The address that a form was sent from, in its own view, and never of another site."""
+        to, view = self.text("to"), "/".join(self.path.split("/")[:2])
+        return to if to.startswith(view) else self.to(view)
 
     # What may be seen
 
