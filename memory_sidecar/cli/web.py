@@ -86,7 +86,9 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
 
 def _find_running(call: Call, port: int) -> Site | None:
     site = call.host.kept.get(WEB) if call.host else None
-    if site is not None and port not in (0, site.port):
+    if site is None or site.is_ending:
+        return None
+    if port not in (0, site.port):
         raise UsageError(
             f"the page is served on port {site.port} already",
             hint="`memory-sidecar web --stop` stops it",
@@ -100,12 +102,17 @@ def _start(call: Call, port: int) -> Site:
 
     host = call.host
     kept = host.kept if host else {}
+
+    def forget() -> None:
+        if kept.get(WEB) is site:  # not the next one
+            del kept[WEB]
+
     site = Site(
         call.services,
         environ=call.child_environ,
         daemon=lambda: daemon_here(host.log) if host else None,
         idle_s=IDLE_MINUTES * 60,
-        on_end=lambda: kept.pop(WEB, None),
+        on_end=forget,
     )
     site.start(port)
     kept[WEB] = site

@@ -59,7 +59,7 @@ class Site:
         idle_s: float,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        self._app = WebApp(services, environ, daemon, lambda: self._server.should_exit)
+        self._app = WebApp(services, environ, daemon, lambda: self.is_ending)
         self._idle_s = idle_s
         self._on_end = on_end
         self._visitors = Visitors()
@@ -100,6 +100,11 @@ class Site:
         """Return the address of the page, with a new token that works once."""
         self._used_at_s = time.monotonic()
         return f"http://{LOOPBACK}:{self.port}/?token={self._visitors.invite()}"
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it takes no more requests, though some may not have ended yet."""
+        return self._server.should_exit
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until the page has stopped, at most `timeout_s`."""

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 import pytest
 
+from memory_sidecar.cli.call import Host
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.web import site as site_module
 from memory_sidecar.web.site import Site
+from memory_sidecar.web.views import VIEWS
+from memory_sidecar.web.visit import Section, View, Visit
+from tests.conftest import run_here
 from tests.e2e.home import Home
 from tests.mcp.conftest import served_home
-from tests.web.conftest import Reader
+from tests.web.conftest import Reader, Served
 
 PAGE = {"jinja2", "markupsafe", "starlette", "uvicorn", "memory_sidecar.web"}
 
@@ -57,6 +66,52 @@ def test_it_ends_unused(served):
     site.start()
     site.wait(20)
     assert ended == ["ended"]
+
+
+def test_a_page_that_is_ending_is_not_given_out(served, monkeypatch):
+    begun, may_end = threading.Event(), threading.Event()
+
+    def show(_visit: Visit) -> View:
+        begun.set()
+        may_end.wait(60)
+        raise UsageError("late")
+
+    monkeypatch.setattr(site_module, "END_S", 0.01)
+    monkeypatch.setitem(VIEWS, "/growth", Section(show, "Growth"))
+    kept: dict[str, Site] = {}
+
+    def opened() -> int:
+        done = run_here(
+            "web",
+            "--no-open",
+            "--json",
+            environ={},
+            cwd=served.project,
+            open_services=lambda _: nullcontext(served.services),
+            host=Host("", kept),
+        )
+        assert done.status == 0
+        return kept["web"].port
+
+    first = opened()
+    old = kept["web"]
+    asking = Served(old, served.services, served.project).reader()
+
+    def ask() -> None:
+        with suppress(OSError, HTTPException):  # it is cut off
+            asking.get("/growth")
+
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    assert begun.wait(20)
+    old.close()
+    assert opened() != first
+    new = kept["web"]
+    may_end.set()
+    old.wait(20)
+    waiting.join()
+    assert kept == {"web": new}
+    new.close()
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(home):
