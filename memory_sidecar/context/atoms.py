@@ -23,7 +23,7 @@ from memory_sidecar.context.layout import (
     page_text,
     template,
 )
-from memory_sidecar.core.atomic import create_file
+from memory_sidecar.core.atomic import create_file, delete_file, move_file
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.opening import FileRefused, Folder
 from memory_sidecar.disk import frontmatter
@@ -281,7 +281,9 @@ def create_atom(
 def create_decision(project: Project, draft: AtomDraft, *, today: date) -> tuple[str, Path]:
     """Create `decisions/DR-0001-title.md` under the next free number; return its id and path.
 
-    Raises UsageError for an empty title, and for evidence, experiments or an executor.
+    No lock is needed: one process at a time holds the file `DR-0001.md`, and gives it its title if
+    no other file has that number. Raises UsageError for an empty title, and for evidence,
+    experiments or an executor.
     """
     title = " ".join(draft.summary.split())
     if not title:
@@ -295,10 +297,13 @@ def create_decision(project: Project, draft: AtomDraft, *, today: date) -> tuple
     number = 1 + max(_decisions_in(folder), default=0)
     while True:
         name = f"DR-{number:04}"
-        path = folder / f"{name}-{slug}.md"
+        held, path = folder / f"{name}.md", folder / f"{name}-{slug}.md"
         page = _page(project, name, draft, today, sections="decision.md")
-        if number not in _decisions_in(folder) and create_file(project.tree, path, page):
-            return name, path
+        if create_file(project.tree, held, page):
+            if _decisions_in(folder).count(number) == 1:
+                move_file(project.tree, held, project.tree, path)
+                return name, path
+            delete_file(project.tree, held)
         number += 1
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from memory_sidecar.context.atoms import AtomDraft, create_decision
 from memory_sidecar.disk.frontmatter import parse_page
+from tests.context.conftest import TODAY
 
 
 def test_decisions_are_numbered_and_listed(run, tmp_path):
@@ -30,3 +35,17 @@ def test_what_a_decision_cannot_say_is_refused(run, tmp_path):
     new = ("context", "new", "decision", "--root", tmp_path)
     assert run(*new).status == 2
     assert run(*new, "So", "--evidence", "EXP-001").status == 2
+
+
+def test_processes_that_decide_at_once_take_different_numbers(project):
+    start = threading.Barrier(8)
+
+    def decide(title):
+        start.wait()
+        return [create_decision(project, AtomDraft(f"{title} {n}"), today=TODAY) for n in range(5)]
+
+    with ThreadPoolExecutor(8) as pool:
+        made = [each for done in pool.map(decide, "abcdefgh") for each in done]
+    assert sorted(name for name, _ in made) == [f"DR-{n:04}" for n in range(1, 41)]
+    paths = (project.path / "decisions").iterdir()
+    assert sorted(paths) == sorted(path for _, path in made)
