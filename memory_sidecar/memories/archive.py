@@ -98,9 +98,8 @@ class Archive:
         for archived in held:
             if archived.path == whole:
                 return archived
-        path = whole
         raise NotFound(
-            f"the archive holds no {path}", hint="`memory-sidecar restore` lists what it holds"
+            f"the archive holds no {whole}", hint="`memory-sidecar restore` lists what it holds"
         )
 
     def batch(self, name: str) -> list[Archived]:
