@@ -5,14 +5,18 @@
                 + 0.15 · f + 0.2 · static cosine + boost by commits: see `history`
     w   0.2, or 0.4 if the question quotes code
     k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
-    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0
+    k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0. Of the 12th if
+        the question names a programming language
     p   share of the question's words, by idf, that stand in the path
     n   share of the question's words that match a word in the name of the file or of its folder,
         where one begins the other; a word that so many as m > 5 candidate files match counts 5 / m
     d   the plain share, of the names that the candidates of the file define
     c   number of candidates in the file
     f   share of the question's words, by idf, that these hold together, over the fourth root of c;
-        0 if the question names a programming language: it is about no project's own words
+        0 if the question names a programming language
+
+A question that names a programming language is about no project's own words: many chunks hold
+those it uses, so only a few that stand out by them count.
 
 An aside is a test, documentation, an example or data (see `asides`) that the question does not ask
 for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
@@ -48,6 +52,7 @@ FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones h
 FILE_CHUNKS = 4  # that many next ones
 NAMED_FROM = 0.9  # scores from here on belong to chunks that the query names
 COMMON_WORDS_RANK = 60  # the keyword share at this rank, without asides, is the common level
+COMMON_WORDS_RANK_OF_LANGUAGE = 12  # where the question names a programming language
 COMMON_RANK = 30  # the relevance at this rank is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that the second chunk of a file keeps; third: squared
 FURTHER_CHUNKS = 3  # the highest power
@@ -152,12 +157,15 @@ def rank_hybrid(
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _file_boosts(candidates, question, path_terms, defined, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
+    level_rank = (
+        COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
+    )
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
         "static": np.where(known, STATIC_BESIDE, STATIC_ALONE) * static,
-        "keyword": question.keyword_weight * _above_common_level(candidates.keyword, is_aside),
+        "keyword": question.keyword_weight * _above_level(candidates.keyword, is_aside, level_rank),
         **boosts,
     }
     relevance: Scores = sum(summands.values(), np.zeros(len(candidates.ids)))
@@ -243,11 +251,11 @@ def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, I
     return (held / np.sqrt(np.sqrt(count)))[candidates.file_numbers]
 
 
-def _above_common_level(values: Scores, is_aside: Mask) -> Scores:
-    """Return how far each of `values` is above that which many candidates have, at least 0."""
+def _above_level(values: Scores, is_aside: Mask, rank: int) -> Scores:
+    """Return how far each of `values` exceeds the one at `rank` without asides, at least 0."""
     shares = np.nan_to_num(values)
     descending = -np.sort(-shares[~is_aside])
-    level = descending[COMMON_WORDS_RANK - 1] if len(descending) >= COMMON_WORDS_RANK else 0.0
+    level = descending[rank - 1] if len(descending) >= rank else 0.0
     return np.maximum(shares - level, 0.0)
 
 
