@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.chunking.chunk import parse_text
+from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph
@@ -18,7 +19,6 @@ from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import best_references, distinct, uses_of
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
-from memory_sidecar.core.language import detect_language
 from memory_sidecar.core.results import pluralize
 
 _NONE = "/dev/null"
@@ -112,8 +112,8 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
     touched = {row for lines in added for row in _around(lines, rows)}
     yield from (each for each in now if each.row in touched)
-    text = "\n".join(file.by.restore(graph.lines_on_disk(file.source, file.path)))
-    language = at.file.language if at else detect_language(file.path, text)
+    before = "\n".join(file.by.restore(graph.lines_on_disk(file.source, file.path)))
+    text, language = read_program(file.path, before)
     was = FileNames.of(parse_text(text, language)).definitions
     removed = []
     for row in _with_removals(file.by, was):

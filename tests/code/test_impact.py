@@ -1,8 +1,12 @@
 """What a diff changed: the lines of each side."""
 
+import json
+from difflib import unified_diff
+
 import pytest
 
 from memory_sidecar.code.impact import changed_files
+from tests.code.trees import write_tree
 
 HEAD = "--- a/pets.py\n+++ b/pets.py\n"
 
@@ -78,3 +82,18 @@ def test_uses_by_name_alone_are_left_out_and_that_is_said(run, tmp_path):
     told = run("impact", shop / "prices.py", "--all")
     assert told.out == ""
     assert "uses of net by name alone are left out: `memory-sidecar refs net`" in told.err
+
+
+def test_what_a_notebook_no_longer_defines_is_gone(run, tmp_path):
+    def notebook(*lines: str) -> str:
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": lines}
+        return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}, indent=1) + "\n"
+
+    before = notebook("def price(x):\n", "    return x\n", "\n", "total = 1\n")
+    after = notebook("total = 1\n")
+    write_tree(tmp_path, {"a.ipynb": after, "use.py": "from a import price\n"})
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    diff = unified_diff(old, new, "a/a.ipynb", "b/a.ipynb")
+    found = run("impact", "--diff", "--json", cwd=tmp_path, stdin="".join(diff).encode()).json
+    assert [(hit["filename"], hit["is_gone"]) for hit in found] == [("use.py", True)]
