@@ -31,6 +31,7 @@ def of_codex(role, *texts):
         },
         {"type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"},
         {"type": "system", "subtype": "local_command", "content": "x"},
+        {"type": "system", "level": "info", "content": "Stop [end.sh] completed successfully"},
         by("user", "<command-name>/clear</command-name>\n<command-args></command-args>"),
         by("user", "<local-command-stdout>Set model to x</local-command-stdout>"),
         by("user", "<local-command-caveat>Caveat: do not reply</local-command-caveat>"),
