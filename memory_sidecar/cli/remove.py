@@ -23,8 +23,8 @@ from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> Removed:
     """Take the memory at PATH away, into the archive."""
     removed = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
-    how = "; `restore` brings it back" if removed.batch else ""
-    return call.show(removed, [f"removed {removed.path}{how}"])
+    back = f"; `memory-sidecar restore {removed.path}` brings it back" if removed.batch else ""
+    return call.show(removed, [call.hint(f"removed {removed.path}{back}")])
 
 
 @click.command()
@@ -59,7 +59,8 @@ def prune(
     names_nothing = rule == PruneRule(category=category)
     rule = replace(rule, expired=expired or names_nothing)
     pruned = call.mask(memories_of(call, agent).prune(rule, dry_run=dry_run))
-    back = f"; `restore --batch {pruned.batch}` brings them back" if pruned.batch else ""
+    command = f"`memory-sidecar restore --batch {pruned.batch}`"
+    back = call.hint(f"; {command} brings them back") if pruned.batch else ""
     count = f"{len(pruned.memories)} would be" if dry_run else f"{pruned.archived}"
     gone = (f"{each.path}: {each.reason}" for each in pruned.memories)
     return call.show(pruned, [*gone, f"{count} archived{back}"])

@@ -48,7 +48,7 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
 
 MASKED = "masked {}: do not write these lines back as they are"
 
-# Told to index again, an agent does, and again: what it cannot fix, a person has to.
+# An agent that is told to index again does so again and again: what it cannot fix, a person must.
 _HINTS = {
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
@@ -99,7 +99,7 @@ async def _call_tool(context: Context, params: types.CallToolRequestParams) -> t
         return _failed(_internal(error, tool.name), [], caller)
     text = _with_notices(within(result.text(), asked.max_tokens), result.notices)
     blocks: list[types.ContentBlock] = [types.TextContent(text=text)]
-    if not caller.is_structured:  # hosts that are given both show a model the other one alone
+    if not caller.is_structured:  # a host that gets both shows its model only the structured one
         return types.CallToolResult(content=blocks)
     return types.CallToolResult(content=blocks, structured_content=to_builtins(result))
 
@@ -128,13 +128,13 @@ async def _learn_roots(context: Context) -> None:
 
 
 class _AskForRoots(types.Request[None, str]):
-    """`roots/list`, of whose answer the SDK then does not refuse all for one that is no file."""
+    """The request `roots/list` by another name: the SDK refuses all roots where one is no file."""
 
     method: str = "roots/list, answered by any"
     params: None = None
 
     @model_serializer
-    def _said(self) -> dict[str, str]:
+    def _as_sent(self) -> dict[str, str]:
         return {"method": "roots/list"}
 
 
@@ -181,9 +181,9 @@ async def _answered(answer: Callable[[Caller, str], T], caller: Caller, asked: s
     try:
         return await working
     except SidecarError as error:
-        raise MCPError(types.INVALID_PARAMS, _words(error, caller)) from error
+        raise MCPError(types.INVALID_PARAMS, _error_text(error, caller)) from error
     except Exception as error:
-        text = _words(_internal(error, asked), caller)
+        text = _error_text(_internal(error, asked), caller)
         raise MCPError(types.INTERNAL_ERROR, text) from error
 
 
@@ -202,7 +202,7 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         return answer
 
     working = asyncio.get_running_loop().run_in_executor(_threads, work)
-    working.add_done_callback(_look_at)
+    working.add_done_callback(_retrieve)
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
@@ -210,7 +210,7 @@ async def _in_thread(tool: Tool, caller: Caller, asked: Arguments, report: CallR
         raise
 
 
-def _look_at(finished: asyncio.Future[Answer]) -> None:
+def _retrieve(finished: asyncio.Future[Answer]) -> None:
     """Retrieve the result of a cancelled call, so that asyncio does not log it."""
     if not finished.cancelled():
         finished.exception()
@@ -223,11 +223,11 @@ def _internal(error: Exception, what: str) -> SidecarError:
 
 
 def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.CallToolResult:
-    text, _ = mask_credentials(_with_notices(_words(error, caller), notices))
+    text, _ = mask_credentials(_with_notices(_error_text(error, caller), notices))
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _words(error: SidecarError, caller: Caller) -> str:
+def _error_text(error: SidecarError, caller: Caller) -> str:
     kind = error.code.partition("_")[0]
     hint = _HINTS.get(error.code) or _HINTS.get(kind) or for_agent(error.hint, caller)
     if isinstance(error, Conflict) and error.current:

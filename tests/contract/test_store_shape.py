@@ -217,7 +217,11 @@ def test_people_get_lines(run, memories):
     for arguments, words in [
         (("update", "use-sqlite", "--tag", "db"), "changed use-sqlite.md\n"),
         (("move", "use-sqlite", "db/"), "use-sqlite.md is db/use-sqlite.md now\n"),
-        (("remove", "db/use-sqlite"), "removed db/use-sqlite.md; `restore` brings it back\n"),
+        (
+            ("remove", "db/use-sqlite"),
+            "removed db/use-sqlite.md; `memory-sidecar restore db/use-sqlite.md --agent architect`"
+            " brings it back\n",
+        ),
         (("prune",), "0 archived\n"),
         (("category", "create", "x", "What", "for"), "x: What for\n"),
     ]:
