@@ -51,7 +51,7 @@ class AtomKind(StrEnum):
 
 
 _KINDS = {kind.prefix: kind for kind in AtomKind}
-_ID = re.compile(r"(?:(EXP)-([0-9]+)([a-z]?)|(?:(K|PAT)-([0-9]+)))")
+_ID = re.compile(r"(?:(EXP)-([0-9]{1,18})([a-z]?)|(?:(K|PAT)-([0-9]{1,18})))")
 _PATH = re.compile(
     rf"(?:(?P<above>.*)/)?(?:{'|'.join(kind.folder for kind in AtomKind)})/(?P<id>[^/]+)\.md"
 )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
+from memory_sidecar.core.errors import SidecarError, one_line
 from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile
 from memory_sidecar.core.process import require_descriptors
 from memory_sidecar.core.sqlite import named_errors
@@ -290,9 +291,16 @@ class Applier:
                 raise Stopped from error
             if isinstance(error, BuildCrashed):
                 self._crashes.count_crash(key)
+            if isinstance(error, SidecarError | OSError | MemoryError):
+                raise  # no other file would fare better
             if isinstance(error, BuildError):
                 self._pass.failures.append((file, str(error)))
-            raise
+                raise
+            # A fault of ours, which must not keep the other files from being indexed.
+            _log.warning("%s of %s", file.path, self._source.name, exc_info=error)
+            why = one_line(f"internal error: {type(error).__name__}: {error}")
+            self._pass.failures.append((file, why))
+            raise BuildError(why) from error
 
     def _skipped(self, file: SourceFile, reason: str) -> Document:
         return skipped_document(self._source, file, reason, version=self._builder.version)

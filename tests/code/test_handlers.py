@@ -16,6 +16,7 @@ from filelock import FileLock
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code import builder as flow
 from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.code.document import build_document
 from memory_sidecar.code.files import read_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.query_names import named_chunks, names_in
@@ -71,6 +72,21 @@ def test_a_file_that_crashed_an_older_version_is_built_by_a_newer_one(
     monkeypatch.setattr(flow, "CHUNKER_VERSION", "a newer one")
     codebase.index([project], reporter=notices)
     assert files_with(codebase, notices, "okapi") == {"shop/cart.py"}
+
+
+def test_a_file_that_a_fault_of_ours_stops_stops_no_other(codebase, project, notices, monkeypatch):
+    def build(source, file, max_file_bytes):
+        if file.path == "shop/cart.py":
+            raise ValueError("odd")
+        return build_document(source, file, max_file_bytes)
+
+    monkeypatch.setattr(flow, "build_document", build)
+    (project / "shop" / "cart.py").write_text("def okapi(): pass\n")
+    (project / "shop" / "payment.py").write_text("def quokka(): pass\n")
+    (failed,) = codebase.index([project], reporter=notices).files_failed
+    assert (failed.path, failed.reason) == ("shop/cart.py", "internal error: ValueError: odd")
+    assert files_with(codebase, notices, "quokka") == {"shop/payment.py"}
+    assert files_with(codebase, notices, "total_price") >= {"shop/cart.py"}  # as it was
 
 
 def test_a_private_key_is_indexed_while_an_exclude_asks_for_it(make_codebase, project, notices):

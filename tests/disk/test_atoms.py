@@ -23,7 +23,11 @@ def test_an_id_is_written_as_it_was_read(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "EXP-", "EXP-1bc", "K-1b", "PAT-1a", "exp-1", "EXP-1.md", "EXP-\u0661", "DR-0001"]
+    "text",
+    [
+        *("", "EXP-", "EXP-1bc", "K-1b", "PAT-1a", "exp-1", "EXP-1.md", "EXP-\u0661", "DR-0001"),
+        "EXP-" + "9" * 5000,  # more digits than Python reads
+    ],
 )
 def test_what_is_no_id(text):
     assert AtomId.parse(text) is None
