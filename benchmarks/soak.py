@@ -37,7 +37,7 @@ CLIENTS = 2
 WORD_EVERY = 25  # changes: then a save is looked for at once
 LEFT_ALIVE = 1 / 2  # of the time
 MOST_GROWTH = 1.1  # of the memory of a daemon that is ten minutes old
-MOST_THREADS = 40
+MOST_THREADS = 40  # when all is indexed; CocoIndex keeps those of a first index for 10 s more
 SETTLE_S = 900.0
 QUIET_S = 5.0  # longer than a watch takes to hand a change over
 
@@ -87,9 +87,9 @@ def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Result
     for each in left_alive:
         _add_sample(results, f"at the age of {each.age_s / 60:.0f} min", each)
     grew = at_end.resident_mb / grown_up(left_alive).resident_mb
-    threads = max(each.threads for each in watcher.samples)
     results.add("memory at the end to that at ten minutes", grew, "", wanted=f"{MOST_GROWTH}")
-    results.add("most threads", threads, "", wanted=f"{MOST_THREADS}")
+    results.add("most threads at once", max(each.threads for each in watcher.samples), "")
+    results.add("threads at the end", at_end.threads, "", wanted=f"{MOST_THREADS}")
     unequal = differences(_fresh_rows(tree, work, data_dir / KNOWN), rows)
     results.add("rows", sum(counted.total() for counted in rows.values()), "")
     results.add("tables unlike a first run's", len(unequal), "", wanted="0")
@@ -98,8 +98,8 @@ def soak(origin: Path, work: Path, *, minutes: float, seed: int) -> tuple[Result
         errors.append(f"rows missing, rows too many: {unequal}")
     if grew > MOST_GROWTH:
         errors.append(f"the daemon grew {grew:.2f}-fold after its first ten minutes")
-    if threads > MOST_THREADS:
-        errors.append(f"the daemon had {threads} threads")
+    if at_end.threads > MOST_THREADS:
+        errors.append(f"the daemon had {at_end.threads} threads at the end")
     return results, errors
 
 
