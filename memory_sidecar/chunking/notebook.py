@@ -14,7 +14,10 @@ from memory_sidecar.core.language import LANGUAGES, detect_language
 
 _CELL = re.compile(r'\s*"cell_type": "(\w+)"')
 _SOURCE = '"source": '
-_LANGUAGE = re.compile(r'"language": "(\w+)"|"file_extension": "\.(\w+)"')
+_LANGUAGE = re.compile(  # of the notebook: cells and their outputs may name others
+    r'"(?:kernelspec|language_info)": \{(?:[^{}]|\{[^{}]*\})*?'
+    r'(?:"language": "(\w+)"|"file_extension": "\.(\w+)")'
+)
 _MAGIC = ("%", "!")
 _OF_PYTHON = re.compile(r"%%(?:time|timeit|capture|prun)\b")
 _WITH_SLASHES = frozenset({"csharp", "go", "java", "javascript", "kotlin", "rust", "typescript"})

@@ -77,9 +77,12 @@ def rst_sections_of(rows: Sequence[str]) -> Iterator[MarkdownSection]:
 
 
 def _front_matter_stop(rows: Sequence[str]) -> int:
-    """Return the row after the front matter; 0 without one."""
+    """Return the row after the front matter; 0 without one.
+
+    As for Pandoc, `---` before a blank row is a rule.
+    """
     closing = _FRONT_MATTER.get(rows[0].removeprefix("\ufeff").rstrip())
-    if closing:
+    if closing and len(rows) > 1 and rows[1].strip():
         for row in range(1, len(rows)):
             if rows[row].rstrip() in closing:
                 return row + 1

@@ -58,6 +58,20 @@ def test_a_notebook_has_the_language_of_its_kernel(metadata):
     assert (language, "// # Churn" in program) == ("go", True)
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"metadata": {"language": "sql"}},
+        {"outputs": [{"data": {"application/json": {"language": "en"}}}]},
+    ],
+)
+def test_a_cell_or_its_output_does_not_tell_the_language(cell):
+    document = json.loads(notebook(LOADS, language_info={"name": "R", "file_extension": ".py"}))
+    document["cells"][0] |= cell
+    _, language = read_notebook(json.dumps(document, indent=1)) or ("", "")
+    assert language == "python"
+
+
 @pytest.mark.parametrize("odd", ["a\x0bb", "a\rb", "a\u2028b", "a\nb"])
 def test_no_text_of_a_cell_moves_the_lines_below_it(odd):
     text = notebook(("code", [odd, "x = 1"]))

@@ -80,6 +80,11 @@ def test_front_matter_is_a_part_of_its_own():
     assert [(c.start_line, c.end_line, c.scope) for c in chunks] == [(1, 4, ""), (6, 7, "A")]
 
 
+def test_rule_before_a_blank_line_is_no_front_matter():
+    text = "---\n\n# One\n\n" + "a b c\n" * 300 + "\n---\n\n# Two\n\nmore\n"
+    assert {chunk.scope for chunk in chunk_text(text, "markdown")} == {"", "One", "Two"}
+
+
 def test_rule_at_the_top_without_an_end_is_no_front_matter():
     assert scopes(chunk_text(f"---\n\n# A\n{PARAGRAPH}", "markdown"))[-1] == "A"
 
