@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import suppress
 
 from memory_sidecar.daemon.jsonrpc import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two seconds to go
+LOOK_S = 0.01
 ATTEMPTS = 200  # a daemon may just be stopping
 ATTEMPT_PAUSE_S = 0.1
 INPUT_BYTES = 1 << 16
@@ -66,7 +68,6 @@ class Pump:
         self._sending = threading.Lock()
         self._printing = threading.Lock()
         self._waiting: set[str | int] = set()  # ids of requests without an answer
-        self._all_answered = threading.Event()
         self._opening: list[bytes] = []  # the lines `initialize` and `initialized`, once received
         self._opened_by: str | int | None = None  # the id of `initialize`
         self._is_open = False  # whether `initialize` was answered
@@ -85,8 +86,9 @@ class Pump:
             return ended.status
         except OutputClosed:
             return 0
-        if self._waiting:
-            self._all_answered.wait(LAST_ANSWERS_S)
+        ends_s = time.monotonic() + LAST_ANSWERS_S
+        while self._waiting and time.monotonic() < ends_s:
+            time.sleep(LOOK_S)
         return 0
 
     # From the host
@@ -147,7 +149,6 @@ class Pump:
         """Remember what a lost daemon will make necessary: ids to answer, lines to repeat."""
         method, params = message.get("method"), message.get("params")
         if asked is not None:
-            self._all_answered.clear()
             self._waiting.add(asked)
         if method == "initialize":
             self._opening, self._opened_by = [line], asked
@@ -192,8 +193,6 @@ class Pump:
     def _mark_answered(self, asked: str | int | None) -> None:
         if asked is not None:
             self._waiting.discard(asked)
-        if not self._waiting:
-            self._all_answered.set()
 
     def _reopen(self) -> Link:
         """Link to a daemon that grants the conversation, and repeat what opened it.
@@ -207,7 +206,7 @@ class Pump:
             if self._request_conversation(link):
                 break
             link.close()
-            threading.Event().wait(ATTEMPT_PAUSE_S)
+            time.sleep(ATTEMPT_PAUSE_S)
         else:
             raise ConnectionRefusedError("the daemon is stopping: try again")
         if self._is_open:
