@@ -19,7 +19,7 @@ from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
-from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
+from memory_sidecar.index.writing import ReadyVectors
 from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
 from memory_sidecar.team.shared_files import KEPT_GENERATIONS
@@ -86,8 +86,8 @@ def write_documents(
     generation: int,
     written: Sequence[TeamDocument],
     *,
-    gone: Collection[str] = (),
-    at_hand: ReadyVectors = NO_READY_VECTORS,
+    gone: Collection[str],
+    at_hand: ReadyVectors,
 ) -> None:
     """Replace the documents `written` and delete the paths `gone`.
 

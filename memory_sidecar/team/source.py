@@ -99,9 +99,10 @@ class PostgresSource:
 
     def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
         """Return the files of the source in the snapshot of `connection`, by id."""
-        if self._files is None or self._files.source != row.id:
-            self._files = SharedFiles(row.id)
-        return self._files.read(connection, row.generation)
+        files = self._files  # another thread may replace it
+        if files is None or files.source != row.id:
+            files = self._files = SharedFiles(row.id)
+        return files.read(connection, row.generation)
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         with self._lock:

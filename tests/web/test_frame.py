@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from memory_sidecar.index.report import Failure
@@ -150,3 +152,21 @@ def test_keys_lead_through_a_list_which_is_live(served, tab):
     assert tab.title().startswith("The third")
     tab.go_back()
     tab.locator("[data-row]:focus", has_text="The third").wait_for()
+
+
+@pytest.mark.browser
+def test_what_changed_while_a_tab_was_hidden_is_asked_for_once(served, tab):
+    def show(is_shown: bool) -> None:
+        hidden = json.dumps(not is_shown)
+        tab.evaluate(
+            f"Object.defineProperty(document, 'hidden', {{value: {hidden}, writable: true}})"
+        )
+        tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+    asked: list[str] = []
+    show(False)
+    served.store("Stored behind its back")
+    tab.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    show(True)
+    tab.get_by_text("Stored behind its back").first.wait_for()
+    assert asked == ["/live", "/memories"]

@@ -30,10 +30,7 @@ document.addEventListener("htmx:afterSwap", () => tell(""));
 document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
 document.addEventListener("htmx:sendError", () => tell("The page is no longer served: `memory-sidecar web` opens it again"));
 
-document.addEventListener("visibilitychange", () => {
-  listen();
-  if (!document.hidden) lookAgain();
-});
+document.addEventListener("visibilitychange", listen); // which tells of what changed meanwhile
 addEventListener("pagehide", () => stream && stream.close());
 listen();
 
