@@ -157,9 +157,7 @@ def rank_hybrid(
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
     boosts = _file_boosts(candidates, question, path_terms, defined, history)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
-    level_rank = (
-        COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
-    )
+    level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
     summands = {
         "cosine": np.nan_to_num(candidates.cosine),

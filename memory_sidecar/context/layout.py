@@ -127,11 +127,7 @@ class Change:
         """Write the file, if it changes. Raises Conflict if it is no longer as it was read."""
         if self.before == self.after:
             return
-        if self.before is None:
-            is_written = create_file(self.tree, self.path, self.after)
-        else:
-            is_written = replace_unchanged(self.tree, self.path, self.before, self.after)
-        if not is_written:
+        if not replace_unchanged(self.tree, self.path, self.before, self.after):
             raise Conflict(f"{self.path} was changed in the meantime", hint="run it again")
 
 

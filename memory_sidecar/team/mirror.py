@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from memory_sidecar.core.atomic import file_hash, replace_file
+from memory_sidecar.core.atomic import file_hash, replace_file, replace_unchanged
 from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import ExchangeRequest
@@ -339,7 +339,9 @@ class _MirrorPass:
         if team_hash:
             with named_errors(folder.root / file):
                 try:
-                    replace_file(folder.tree, folder.root / file, content)
+                    before = None if must_archive else there
+                    if not replace_unchanged(folder.tree, folder.root / file, before, content):
+                        return  # changed since it was read; the next exchange takes it
                 except NotADirectoryError:
                     self.done.left_out[path] = "there is a file in the place of its folder"
                     return

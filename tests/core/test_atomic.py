@@ -81,6 +81,9 @@ def test_what_is_as_it_was_read_is_replaced(folder, tree):
     path.chmod(0o640)
     assert replace_unchanged(tree, path, b"old", b"new")
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o640)
+    assert not replace_unchanged(tree, path, None, b"newer")
+    assert replace_unchanged(tree, folder / "b.md", None, b"first")
+    assert names(folder) == ["a.md", "b.md"]
 
 
 def test_a_new_file_has_the_permissions_that_the_umask_leaves(folder, tree):
