@@ -157,10 +157,8 @@ def test_keys_lead_through_a_list_which_is_live(served, tab):
 @pytest.mark.browser
 def test_what_changed_while_a_tab_was_hidden_is_asked_for_once(served, tab):
     def show(is_shown: bool) -> None:
-        hidden = json.dumps(not is_shown)
-        tab.evaluate(
-            f"Object.defineProperty(document, 'hidden', {{value: {hidden}, writable: true}})"
-        )
+        hidden = {"value": not is_shown, "configurable": True}
+        tab.evaluate("hidden => Object.defineProperty(document, 'hidden', hidden)", hidden)
         tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
     asked: list[str] = []
