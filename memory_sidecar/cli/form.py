@@ -112,7 +112,7 @@ def error_line(error: SidecarError, *, as_json: bool) -> str:
     """Return `error` as one line for standard error, with its line break."""
     shown, _ = mask_document(error.as_json())  # a conflict includes the current text
     told = shown["error"]
-    told["message"] = abridge(told["message"])
+    told |= {part: abridge(told[part]) for part in ("message", "hint")}
     if as_json:
         return visible_json(json.dumps(shown, ensure_ascii=False)) + "\n"
     hint = f" — {told['hint']}" if told["hint"] else ""
