@@ -94,11 +94,12 @@ class _Matcher:
     def _sibling_runs(self, children: Sequence[Child]) -> Iterator[Found]:
         """Yield the runs of children that match all parts, without overlaps."""
         parts = self._reading.parts
+        run = _Run(self, parts, children, to_the_end=False)
         start = 0
         while start < len(children):
             end = None
             if self.part(parts[0], children[start], {}) is not None:
-                end = _Run(self, parts, children, to_the_end=False).match(start, {})
+                end = run.match(start, {})
             if end is None:
                 start += 1
             else:
@@ -142,6 +143,9 @@ class _Matcher:
     def repeated_bindings(self, bound: Bound) -> tuple[object, ...]:
         """Return the bindings that can still make a part fail: those of repeated names."""
         return tuple(bound.get(name) for name in self._reading.repeated)
+
+    def is_repeated(self, hole: Hole) -> bool:
+        return hole.name in self._reading.repeated
 
     def _is_leaf(self, part: Leaf, node: tree_sitter.Node) -> bool:
         if node.is_named != part.is_named:
@@ -208,7 +212,13 @@ class _Run:
 
     def _match_many(self, hole: Hole, at: int, bound: Bound, number: int) -> _End | None:
         taken: tuple[tree_sitter.Node, ...] = ()
+        bindings = self._matcher.repeated_bindings(bound)
         while True:
+            if not self._matcher.is_repeated(hole):  # else it depends on what was taken
+                state = (at, hole, number, bindings)
+                if state in self._failed:
+                    return None
+                self._failed.add(state)  # it is asked for again only if this fails
             more = self._matcher.bind(hole, taken, bound)
             if more is not None and (end := self.match(at, more, number + 1)):
                 return end

@@ -46,6 +46,16 @@ def test_what_matches_in_many_ways_takes_no_exponential_time():
     assert hits(pattern, f"f({many})") == []
 
 
+@pytest.mark.parametrize("between", ["$$$", "$$$REST"])
+def test_many_beginnings_without_an_end_take_no_quadratic_time(between):
+    finder = Finder(f"begin($X)\n{between}\nend()")
+    rows = b"".join(b"begin(some_value_%d)\n" % number for number in range(5_000))
+    assert finder.find(b"def f(): end()\n" + rows, "python") == []
+    found = finder.find(rows + b"end()\n" + rows, "python")
+    assert found is not None
+    assert [(hit.start, hit.stop) for hit in found] == [(0, len(rows) + len(b"end()"))]
+
+
 def test_hits_within_hits_are_hits():
     assert hits("f($X)", "f(f(f(1)))") == ["f(f(f(1)))", "f(f(1))", "f(1)"]
 
