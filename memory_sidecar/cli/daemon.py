@@ -237,13 +237,9 @@ def _differing_settings(one: Settings, other: Settings) -> list[str]:
 
 def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
     """Run the daemon of `data_dir` until it is asked to stop, then end the process."""
-    from memory_sidecar.core.process import (
-        SWITCH_INTERVAL_S,
-        allow_many_files,
-        limit_arenas,
-    )
+    from memory_sidecar.core.process import SWITCH_INTERVAL_S, allow_many_files, limit_memory
 
-    limit_arenas()
+    limit_memory()
     allow_many_files()
     # The matrices here are too small for several threads, which would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

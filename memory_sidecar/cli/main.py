@@ -19,7 +19,7 @@ from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, TextCommand, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
 from memory_sidecar.core.installation import PROGRAM
-from memory_sidecar.core.process import limit_arenas
+from memory_sidecar.core.process import limit_memory
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
@@ -264,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # it was closed at the start
             stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  used until the end
             setattr(sys, name, stream)
-    limit_arenas()
+    limit_memory()
     if logging.lastResort:  # here warnings for the log are notices or errors already
         logging.lastResort.setLevel(logging.ERROR)
     try:

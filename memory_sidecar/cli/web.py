@@ -18,6 +18,7 @@ from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.children import find_program
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.process import lift_memory_limit
 from memory_sidecar.core.projects import home
 from memory_sidecar.core.results import about
 
@@ -134,7 +135,7 @@ def _open_browser(call: Call, url: str) -> None:
     if program is None or (sys.platform == "linux" and not shown):
         return
     with suppress(OSError):
-        subprocess.Popen(  # noqa: S603  found by its absolute path
+        browser = subprocess.Popen(  # noqa: S603  found by its absolute path
             [program, *words, url],
             env=call.child_environ | shown,
             cwd=home(call.environ),
@@ -142,3 +143,4 @@ def _open_browser(call: Call, url: str) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        lift_memory_limit(browser.pid)

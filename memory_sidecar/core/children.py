@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
+from memory_sidecar.core.process import lift_memory_limit
 from memory_sidecar.core.projects import home
 
 PASSED_ON = frozenset(
@@ -76,6 +77,7 @@ def run_child(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
+        lift_memory_limit(process.pid)
         assert process.stdin is not None
         Thread(target=_feed, args=(process.stdin, text), daemon=True).start()
         process.stdin = None  # `communicate` takes input only where it is asked once

@@ -13,15 +13,20 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from memory_sidecar.core.errors import OutOfFiles, is_out_of_files
+
+if sys.platform != "win32":
+    import resource
 
 INDEXING = 5  # niceness, 0 to 19
 EMBEDDING = 10  # niceness, also of the processes that read files
 
 SWITCH_INTERVAL_S = 0.001  # so that a query soon gets Python's lock from background work
 MAX_ARENAS = 2
+MAX_DATA_BYTES = 4 << 30  # stacks of threads included; a million chunks take less than 1 GiB
 MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
 
@@ -47,21 +52,34 @@ def trim() -> None:
         malloc_trim(0)
 
 
-def limit_arenas() -> None:
-    """Limit the heaps of glibc to MAX_ARENAS; call it before any thread is started.
+def limit_memory() -> None:
+    """Limit the heaps of glibc to MAX_ARENAS, and on Linux all memory to MAX_DATA_BYTES.
 
-    By default glibc gives many threads a heap of their own, each of which keeps its peak size.
+    Call it before any thread is started. By default glibc gives many threads a heap of their own,
+    each of which keeps its peak size. Some texts make a grammar take gigabytes within one step: at
+    the limit this process ends, as at any crash of a grammar, before the machine is out of memory.
     """
     mallopt = _libc("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, MAX_ARENAS)
+    if sys.platform == "linux":
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if not 0 <= soft <= MAX_DATA_BYTES:  # negative: none
+            resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, hard))
+
+
+def lift_memory_limit(child: int) -> None:
+    """Let the process `child`, another program, have as much memory as its user allows."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # it has ended
+            soft, hard = resource.prlimit(child, resource.RLIMIT_DATA)
+            if soft == MAX_DATA_BYTES:
+                resource.prlimit(child, resource.RLIMIT_DATA, (hard, hard))
 
 
 def allow_many_files() -> None:
     """Raise the limit of open files (256 on macOS) to MAX_FILES, or as far as allowed."""
     if sys.platform != "win32":
-        import resource
-
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
         if 0 <= soft < wanted:

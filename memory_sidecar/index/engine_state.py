@@ -58,17 +58,23 @@ class EngineState:
             self._id.write_text(state_id, encoding="ascii")
 
     def clear(self) -> None:
-        """Replace the folder by an empty one. Raises as `remove_state` does, and DiskFull."""
+        """Let CocoIndex know no file. Raises as `remove_state` does, and DiskFull.
+
+        The crash log in the folder stays: a file that ends the process would do so again.
+        """
         with named_errors(self.folder):
-            remove_state(self.folder)
             _tree_of(self.folder).make(self.folder)
+            remove_state(self.engine)
+            for file in (self._opened, self._beginning, self._id):
+                file.unlink(missing_ok=True)
 
     def set_aside(self) -> Path:
         """Move a damaged state aside, for a person to inspect, and return the new path."""
-        aside = self.folder.with_name(f"{self.folder.name}.broken")
-        with named_errors(self.folder):
+        aside = self.engine.with_suffix(".broken")
+        with named_errors(self.folder), suppress(FileNotFoundError):
             remove_state(aside)
-            self.folder.replace(aside)
+            self.engine.replace(aside)
+        self.clear()
         return aside
 
     def note_opening(self) -> None:

@@ -1,8 +1,9 @@
-"""Who goes first, on Linux, where a thread has a niceness of its own."""
+"""What a process has on Linux: a niceness for each thread, and a limit of memory."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import pytest
 
 from memory_sidecar.core.process import lower_thread_priority
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a thread has no niceness")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has both")
 
 
 def niceness() -> int:
@@ -41,3 +42,26 @@ def test_a_thread_that_is_nicer_already_stays_so():
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(go).result() == before + 4
+
+
+LIMITED = """
+import os, sys
+from memory_sidecar.core.children import run_child
+from memory_sidecar.core.process import MAX_DATA_BYTES, limit_memory
+
+limit_memory()
+take = f"bytearray({MAX_DATA_BYTES + (1 << 20)})"
+child = run_child([sys.executable, "-c", take], environ=os.environ, timeout_s=30)
+assert child.returncode == 0, child.stderr
+try:
+    eval(take)
+except MemoryError:
+    print("the child alone had it")
+"""
+
+
+def test_memory_has_a_limit_here_and_none_in_the_programs_that_are_run():
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False
+    )
+    assert (ran.stdout, ran.stderr) == ("the child alone had it\n", "")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
+from memory_sidecar.core.process import MAX_DATA_BYTES
 from memory_sidecar.daemon.protocol import encode, greeting
 from tests.e2e.home import Home
 
@@ -120,3 +123,29 @@ def test_address_that_somebody_else_wrote_receives_nothing(home):
         trap.setblocking(False)
         with pytest.raises(BlockingIOError):
             trap.accept()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+def test_a_file_that_takes_all_memory_is_given_up_and_the_others_are_indexed(home):
+    (home.folder / "src").mkdir()
+    (home.folder / "src" / "Hostile.java").write_text(
+        "class A {\n" + "+aasync =>~\n" * 5_500 + "}\n"
+    )
+    (home.folder / "src" / "Cart.java").write_text("class Cart { int total() { return 0; } }\n")
+    endings = []
+    for _ in range(5):
+        home.sources()  # starts a daemon
+        limit = resource.prlimit(home.pid, resource.RLIMIT_DATA)
+        assert limit[0] == MAX_DATA_BYTES
+        resource.prlimit(home.pid, resource.RLIMIT_DATA, (1_500 << 20, limit[1]))  # sooner reached
+        done = home.call("index", "src", "--wait", "keyword", "--json")
+        endings.append(done.returncode)
+        if done.returncode == 0:
+            break
+    assert endings == [5, 5, 5, 0]
+    skipped = json.loads(done.stdout)["files_skipped"]
+    assert [(file["path"], file["reason"]) for file in skipped] == [
+        ("Hostile.java", "crashed the indexer three times")
+    ]
+    found = home.call("search", "--all", "total", "--mode", "keyword", "--files")
+    assert found.stdout.splitlines() == ["src/Cart.java"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.engine import Engine
@@ -59,6 +60,21 @@ def test_ends_before_it_was_of_use_are_counted(tmp_path, count):
         EngineState(tmp_path).note_opening()
 
 
+def test_a_new_state_knows_the_files_that_ended_the_process(tmp_path):
+    state = EngineState(tmp_path / "data" / "state" / "codebase" / "shop")
+    state.clear()
+    crashes = CrashLog(state.folder, "in_flight")
+    for _ in range(MAX_CRASHES):
+        state.note_opening()
+        crashes.count_crash("a file")
+    crashes.close()
+    with pytest.raises(StateBroken):
+        state.note_opening()
+    state.set_aside()
+    state.note_opening()
+    assert CrashLog(state.folder, "in_flight").is_barred("a file")
+
+
 def test_ends_after_it_was_of_use_are_not_counted(tmp_path):
     for _ in range(2 * MAX_UNCLEAN_ENDS):
         state = EngineState(tmp_path)
@@ -79,7 +95,7 @@ def test_a_broken_state_is_kept_aside_and_made_again(make_agent, state, data_dir
         lambda _, connection: column(connection, "SELECT path FROM memories ORDER BY path"), notices
     )
     assert paths == ["one.md", "two.md"]
-    assert (state.parent.with_name("memories.broken") / "cocoindex").is_dir()
+    assert state.with_name("cocoindex.broken").is_dir()
 
 
 def test_a_state_whose_making_was_interrupted_is_made_anew(
