@@ -24,7 +24,6 @@ _SCP = re.compile(r"(?:[^@/:]+@)?([^/:]+):(?!//)(.+)")
 _SCHEME = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^/]*@)?(\[[^/]*\]|[^/:]*)(?::\d+)?/(.+)", re.IGNORECASE
 )
-_USER = re.compile(r"(?<=://).*@")
 _BRANCH = re.compile(r"refs/(?:(?!\.\.)[\w.+/@-])+")
 
 
@@ -79,7 +78,9 @@ def origin_of(folder: Path) -> Origin | None:
 
 def _plain_address(url: str) -> str:
     parts = _SCHEME.fullmatch(url) or _SCP.fullmatch(url)
-    address = f"{parts[1].lower()}/{parts[2].lstrip('/')}" if parts else _USER.sub("", url)
+    scheme, mark, rest = url.partition("://")
+    without_user = scheme + mark + (rest.rpartition("@")[2] if mark else rest)
+    address = f"{parts[1].lower()}/{parts[2].lstrip('/')}" if parts else without_user
     return address.rstrip("/").removesuffix(".git")
 
 

@@ -18,6 +18,7 @@ from memory_sidecar.disk.repository import Origin, origin_of
         ("https://me:pass@[::1]:8080/shop.git", "[::1]/shop"),
         ("https://me:pa/ss@github.com/Acme/shop", "https://github.com/Acme/shop"),
         ("/srv/git/me@home/shop.git", "/srv/git/me@home/shop"),
+        pytest.param("a://" * 200_000 + "b", "a://" * 200_000 + "b", id="takes no time"),
     ],
 )
 def test_an_origin_has_no_user_and_no_password(tmp_path, url, address):
