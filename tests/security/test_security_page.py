@@ -53,6 +53,9 @@ Where the data directory itself lies
 Your memories, sessions
     e2e/test_private_files.py::test_every_command_closes_the_data_directory_to_others
     agents/test_services.py::test_what_others_could_read_is_closed_to_them
+A file that has ended
+    core/test_process.py::test_memory_has_a_limit_here_and_none_in_the_programs_that_are_run
+    e2e/test_daemon_misfortunes.py::test_a_file_that_takes_all_memory_is_given_up_and_the_others_are_indexed
 Skills and systemd units
     agents/test_skills.py::test_a_skill_is_not_written_through_a_link
     cli/test_service.py::test_units_are_not_written_through_a_link
