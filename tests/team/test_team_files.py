@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 
 import psycopg
 import pytest
 
 from memory_sidecar.agents import team_files
 from memory_sidecar.agents.doctor import examine_team
-from memory_sidecar.core.atomic import file_hash
+from memory_sidecar.core.atomic import TEMPORARY_PREFIX, file_hash
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.team import mirror_rows, schema
 from memory_sidecar.team.mirror_state import MirrorStep, step_for
@@ -140,6 +141,27 @@ def test_pulling_over_a_conflict_keeps_ours_in_the_archive(address, machine):
     two("remove", "rule", "--agent", "shared")
     batches = two.json("restore", "--agent", "shared")
     assert [each["path"] for each in batches] == ["rule.md", "rule.md"]
+
+
+def test_what_is_saved_while_the_teams_text_goes_to_the_disk_stays(address, machine, monkeypatch):
+    one, two = machine("one", address), machine("two", address)
+    ours, sync = two.folder("shared") / "rule.md", os.fsync
+    for text in ("Tabs.", "Spaces."):
+        assert two("memory", "pull", "--agent", "shared").status == 0
+        write_memory(one.folder("shared"), "rule.md", text)
+        one("memory", "push", "--agent", "shared")
+    edited = ours.read_bytes() + b"Edited.\n"
+
+    def save_meanwhile(descriptor):
+        sync(descriptor)
+        if any(ours.parent.glob(f"{TEMPORARY_PREFIX}*")):
+            ours.write_bytes(edited)
+
+    monkeypatch.setattr(os, "fsync", save_meanwhile)
+    two("memory", "pull", "--agent", "shared")
+    monkeypatch.undo()
+    assert ours.read_bytes() == edited
+    assert two("memory", "pull", "--agent", "shared").status == 4  # a conflict
 
 
 def test_a_command_does_not_wait_for_a_long_exchange(address, machine, monkeypatch):
