@@ -125,8 +125,8 @@ class _Matcher:
         if isinstance(part, Leaf):
             if self._is_leaf(part, node):
                 return bound
-        elif node.type == part.kind:
-            end = _Run(self, part.parts, list(children_of(node)), to_the_end=True).match(0, bound)
+        elif (children := _children_as(part.kind, node)) is not None:
+            end = _Run(self, part.parts, children, to_the_end=True).match(0, bound)
             return end[1] if end and not has_own_text(node, self._data) else None
         inner = _without_optional(node)
         return None if inner is None else self.part(part, (inner, field), bound)
@@ -254,6 +254,19 @@ def _query_for(language: tree_sitter.Language, kind: str, is_named: bool) -> tre
         }
         kinds = set(filter(is_name, kinds))
     return tree_sitter.Query(language, f"[{' '.join(f'({kind})' for kind in sorted(kinds))}] @node")
+
+
+def _children_as(kind: str, node: tree_sitter.Node) -> list[Child] | None:
+    """Return the children of `node` if it is of this kind, else `None`.
+
+    In Python, `any(x for x in y)` has a generator in the place of its list of arguments.
+    """
+    if node.type == kind:
+        return list(children_of(node))
+    if (kind, node.type) == ("argument_list", "generator_expression"):
+        opening, *_, closing = children_of(node)
+        return [opening, (node, None), closing]
+    return None
 
 
 def _is_optional(child: Child) -> bool:
