@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from memory_sidecar.code.handlers import Codebase
@@ -15,7 +16,7 @@ from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.model import Scan, Source
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.ruling import rule_for
+from memory_sidecar.disk.ruling import Excludes, rule_for
 
 LARGEST = 15  # files listed by size
 PATHS_OF_REASON = 50  # listed for one reason
@@ -63,7 +64,7 @@ class Breakdown:
 
 def vectors_by_source(codebase: Codebase) -> dict[str, SourceVectors]:
     """Return the progress of vectors of each source that has chunks."""
-    with codebase.data.open().reading() as connection:
+    with codebase.data.open_anew().reading() as connection:
         static = _by_source(connection, "chunk_static")
         pending = _by_source(connection, CHUNKS.pending)
     return {
@@ -75,7 +76,7 @@ def vectors_by_source(codebase: Codebase) -> dict[str, SourceVectors]:
 def break_down(codebase: Codebase, name: str) -> Breakdown:
     """Return what the source called `name` consists of. Raises NotFound."""
     source = codebase.registry.get(name)
-    with codebase.data.open().reading() as connection:
+    with codebase.data.open_anew().reading() as connection:
         rows = connection.execute(
             "SELECT path, chunks, size FROM files WHERE source = ? AND chunks > 0"
             " ORDER BY chunks DESC, path LIMIT ?",
@@ -83,8 +84,10 @@ def break_down(codebase: Codebase, name: str) -> Breakdown:
         )
         largest = tuple(Eater(*row) for row in rows)
         left_out = list(_omitted_files(connection, name))
-    ignored = list(_ignored_paths(source, codebase.builder(source).scan(None)))
-    found = [*left_out, *_omitted_by_rule(source, ignored[:MOST_IGNORED])]
+    builder = codebase.builder(source)
+    ignored = list(_ignored_paths(source, builder.scan(None)))
+    by_rule = _omitted_by_rule(source.root, ignored[:MOST_IGNORED], builder.excludes())
+    found = [*left_out, *by_rule]
     return Breakdown(
         source.name,
         source.root.as_posix(),
@@ -118,14 +121,12 @@ def _omitted_files(connection: Connection, source: str) -> Iterator[Omitted]:
         yield Omitted(reason, status, len(files), sum(size for _, size in files), paths)
 
 
-def _omitted_by_rule(source: Source, ignored: list[str]) -> Iterator[Omitted]:
+def _omitted_by_rule(root: Path, ignored: list[str], excludes: Excludes) -> Iterator[Omitted]:
     """Group `ignored` paths, folders with a trailing slash, by the rule that ignores them."""
     by_rule: dict[str, list[str]] = {}
     for path in ignored:
         is_folder = path.endswith("/")
-        rule = rule_for(
-            source.root, path.rstrip("/"), is_folder=is_folder, excludes=source.excludes
-        )
+        rule = rule_for(root, path.rstrip("/"), is_folder=is_folder, excludes=excludes)
         by_rule.setdefault(str(rule) if rule else "a rule of git", []).append(path)
     for rule_text, paths in by_rule.items():
         yield Omitted(rule_text, "ignored", len(paths), None, tuple(paths[:PATHS_OF_REASON]))

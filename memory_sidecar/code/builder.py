@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,7 @@ from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import Settings, narrow_settings
 from memory_sidecar.disk.ignores import valid_excludes
 from memory_sidecar.disk.rule_files import rules_elsewhere
+from memory_sidecar.disk.ruling import EXCLUDE, OWN_FOLDER, SETTING, Excludes
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.report import VectorCounts
@@ -93,7 +95,8 @@ class CodeBuilder:
         shared_by: Callable[[Source], SharedSource | None] | None = None,
     ) -> None:
         """`own`: files of ours, never indexed. `shared_by` finds the source at the team."""
-        self._source = replace(source, excludes=source.excludes + _own_globs(source.root, own))
+        self._source = source
+        self._own_globs = _own_globs(source.root, own)
         self.shared = shared_by(source) if shared_by is not None else None
         self._settings = settings
         self._max_file_bytes = settings.max_file_bytes  # less where the source says so
@@ -107,10 +110,18 @@ class CodeBuilder:
     def is_isolated(self) -> bool:
         return self._workers is not None
 
-    def outer_rules_digest(self, folders: Collection[str]) -> str:
+    def excludes(self) -> Excludes:
+        """Return the globs that a scan excludes now, and by what."""
         narrowed = narrow_settings(self._source.root, self._settings)
+        return {
+            EXCLUDE: self._source.excludes,
+            OWN_FOLDER: self._own_globs,
+            SETTING: valid_excludes(narrowed.excludes),
+        }
+
+    def outer_rules_digest(self, folders: Collection[str]) -> str:
         return rules_elsewhere(
-            os.fspath(self._source.root), folders, self._source.excludes + narrowed.excludes
+            os.fspath(self._source.root), folders, chain.from_iterable(self.excludes().values())
         )
 
     def scan(
@@ -121,7 +132,7 @@ class CodeBuilder:
         return walk(
             self._source.root,
             max_file_bytes=narrowed.max_file_bytes,
-            excludes=self._source.excludes + valid_excludes(narrowed.excludes),
+            excludes=tuple(chain.from_iterable(self.excludes().values())),
             under=under,
             known=known,
         )

@@ -304,7 +304,7 @@ class Codebase:
         if not self.paths.db.exists() and not registered:
             raise self.nothing()
         live = self.data.states()
-        with self.data.open().reading() as connection:
+        with self.data.open_anew().reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
             theirs = self.sharing.counts(connection)
             vectors = [count_vectors(connection, [CHUNKS]), *theirs.values()]
@@ -337,14 +337,14 @@ class Codebase:
         source = self.registry.containing(place, with_worktrees=True)
         if source is None:
             return why_outside(real)
-        return why_inside(real, source, store=self.data.open(), builder=self.builder(source))
+        return why_inside(real, source, store=self.data.open_anew(), builder=self.builder(source))
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the file at `path` is indexed, as of the last scan of `source`."""
-        known = self.data.open().manifest(source.name, under=[path]).get(path)
+        known = self.data.open_anew().manifest(source.name, under=[path]).get(path)
         return known is not None and known.status is FileStatus.INDEXED
 
     def files(self, status: FileStatus) -> list[ListedFile]:
         """Return all files with that status, with the reason."""
-        with self.data.open().reading() as connection:
+        with self.data.open_anew().reading() as connection:
             return list_files(connection, status)

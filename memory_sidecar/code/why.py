@@ -16,10 +16,19 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import escape_bytes, is_utf8
+from memory_sidecar.core.projects import CONFIG_NAME
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
 from memory_sidecar.disk.rule_files import repository_top
-from memory_sidecar.disk.ruling import BUILT_IN, EXCLUDE, OWN_FOLDER, WORKTREE, Rule, rule_for
+from memory_sidecar.disk.ruling import (
+    BUILT_IN,
+    EXCLUDE,
+    OWN_FOLDER,
+    SETTING,
+    WORKTREE,
+    Rule,
+    rule_for,
+)
 from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 
@@ -76,7 +85,7 @@ def why_inside(
         seen = builder.scan([inside])
         files = {file.path: file for file in seen.files}
         if inside not in files and inside not in seen.folders:
-            rule = rule_for(source.root, inside, is_folder=is_folder, excludes=source.excludes)
+            rule = rule_for(source.root, inside, is_folder=is_folder, excludes=builder.excludes())
             reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
             hint = _how_to_include(rule, source.root)
             return Why(absolute, "ignored", reason, hint, name, rule=rule)
@@ -138,6 +147,8 @@ def _how_to_include(rule: Rule | None, root: Path) -> str:
         return "`memory-sidecar query` and `memory-sidecar session search` look there"
     if rule.file == EXCLUDE:
         return "`memory-sidecar source remove` the source and add it without that"
+    if rule.file == SETTING:
+        return f"it stands in the {CONFIG_NAME} of the source, or in your settings"
     return f"take that line out, or add `!/{rule.path}` to the .sidecarignore of the source"
 
 

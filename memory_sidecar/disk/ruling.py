@@ -7,8 +7,9 @@ order that `ignores` describes, to explain that.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -27,9 +28,12 @@ from memory_sidecar.disk.rule_files import (
     user_excludes,
 )
 
-BUILT_IN, EXCLUDE = "built in", "--exclude"
+BUILT_IN, EXCLUDE, SETTING = "built in", "--exclude", "the setting excludes"
 WORKTREE = "a worktree of the same repository"
 OWN_FOLDER = "a data directory"
+
+Excludes = Mapping[str, Sequence[str]]
+"""Globs as in a `.gitignore` at the root of the source, by what excludes them: EXCLUDE, SETTING."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,9 @@ class Rule:
         return f"{self.pattern} ({where})"
 
 
-def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...]) -> Rule | None:
+def rule_for(root: Path, path: str, *, is_folder: bool, excludes: Excludes) -> Rule | None:
     """Return the rule that ignores `path`, relative to `root`, or a folder above it, if any."""
-    rules = IgnoreRules(os.fspath(root), excludes)
+    rules = IgnoreRules(os.fspath(root), tuple(chain.from_iterable(excludes.values())))
     above = sorted((folder for folder in folders_above(path) if folder), key=len)
     for part, part_is_folder in (*((folder, True) for folder in above), (path, is_folder)):
         if part_is_folder and is_own_folder(os.fspath(root / part)):
@@ -64,15 +68,16 @@ def rule_for(root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...
 
 
 def _own_rule(
-    root: Path, path: str, *, is_folder: bool, excludes: tuple[str, ...], rules: IgnoreRules
+    root: Path, path: str, *, is_folder: bool, excludes: Excludes, rules: IgnoreRules
 ) -> Rule | None:
     """Return the built-in rule, exclude or line of a `.sidecarignore` that ignores `path`."""
     name = PurePosixPath(path).name
     if built_in := rules.built_in_rule(name, is_folder=is_folder):
         return Rule(BUILT_IN, 0, built_in, path)
-    globs = [glob for glob in excludes if not glob.startswith("!")]
-    if (found := last_match(globs, path, is_folder=is_folder)) and found[1]:
-        return Rule(EXCLUDE, 0, globs[found[0]], path)
+    for by, given in excludes.items():
+        globs = [glob for glob in given if not glob.startswith("!")]
+        if (found := last_match(globs, path, is_folder=is_folder)) and found[1]:
+            return Rule(by, 0, globs[found[0]], path)
     if is_folder and name.endswith(".egg-info"):  # a built-in glob of folders
         return Rule(BUILT_IN, 0, "*.egg-info/", path)
     whole = root / path

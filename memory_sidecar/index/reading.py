@@ -21,7 +21,7 @@ from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreB
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
 from memory_sidecar.embedding.embedder import Embedder
@@ -191,6 +191,10 @@ class ReadableDatabase(ABC, Generic[S]):
     def open(self) -> S:
         """Return the store, whatever it holds. Raises StoreCorrupt if its file was taken away."""
         return self.file.open()
+
+    def open_anew(self) -> S:
+        """Return the store; begin a new one first where its file was taken away."""
+        return self.recovering(self.open, Silent())
 
     def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
         """Run `work`, which reads; if the database proves damaged, replace it and run it again."""

@@ -156,7 +156,7 @@ class Visit:
         During the first indexing a notice says how far it is; the view does not wait for it.
         """
         agent.on_use()
-        known = agent.data.open()
+        known = agent.data.open_anew()
         missing = agent.data.unscanned()
         is_begun = any(known.source_state(name) for name in agent.data.states())
         passes = [live.indexing for live in agent.data.states().values() if live.indexing]

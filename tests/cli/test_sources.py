@@ -101,12 +101,16 @@ def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
         ("game/player.gd", "ignored", "*.gd ("),
         ("web/retry.ts", "ignored", "/.sidecarignore:2)"),
         ("docs/late.md", "waiting", "not scanned"),
+        ("private/a.py", "ignored", "private/ (the setting excludes)"),
     ],
 )
 def test_why(served, project, path, fate, reason):
     (project / "bin").mkdir()
     (project / "bin" / "tool.py").write_text("x = 1\n")
     (project / "docs" / "late.md").write_text("# Late\n")
+    (project / "private").mkdir()
+    (project / "private" / "a.py").write_text("x = 1\n")
+    (project / "memory-sidecar.toml").write_text("excludes = ['private/']\n")
     (project / "game" / ".gitignore").write_text("# scripts\n*.gd\n")
     (project / ".sidecarignore").write_text("# all of it\nweb/\n")
     told = served("why", project / path, "--json").json

@@ -109,7 +109,7 @@ def test_a_worktree_of_the_same_repository_is_no_part_of_a_source(root, write, g
     assert code(root) == {"a.py", "src/b.py"}
     assert code(root, under=[".agents/worktrees/one/new.py", ".agents"]) == set()
     assert code(worktree) == {"a.py", "src/b.py", "new.py"}
-    rule = rule_for(root, ".agents/worktrees/one/new.py", is_folder=False, excludes=())
+    rule = rule_for(root, ".agents/worktrees/one/new.py", is_folder=False, excludes={})
     assert rule is not None
     assert (rule.file, rule.path) == (WORKTREE, ".agents/worktrees/one")
     registry = Registry(tmp_path / "sources.json")
@@ -130,7 +130,7 @@ def test_what_agents_remember_is_no_part_of_a_source_around_it(root, write):
     write(inside)
     assert code(root) == {"a.py", "data/b.py", "state/c.py"}
     assert code(root, under=[inside, "data/knowledge", "data"]) == {"data/b.py"}
-    rule = rule_for(root, inside, is_folder=False, excludes=())
+    rule = rule_for(root, inside, is_folder=False, excludes={})
     assert rule is not None
     assert (rule.file, rule.path) == (OWN_FOLDER, "data/episodic")
     assert code(root / "data/knowledge/x") == {"note.md"}
@@ -173,7 +173,7 @@ def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write
         code(root, under=["lib/sub/scratch", "lib/sub/local.py", "lib/sub/pkg/a.tmp.py"]) == set()
     )
 
-    rule = rule_for(root, "lib/sub/scratch/kept.tmp.py", is_folder=False, excludes=())
+    rule = rule_for(root, "lib/sub/scratch/kept.tmp.py", is_folder=False, excludes={})
     assert rule is not None
     assert Path(rule.file) == root / ".git/modules/lib/sub/info/exclude"
     assert (rule.line, rule.path) == (2, "lib/sub/scratch")

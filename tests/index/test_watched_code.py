@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
@@ -340,6 +341,18 @@ def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, r
     assert codebase.paths.db.exists()
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+
+
+@pytest.mark.parametrize("asked", ["status", "why", "breakdown"])
+def test_a_report_on_a_deleted_database_makes_it_again_too(codebase, live, root, asked):
+    for file in codebase.paths.db.parent.glob("codebase.sqlite*"):
+        file.unlink()
+    if asked == "status":
+        assert codebase.status().sources[0].files_indexed == 1
+    elif asked == "why":
+        assert codebase.why(root / "pkg" / "cart.py").fate == "indexed"
+    else:
+        assert [each.path for each in break_down(codebase, root.name).largest] == ["pkg/cart.py"]
 
 
 def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypatch):
