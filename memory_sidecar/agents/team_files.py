@@ -120,7 +120,7 @@ class TeamFiles:
     def _owe(self, changed: Collection[str]) -> None:
         """Note that the files `changed` are still to be uploaded."""
         with suppress(SidecarError):  # a daemon, or `memory push`, looks at every file anyway
-            self._mirror.note_owed(changed, patience_s=HURRY_S)
+            self._mirror.note_owed(changed)
 
     def _index(self, done: MirrorReport, reporter: Reporter) -> None:
         for name in (OWN_DIRECTORY, SESSIONS):

@@ -13,17 +13,12 @@ both. The base is kept in a state file; without it, equal contents become the ba
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
-from memory_sidecar.core.atomic import file_hash, replace_file, replace_unchanged
+from memory_sidecar.core.atomic import file_hash, replace_unchanged
 from memory_sidecar.core.errors import NoIndex
-from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import ExchangeRequest
-from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.team.link import TeamLink
@@ -38,20 +33,19 @@ from memory_sidecar.team.mirror_rows import (
     write_offers,
 )
 from memory_sidecar.team.mirror_state import (
-    STATE,
     UNKNOWN,
     Known,
     MirroredFolder,
     MirrorReport,
     MirrorState,
     MirrorStep,
+    StateFile,
     read_or_none,
     reason_not_to_give,
     step_for,
 )
 from memory_sidecar.team.schema import make_schema, require_schema
 
-MAX_STATE_BYTES = 256 << 20
 OFFERED_BYTES = 8 << 20  # of one transaction; the file that passes it is the last
 
 
@@ -71,8 +65,7 @@ class Mirror:
         self.link = link
         self.agent = agent
         self.folders = {each.name: each for each in folders}
-        self._tree = folders[0].tree
-        self._state = state
+        self._state = StateFile(folders[0].tree, state)
         self.archive = archive
 
     def exchange(
@@ -82,7 +75,7 @@ class Mirror:
 
         Raises DatabaseError, StoreBusy and errors of writing files.
         """
-        with self._changing_state(patience_s) as state:
+        with self._state.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
             news = self._read_news(state, made_by=reporter if wanted.gives else None)
             if news.database != state.database:
                 state.reset(news.database)
@@ -100,40 +93,29 @@ class Mirror:
                 state.owes, state.removed = False, set()
             return work.done
 
-    def note_owed(self, changed: Collection[str], *, patience_s: float) -> None:
-        """Note in the state that the files `changed`, or below such folders, were not given."""
-        with self._changing_state(patience_s) as state:
-            named = tuple(f"{path}/" for path in changed)
-            touched = [path for path in state.files if f"{path}/".startswith(named)]
-            state.note_owed(touched, there=self._hash_files(touched))
+    def note_owed(self, changed: Collection[str]) -> None:
+        """Note that the files `changed`, or below such folders, were not given.
+
+        Waits for no exchange: the next one finds the note.
+        """
+        named = tuple(f"{path}/" for path in changed)
+        touched = [path for path in self._state.load().files if f"{path}/".startswith(named)]
+        there = self._hash_files(touched)
+        self._state.note_owed({path: path in there for path in touched})
 
     def has_news(self) -> bool:
         """Whether the team has changes that this machine has not read. Raises DatabaseError."""
-        return bool(self._read_news(self._load()).heads)
+        return bool(self._read_news(self._state.load()).heads)
 
     def differing_files(self) -> list[TeamFile]:
         """Return the team's files that differed here after the last exchange; asks no server."""
-        return sorted(self._load().open.values(), key=lambda head: head.path)
+        return sorted(self._state.load().open.values(), key=lambda head: head.path)
 
     def folder_of(self, path: str) -> tuple[MirroredFolder, str] | None:
         """Return the folder of a file and its path in it; `None` for a path that is not allowed."""
         name, _, rest = path.partition("/")
         folder = self.folders.get(name)
         return (folder, rest) if folder is not None and folder.is_path(rest) else None
-
-    @contextmanager
-    def _changing_state(self, patience_s: float) -> Iterator[MirrorState]:
-        """Load the state under its lock; it is saved after the block, even if that fails."""
-        lock = self._state.with_suffix(".lock")
-        with hold_lock(self._tree, lock, timeout_s=patience_s, what=f"{self.agent} is"):
-            state = self._load()
-            before = msgspec.json.encode(state)
-            try:
-                yield state
-            finally:
-                if (after := msgspec.json.encode(state)) != before:
-                    with named_errors(self._state):
-                        replace_file(self._tree, self._state, after)
 
     def _read_news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
         def read() -> News:
@@ -149,12 +131,6 @@ class Mirror:
                 raise
             make_schema(self.link, made_by)
             return self.link.retry(read)
-
-    def _load(self) -> MirrorState:
-        try:
-            return STATE.decode(self._tree.read(self._state, MAX_STATE_BYTES))
-        except (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError):
-            return MirrorState()
 
     def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
         """Return all local files by path, and those that cannot be read, as known before."""

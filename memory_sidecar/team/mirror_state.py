@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
 import msgspec
 
-from memory_sidecar.core.atomic import move_file, remove_empty_folders
+from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, replace_file
 from memory_sidecar.core.credentials import find_credentials
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, Stamp
-from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.team.mirror_rows import TeamFile
+
+MAX_STATE_BYTES = 256 << 20
+_OWED_PATIENCE_S = 5.0  # for what takes milliseconds
+_NONE = (FileNotFoundError, NotADirectoryError, FileRefused, msgspec.DecodeError)
 
 
 class MirrorStep(Enum):
@@ -98,13 +103,72 @@ class MirrorState(msgspec.Struct):
         self.files = {path: known for path, known in self.files.items() if path not in lost}
         self.owes |= bool(lost)
 
-    def note_owed(self, changed: Collection[str], *, there: Collection[str]) -> None:
-        """Note that `changed` was not given; those of them not `there` were removed."""
-        self.owes, self.removed = True, (self.removed | set(changed)) - set(there)
+    def note_owed(self, owed: Mapping[str, bool]) -> None:
+        """Note that changes were not given; of `owed`, some of `files`, whether each is there."""
+        self.owes = True
+        self.removed |= {path for path, is_there in owed.items() if not is_there}
+        self.removed -= {path for path, is_there in owed.items() if is_there}
 
 
 STATE = msgspec.json.Decoder(MirrorState)
-"""Made at import: two threads must not build the first decoder (`core/results.py`)."""
+_OWED = msgspec.json.Decoder(dict[str, bool])
+"""Both are made at import: two threads must not build the first decoder (`core/results.py`)."""
+
+
+class StateFile:
+    """The state file at `path`, and beside it the changes that commands have noted as not given.
+
+    An exchange holds the lock of the state as long as it takes; that of the notes takes no time.
+    """
+
+    def __init__(self, tree: Tree, path: Path) -> None:
+        self._tree = tree
+        self._path = path
+        self._owed = path.with_suffix(".owed")
+
+    def load(self) -> MirrorState:
+        try:
+            return STATE.decode(self._tree.read(self._path, MAX_STATE_BYTES))
+        except _NONE:
+            return MirrorState()
+
+    @contextmanager
+    def changing(self, *, patience_s: float, what: str) -> Iterator[MirrorState]:
+        """Load the state under its lock; it is saved after the block, even if that fails."""
+        lock = self._path.with_suffix(".lock")
+        with hold_lock(self._tree, lock, timeout_s=patience_s, what=what):
+            state = self.load()
+            with self._changing_owed() as owed:
+                if owed is not None:
+                    state.note_owed(owed)
+                    self._write(self._path, state)
+                    with named_errors(self._owed):
+                        delete_file(self._tree, self._owed)
+            before = msgspec.json.encode(state)
+            try:
+                yield state
+            finally:
+                if msgspec.json.encode(state) != before:
+                    self._write(self._path, state)
+
+    def note_owed(self, owed: Mapping[str, bool]) -> None:
+        """Keep `owed` for `MirrorState.note_owed`, before the next exchange."""
+        with self._changing_owed() as before:
+            self._write(self._owed, {**(before or {}), **owed})
+
+    @contextmanager
+    def _changing_owed(self) -> Iterator[dict[str, bool] | None]:
+        lock = self._path.with_suffix(".owed.lock")
+        with hold_lock(self._tree, lock, timeout_s=_OWED_PATIENCE_S, what=f"{self._owed} is"):
+            try:
+                owed = _OWED.decode(self._tree.read(self._owed, MAX_STATE_BYTES))
+            except _NONE:
+                owed = None
+            yield owed
+
+    def _write(self, path: Path, value: object) -> None:
+        with named_errors(path):
+            replace_file(self._tree, path, msgspec.json.encode(value))
 
 
 @dataclass(slots=True)

@@ -175,7 +175,10 @@ def test_a_command_does_not_wait_for_a_long_exchange(address, machine, monkeypat
         assert (stored.status, "shared is being changed by another" in stored.err) == (0, True)
         asked = one("query", "tabs", "--agent", "shared")
         assert (asked.status, "shared is being changed by another" in asked.err) == (0, True)
-    assert one.json("memory", "push", "--agent", "shared")["given"] == ["rules/spaces.md"]
+        one("remove", "rules/tabs", "--agent", "shared")
+    one("store", "Indents", "--agent", "shared", "--category", "rules")
+    there = {each["path"] for each in two.json("list", "--agent", "shared")}
+    assert there == {"rules/delays.md", "rules/spaces.md", "rules/indents.md"}
 
 
 def test_a_folder_that_is_gone_removes_nothing_at_the_team(address, machine):
