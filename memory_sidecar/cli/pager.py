@@ -11,6 +11,7 @@ import signal
 import subprocess
 
 from memory_sidecar.core.children import find_program
+from memory_sidecar.core.process import lift_memory_limit
 from memory_sidecar.daemon.link import write_whole
 
 LESS_OPTIONS = "FRX"  # F: exit if all fits; R: pass on colours and links; X: leave the text there
@@ -41,6 +42,7 @@ def _run_pager(command: list[str], data: bytes) -> bool:
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environ)  # noqa: S603  theirs
     except OSError:
         return False
+    lift_memory_limit(pager.pid)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's while it runs
     try:
         pager.communicate(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -24,3 +26,28 @@ def test_no_pager_comes_from_the_folder_that_one_is_in(tmp_path, monkeypatch, ca
         monkeypatch.setenv("PAGER", named)
     pager.page("shown as it is\n")
     assert capfdbinary.readouterr().out == b"shown as it is\n"
+
+
+LIMITED = """
+from memory_sidecar.cli import pager
+from memory_sidecar.core.process import limit_memory
+
+limit_memory()
+pager.page("no matter")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+def test_a_pager_and_what_it_runs_have_as_much_memory_as_their_user(tmp_path):
+    page = tmp_path / "page"
+    page.write_text("#!/bin/sh\ncat > /dev/null\nulimit -Sd\nulimit -Hd\n")
+    page.chmod(0o700)
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED],
+        env=os.environ | {"PAGER": str(page)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    soft, hard = ran.stdout.split()
+    assert soft == hard
