@@ -27,6 +27,7 @@ EMBEDDING = 10  # niceness, also of the processes that read files
 SWITCH_INTERVAL_S = 0.001  # so that a query soon gets Python's lock from background work
 MAX_ARENAS = 2
 MAX_DATA_BYTES = 4 << 30  # stacks of threads included; a million chunks take less than 1 GiB
+MAX_STACK_BYTES = 16 << 20  # of a thread, under that limit: some 30 run, and usually have 8 MiB
 MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
 
@@ -58,13 +59,15 @@ def limit_memory() -> None:
     Call it before any thread is started. By default glibc gives many threads a heap of their own,
     each of which keeps its peak size. Some texts make a grammar take gigabytes within one step: at
     the limit this process ends, as at any crash of a grammar, before the machine is out of memory.
+    There is none where `ulimit -s` gives threads such stacks that these alone would reach it.
     """
     mallopt = _libc("mallopt")
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, MAX_ARENAS)
     if sys.platform == "linux":
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        if not 0 <= soft <= MAX_DATA_BYTES:  # negative: none
+        stack, _ = resource.getrlimit(resource.RLIMIT_STACK)  # of a thread 2 MiB, if there is none
+        if stack <= MAX_STACK_BYTES and not 0 <= soft <= MAX_DATA_BYTES:  # negative: none
             resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, hard))
 
 

@@ -65,3 +65,19 @@ def test_memory_has_a_limit_here_and_none_in_the_programs_that_are_run():
         [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False
     )
     assert (ran.stdout, ran.stderr) == ("the child alone had it\n", "")
+
+
+LARGE_STACKS = """
+import resource
+from memory_sidecar.core.process import MAX_STACK_BYTES, limit_memory
+
+before = resource.getrlimit(resource.RLIMIT_DATA)
+_, hard = resource.getrlimit(resource.RLIMIT_STACK)
+resource.setrlimit(resource.RLIMIT_STACK, (MAX_STACK_BYTES + 1, hard))
+limit_memory()
+assert resource.getrlimit(resource.RLIMIT_DATA) == before
+"""
+
+
+def test_memory_has_no_limit_that_the_stacks_of_threads_would_reach():
+    subprocess.run([sys.executable, "-c", LARGE_STACKS], check=True)
