@@ -19,9 +19,9 @@ from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, So
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
 from memory_sidecar.code.shared import Sharing, Team
-from memory_sidecar.code.snapshot import Snapshot
+from memory_sidecar.code.snapshot import Snapshot, notice_problems
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.code.why import project_around, why_inside, why_outside
+from memory_sidecar.code.why import no_source_error, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
@@ -264,9 +264,7 @@ class Codebase:
                         hint=f"there are: {', '.join(sorted(scanned)) or 'none'}",
                     )
             live = self.data.states()
-            for name, state in live.items():
-                if state.error and name in asked:
-                    reporter.notice(f"{state.error}: answering from what was indexed of {name}")
+            notice_problems([each for each in sources if each.name in asked], live, reporter)
             for name in self.data.unscanned(sources).intersection(asked):
                 if scanned[name] is not None:
                     reporter.notice(f"{name} is being rescanned: answering from its last state")
@@ -276,25 +274,22 @@ class Codebase:
     def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:
         """Barrier: wait until every save before this call is indexed; a notice says if it is not.
 
-        Waits for the sources `names`, all if empty. If no daemon watches them, scans all itself,
+        Waits for the sources `names`, all if empty. If no daemon watches them, scans them itself,
         however long that takes.
         """
-        if not self.data.is_watching:
-            self.index([], reporter=reporter, embed=False)
-        elif not self.data.wait_fresh(names, timeout_ms=timeout_ms):
+        if self.data.is_watching:
+            is_fresh = self.data.wait_fresh(names, timeout_ms=timeout_ms)
+        else:
+            sources = [s for s in self.registry.all() if not names or s.name in names]
+            is_fresh = self.data.rescan(sources, reporter, patience_s=timeout_ms / 1000)
+        if not is_fresh:
             reporter.notice("not everything is indexed yet: answering from what is")
 
     def require_source_around(self, folder: Path) -> Source:
         """Return the source that contains `folder`. Raises NoIndex, with a hint how to add one."""
         if source := self.registry.containing(folder):
             return source
-        top = project_around(folder)
-        hint = f"`memory-sidecar index {'.' if top == folder else quote(str(top))}` indexes it"
-        if Path("~").expanduser().is_relative_to(top):
-            hint = "`memory-sidecar index PATH` indexes a project's folder"
-        if self.registry.all():
-            hint += ", and --all searches every source"
-        raise NoIndex(f"no source contains {folder}", hint=hint)
+        raise no_source_error(folder, has_others=bool(self.registry.all()))
 
     # Report
 

@@ -51,6 +51,17 @@ def project_around(folder: Path) -> Path:
     return folder if top is None or Path("~").expanduser().is_relative_to(top) else top
 
 
+def no_source_error(folder: Path, *, has_others: bool) -> NoIndex:
+    """Return the error for a question in a `folder` that lies in no source."""
+    top = project_around(folder)
+    hint = f"`memory-sidecar index {'.' if top == folder else quote(str(top))}` indexes it"
+    if Path("~").expanduser().is_relative_to(top):
+        hint = "`memory-sidecar index PATH` indexes a project's folder"
+    if has_others:
+        hint += ", and --all searches every source"
+    return NoIndex(f"no source contains {folder}", hint=hint)
+
+
 def _unsearchable_above(path: Path) -> tuple[str, str] | None:
     """Return a reason and a hint if a folder above `path` denies access, else None."""
     nearest = next(folder for folder in path.parents if os.path.lexists(folder))

@@ -38,7 +38,6 @@ from memory_sidecar.index.engine_state import remove_state
 from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import ReadableDatabase, S, StoreFile
-from memory_sidecar.index.report import source_names
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import Embed, ScanScope, index_sources, require_files
 from memory_sidecar.index.watched import LiveState
@@ -159,16 +158,18 @@ class Database(ReadableDatabase[S]):
         self.owner.watch(source)
         self.owner.embed_soon()
 
-    def rescan(self, sources: Sequence[Source], reporter: Reporter) -> bool:
-        """Index what changed while no process watched; return False if it cannot be written now."""
+    def rescan(
+        self, sources: Sequence[Source], reporter: Reporter, *, patience_s: float = 0.0
+    ) -> bool:
+        """Index what changed while no process watched; False if `patience_s` brought no turn."""
 
         def work(reporter: Reporter) -> None:
             for source in sources:
-                with suppress(NotFound, PathRefused):  # the rows of an absent source stay
+                with suppress(NotFound, PathRefused, SourceGone):  # rows of an absent source stay
                     self.owner.refresh(source, reporter)
 
         try:
-            self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=0.0)
+            self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=patience_s)
         except CannotWrite as error:
             if not isinstance(error, StoreBusy | OutOfFiles):  # soon over, or told by what follows
                 reporter.notice(f"what has changed is not indexed yet: {error}")
@@ -187,7 +188,7 @@ class Database(ReadableDatabase[S]):
     ) -> IndexReport:
         """Derive every row of `sources` again; each old row stays until its file is done.
 
-        `all_of_it` also deletes the rows of other sources, and sets a damaged database aside.
+        `all_of_it` also sets a damaged database aside.
         """
 
         def work(reporter: Reporter) -> IndexReport:
@@ -199,11 +200,6 @@ class Database(ReadableDatabase[S]):
                     require_files(source)
             for source in sources:  # without its state, the pass below derives every row again
                 remove_state(self.paths.flow_state(source.name))
-            if all_of_it:
-                with store.reading() as connection:
-                    gone = set(source_names(connection)) - {source.name for source in sources}
-                for name in gone:
-                    store.forget_source(name)
             return index_sources(
                 self.owner, self._with_missing(sources, reporter), reporter, embed=True
             )
@@ -337,11 +333,17 @@ class Database(ReadableDatabase[S]):
         return cast("T", done)  # None only for redundant work, which this cannot be
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
-        """Return `asked` and the sources without rows, unless their watch indexes those anyway."""
+        """Return `asked` and the sources without rows, unless their watch indexes those anyway.
+
+        Deletes the rows of sources that are registered no more, as where their list was lost.
+        """
         names = {source.name for source in asked}
         others = [source for source in self.sources() if source.name not in names]
-        with self.open().reading() as connection:
-            _, missing = self._known_and_missing(connection, others, reporter)
+        store = self.open()
+        with store.reading() as connection:
+            known, missing = self._known_and_missing(connection, others, reporter)
+        for name in known - names - {source.name for source in others}:
+            store.forget_source(name)
         for source in (*asked, *missing):
             self.owner.watch(source)
         return list(asked) if self.is_watching else [*asked, *missing]

@@ -510,6 +510,42 @@ def test_no_path_that_no_file_can_have_is_looked_for(make_codebase, project, not
         read_file(codebase, codebase.registry.all(), "a/" * 3000, max_file_bytes=1 << 20)
 
 
+def test_a_source_that_is_gone_is_named_and_answered_of(make_codebase, project, notices):
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent(), embed=False)
+    shutil.rmtree(project)
+    for waits in (False, True):
+        if waits:
+            codebase.wait_fresh(["project"], 1000, reporter=notices)
+        assert codebase.search(CodeQuery("cart", mode=SearchMode.KEYWORD), reporter=notices)
+        gone = f"{project} is not there: answering from what was indexed of project"
+        assert notices.said == [gone]
+        notices.said.clear()
+
+
+def test_a_wait_scans_only_what_is_asked_about(make_codebase, project, tmp_path, notices):
+    codebase = make_codebase()
+    other = tmp_path / "other"
+    other.mkdir()
+    codebase.index([project, other], reporter=Silent(), embed=False)
+    (project / "new.py").write_text("def zebra(): pass\n")
+    codebase.wait_fresh(["other"], 1000, reporter=notices)
+    assert codebase.why(project / "new.py").fate == "waiting"
+    codebase.wait_fresh(["project"], 1000, reporter=notices)
+    assert codebase.why(project / "new.py").fate == "indexed"
+
+
+def test_rows_of_a_source_whose_registration_was_lost_go(make_codebase, project, tmp_path):
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent(), embed=False)
+    codebase.paths.registry.unlink()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.py").write_text("def heron(): pass\n")
+    assert codebase.index([other], reporter=Silent(), embed=False).chunks_total == 1
+    assert codebase.files(FileStatus.INDEXED)[0].source == "other"
+
+
 # Ourselves
 
 
