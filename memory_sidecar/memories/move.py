@@ -13,7 +13,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.files import category_of, content_hash
+from memory_sidecar.memories.files import MemoryPage, category_of, content_hash
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
@@ -131,21 +131,19 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
 def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:
     """Replace `old` by `new` in the frontmatter of the files `linking`; return those changed."""
     names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
-    changed = []
-    for path in linking:
-        try:
-            file = directory.read(path)
-        except (NotFound, PathRefused):  # gone by now, or not a text file
-            continue
+    changed: list[str] = []
+
+    def renamed(page: MemoryPage) -> Meta:
         meta: Meta = {}
         for key in _LINKING_KEYS:
-            targets: tuple[str, ...] = getattr(file.page, key)
+            targets: tuple[str, ...] = getattr(page, key)
             if not names.keys().isdisjoint(targets):
                 meta[key] = [names.get(target, target) for target in targets]
-        if file.page.superseded_by in names:
-            meta["superseded_by"] = names[file.page.superseded_by]
-        if meta:
-            with suppress(PageBroken):
-                edit(directory, file, meta)
-                changed.append(path)
+        if page.superseded_by in names:
+            meta["superseded_by"] = names[page.superseded_by]
+        return meta
+
+    for path in linking:
+        with suppress(NotFound, PathRefused, PageBroken):  # gone by now, or not a text file
+            changed += edit(directory, path, renamed)
     return changed

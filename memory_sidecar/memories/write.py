@@ -7,13 +7,13 @@ again that has expired or was superseded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from memory_sidecar.core.credentials import mask_credentials
-from memory_sidecar.core.errors import Conflict, PageBroken, PathRefused, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
@@ -30,6 +30,7 @@ from memory_sidecar.memories.files import (
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 
 Meta = dict[str, object | None]
+EDIT_TRIES = 3
 """Keys of a frontmatter to set; `None` removes a key."""
 
 
@@ -98,9 +99,28 @@ def update(
         return Written(file, False, tuple(changed))
 
 
-def edit(directory: KnowledgeDirectory, old: MemoryFile, meta: Meta) -> MemoryFile:
-    """Set `meta` in the frontmatter of `old`, and the times that it lacks; return the new file."""
-    return directory.replace(old, edit_page(old.text, _missing_times(old) | meta))
+def edit(
+    directory: KnowledgeDirectory, path: str, change: Callable[[MemoryPage], Meta]
+) -> list[str]:
+    """Set what `change` returns, and the times that it lacks, in the frontmatter at `path`.
+
+    Returns the path on disk, or nothing if `change` does. If a person saves the file meanwhile, it
+    is read again, since what it is about, such as a move, is done. Raises NotFound, PathRefused,
+    PageBroken, and Conflict if each of EDIT_TRIES tries meets another text.
+    """
+    for tries_left in reversed(range(EDIT_TRIES)):
+        old = directory.read(path)
+        meta = change(old.page)
+        if not meta:
+            break
+        try:
+            directory.replace(old, edit_page(old.text, _missing_times(old) | meta))
+        except Conflict:
+            if not tries_left:
+                raise
+        else:
+            return [old.path]
+    return []
 
 
 # Storing
@@ -170,16 +190,16 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[
 
     These are the ones that it names, and those at `linking`, of which it may know nothing.
     """
-    released = []
+    released: list[str] = []
     names = (file.path, file.path.removesuffix(MEMORY_SUFFIX))
+
+    def without_them(page: MemoryPage) -> Meta:
+        kept = [each for each in page.supersedes if each not in names]
+        return {} if len(kept) == len(page.supersedes) else {"supersedes": kept or None}
+
     for path in dict.fromkeys((*texts(file.page.superseded_by), *linking)):
-        with suppress(UsageError, PathRefused, PageBroken):  # by hand, it may name no page
-            other = directory.find(check_path(path))
-            named = other.page.supersedes if other else ()
-            if other and not set(names).isdisjoint(named):
-                kept = [each for each in named if each not in names]
-                edit(directory, other, {"supersedes": kept or None})
-                released.append(other.path)
+        with suppress(UsageError, NotFound, PageBroken):  # by hand, it may name no page
+            released += edit(directory, check_path(path), without_them)
     return released
 
 
@@ -267,13 +287,12 @@ def _link_superseded(
     directory: KnowledgeDirectory, path: str, superseded: Iterable[str]
 ) -> list[str]:
     """Write `superseded_by: path` into each of `superseded`; return the paths of those changed."""
-    changed = []
-    for each in superseded:
-        old = directory.read(each)
-        if path not in (each, old.page.superseded_by):
-            edit(directory, old, {"superseded_by": path})
-            changed.append(each)
-    return changed
+
+    def with_path(page: MemoryPage) -> Meta:
+        return {} if page.superseded_by == path else {"superseded_by": path}
+
+    others = (each for each in superseded if each != path)
+    return [changed for each in others for changed in edit(directory, each, with_path)]
 
 
 def _as_body(content: str) -> str:

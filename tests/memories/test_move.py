@@ -14,6 +14,28 @@ from tests.memories.conftest import DAY_MS, NOW, tree
 LATER = NOW + DAY_MS
 
 
+def test_a_person_who_saves_a_linking_memory_meanwhile_hinders_no_move(
+    directory, remember, monkeypatch
+):
+    old = remember("Use SQLite.").file.path
+    linking = remember("As decided.", evidence=(old,)).file.path
+    file, replace = directory.root / linking, KnowledgeDirectory.replace
+    saved: list[str] = []
+
+    def save_before_the_first(directory, page, text):
+        if not saved:
+            file.write_text(file.read_text() + "And more.\n")
+            saved.append(page.path)
+        return replace(directory, page, text)
+
+    monkeypatch.setattr(KnowledgeDirectory, "replace", save_before_the_first)
+    moved = move(directory, old, "storage/", linking=[linking])
+    assert moved.changed == (old, "storage/use-sqlite.md", linking)
+    assert saved == [linking]
+    assert "evidence: [storage/use-sqlite.md]" in file.read_text()
+    assert file.read_text().endswith("And more.\n")
+
+
 @pytest.mark.parametrize(
     ("to", "new"),
     [
