@@ -27,7 +27,7 @@ from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import StoredMemory
-from memory_sidecar.memories.names import check_path, is_markdown
+from memory_sidecar.memories.names import check_path, is_markdown, spellings
 from memory_sidecar.memories.results import Archived
 
 
@@ -88,18 +88,18 @@ class Archive:
 
         The beginning of its path suffices. Raises NotFound, and UsageError where several begin so.
         """
-        whole = check_path(path)
+        names = spellings(check_path(path))
         held = [
             each for each in self.all() if each.directory == directory and batch in ("", each.batch)
         ]
-        if all(each.path != whole for each in held):
+        if all(each.path not in names for each in held):
             paths = sorted({each.path for each in held if each.path.startswith(path)})
-            whole = sole_match(path, paths) or whole
+            names = (sole_match(path, paths) or names[0],)
         for archived in held:
-            if archived.path == whole:
+            if archived.path in names:
                 return archived
         raise NotFound(
-            f"the archive holds no {whole}", hint="`memory-sidecar restore` lists what it holds"
+            f"the archive holds no {names[0]}", hint="`memory-sidecar restore` lists what it holds"
         )
 
     def batch(self, name: str) -> list[Archived]:

@@ -128,9 +128,17 @@ def with_slashes(path: str) -> str:
 
 
 def spellings(path: str) -> tuple[str, ...]:
-    """Return the names that a file called `path` may have on disk: composed (NFC), decomposed."""
-    both = (unicodedata.normalize(form, path) for form in ("NFC", "NFD"))
-    return tuple(dict.fromkeys(both))
+    """Return the names that a file called `path` may have on disk: composed (NFC), decomposed.
+
+    Its name and the folders above may differ, as where a file from macOS is put into one of ours.
+    """
+    both = [unicodedata.normalize(form, path).split("/") for form in ("NFC", "NFD")]
+    found = (
+        "/".join([*above[:at], *below[at:]])
+        for at in range(len(both[0]), 0, -1)
+        for above, below in (both, both[::-1])
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def is_markdown(name: str) -> bool:

@@ -161,6 +161,18 @@ def test_letters_are_the_same_composed_and_decomposed(knowledge, root):
     assert len(knowledge.memories().list(wanted)) == 1
     assert knowledge.store("Another", composed).startswith(f"{decomposed}/")
     assert knowledge.memories().remove(path).removed
+    assert knowledge.memories().restore([path]).restored == (f"{decomposed}/{decomposed}.md",)
+
+
+def test_a_file_from_macos_in_a_folder_of_ours_is_found(knowledge, root):
+    composed, decomposed = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
+    knowledge.store("First", composed)
+    write_memory(root, f"{composed}/{decomposed}.md", "By hand.")
+    path = f"{composed}/{composed}.md"
+    assert knowledge.memories().get(path).content == "By hand."
+    assert knowledge.memories().update(path, Changes(tags=("x",))).changed
+    assert knowledge.memories().remove(path).removed
+    assert knowledge.memories().restore([path]).restored == (f"{composed}/{decomposed}.md",)
 
 
 def test_removed_memories_are_not_found_until_they_are_restored(knowledge):
