@@ -105,4 +105,4 @@ def join_briefs(summaries: Sequence[Summary]) -> Summary:
 def _tags(texts: Iterable[str]) -> tuple[str, ...]:
     """Make a tag of each of `texts` that has a letter or digit, each once."""
     tags = (_NO_TAG.sub("-", text)[:MAX_TAG_CHARACTERS].strip("-") for text in texts)
-    return tuple(dict.fromkeys(filter(None, tags)))
+    return tuple(dict.fromkeys(tag for tag in tags if any(map(str.isalnum, tag))))

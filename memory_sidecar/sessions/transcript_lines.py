@@ -23,7 +23,7 @@ ROLES = {
 """The roles by what other programs call them."""
 _TIME_KEYS = ("created_at", "timestamp", "time", "date")
 _NO_MESSAGE = ("isMeta", "isSidechain", "isApiErrorMessage")  # keys that mark such a line
-_OF_PROGRAM = frozenset({"subtype", "level"})  # keys of a system line of Claude Code itself
+_OF_PROGRAM = frozenset({"subtype", "level"})  # keys of a line that Claude Code says as the system
 SYNTHETIC = "<synthetic>"  # the model of assistant messages that Claude Code makes up itself
 
 # Tags of text that programs insert into the messages of a user.
@@ -59,8 +59,8 @@ def parse_message(line: Mapping[str, Any]) -> dict[str, str] | None:
         identity = as_text(spoken.get("id"))
     role = _role(spoken)
     is_codex_setup = spoken is not line and role == Role.SYSTEM
-    is_programs = not _OF_PROGRAM.isdisjoint(spoken) or spoken.get("model") == SYNTHETIC
-    if not role or is_codex_setup or is_programs:
+    is_of_program = role == Role.SYSTEM and not _OF_PROGRAM.isdisjoint(spoken)
+    if not role or is_codex_setup or is_of_program or spoken.get("model") == SYNTHETIC:
         return None
     if line.get("isCompactSummary"):
         role = Role.SYSTEM.value  # the model wrote it, though the line is a user's

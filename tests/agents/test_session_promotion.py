@@ -136,13 +136,15 @@ def test_what_is_nearly_known_is_named_and_left_alone(taught):
 
 @pytest.mark.parametrize(
     "odd",
-    [{"topics": ["🔥"]}, {"topics": ["x" * 250]}, {"project_path": "/src/" + "y" * 230}],
+    [{"topics": ["🔥", "..."]}, {"topics": ["x" * 250]}, {"project_path": "/src/" + "y" * 230}],
     ids=["no letter", "long topic", "long project"],
 )
 def test_topics_and_projects_that_are_no_tags_hinder_no_promotion(taught, odd):
     it = taught()
     it.sessions.save(SESSION | odd)
-    assert fates(it.promoter.promote("a")) == [(category, Fate.STORED) for category in EVERY]
+    done = it.promoter.promote("a")
+    assert fates(done) == [(category, Fate.STORED) for category in EVERY]
+    assert not {"", "..."}.intersection(*(each.tags for each in done.memories))
 
 
 def test_a_text_too_long_for_a_memory_leaves_all_as_it_was(taught):

@@ -79,6 +79,7 @@ def test_what_nobody_said_is_no_message(line):
         ({"type": "attachment",
           "attachment": {"type": "queued_command", "prompt": "and test it"}},
          "and test it"),
+        ({"role": "user", "content": "Why Postgres?", "level": "info"}, "Why Postgres?"),
     ],
     ids=lambda part: str(part)[:40],
 )  # fmt: skip
