@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -119,18 +120,20 @@ class RemoveMemory(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedMemory(Answer):
+    agent: str
     path: str
     batch: Annotated[str, BATCH]
 
     def text(self) -> str:
-        return f"removed {self.path}; the user can `memory-sidecar restore {self.path}`"
+        command = f"memory-sidecar restore {shlex.quote(self.path)} --agent {self.agent}"
+        return f"removed {self.path}; the user can bring it back: `{command}`"
 
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:
     """Archive a memory that is wrong or useless."""
     memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     removed = memories.remove(path, if_hash=asked.if_hash)
-    return RemovedMemory(path=removed.path, batch=removed.batch or "")
+    return build_from(RemovedMemory, removed, batch=removed.batch or "")
 
 
 class MoveMemory(Arguments):

@@ -91,7 +91,7 @@ class Map(Answer):
     def text(self) -> str:
         files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
         lines = (line for file, entries in files for line in (file, *map(_map_line, entries)))
-        return "\n".join(lines) or "nothing found"
+        return "\n".join(lines) or "nothing found that has room in max_tokens"
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:

@@ -84,10 +84,19 @@ class ArgumentPart(BaseModel):
             meant = [name, *_MEANT.get(name, ())]
             if before in _BEFORE:
                 meant += (last, *_MEANT.get(last, ()), f"{last}s")
-            ours = next((each for each in meant if each in cls.model_fields), name)
+            ours = next((each for each in meant if cls._has_text(each)), name)
             is_free = ours not in renamed and ours not in given
             renamed[ours if is_free else name] = value
         return renamed
+
+    @classmethod
+    def _has_text(cls, name: str) -> bool:
+        """Whether `name` is an argument, and no object: a title is no summary with its parts."""
+        field = cls.model_fields.get(name)
+        return field is not None and not any(
+            isinstance(each, type) and issubclass(each, ArgumentPart)
+            for each in _choices(field.annotation)
+        )
 
     @field_validator("*", mode="before")
     @classmethod
@@ -106,7 +115,7 @@ class ArgumentPart(BaseModel):
                 number = float(given) if isinstance(given, str) else given
                 return limits[0] if number > limits[0] else given
         is_list = get_origin(kind) in (list, tuple)
-        choices = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+        choices = _choices(kind)
         if str in choices and isinstance(given, list) and given and all(map(_is_block, given)):
             texts = [block["text"] for block in given if isinstance(block.get("text"), str)]
             return "\n\n".join(texts) if texts else given
@@ -125,6 +134,10 @@ class ArgumentPart(BaseModel):
             return given
         words = [word.strip() for word in given.split(",")]
         return words if all(map(_WORD.fullmatch, words)) else list(filter(None, [given]))
+
+
+def _choices(kind: object) -> tuple[object, ...]:
+    return get_args(kind) if isinstance(kind, UnionType) else (kind,)
 
 
 def _is_block(given: Any) -> bool:  # noqa: ANN401  whatever JSON has

@@ -103,6 +103,9 @@ def test_a_session_is_saved_in_the_forms_that_models_write(newcomer):
     saved = given(newcomer, "save_session", summary="Tokens are signed")
     read = given(newcomer, "get_session", session_id=saved["session_id"])
     assert read["summary"]["brief"] == "Tokens are signed"
+    said = [{"role": "user", "content": "How do we sign in?"}]
+    wrong = refused(newcomer, "save_session", title="Signing in", messages=said)
+    assert "no argument 'title'" in wrong  # it would take the place of the extracted summary
     wrong = refused(newcomer, "save_session", summary={"brief": "b", "decisions": ["x"]})
     assert wrong.startswith(
         "usage: save_session: there is no argument 'summary.decisions' — summary"
@@ -378,7 +381,8 @@ def test_cursor_loses_and_doubles_nothing_while_memories_change(newcomer, tool):
     shown = [each["path"] for each in first["memories"]]
     left = [path for path in told if path not in shown]
     given(newcomer, "update_memory", path=left[0], content="fact that comes to the front")
-    given(newcomer, "remove_memory", path=shown[0])
+    removed = text_of(call(newcomer, "remove_memory", path=shown[0]))
+    assert f"`memory-sidecar restore {shown[0]} --agent {newcomer.agent}`" in removed
     page = first
     while cursor := page["next_cursor"]:
         again = given(newcomer, tool, **options, cursor=cursor)
