@@ -47,9 +47,8 @@ def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
 def replace_unchanged(tree: Tree, path: StrPath, before: bytes | None, content: bytes) -> bool:
     """Replace a file that holds `before` as `replace_file` does; return False if it does not.
 
-    Without `before`, no file may be there.
-    It is compared once `content` is on the disk, which takes a while: an editor that saves until
-    then loses nothing.
+    Without `before`, no file may be there. The file is compared once `content` is on the disk,
+    which takes a while: an editor that saves until then loses nothing.
     """
     if before is None:
         return create_file(tree, path, content)
