@@ -42,7 +42,13 @@ from memory_sidecar.memories.lookup import (
     skip_reason,
 )
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.names import check_path, folded, spellings, with_slashes
+from memory_sidecar.memories.names import (
+    MEMORY_SUFFIX,
+    check_path,
+    folded,
+    spellings,
+    with_slashes,
+)
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories
@@ -213,7 +219,7 @@ class Recall:
         another that is gone: the first must not be changed by mistake.
         """
         found = self.peek(path).path
-        if is_another_whole_name(with_slashes(path), found):
+        if is_another_whole_name(with_slashes(path), found[: -len(MEMORY_SUFFIX)]):  # or .MD
             raise NotFound(
                 f"{self._agent.name} has no memory {path!r}",
                 hint=f"{found} exists: give its full name",

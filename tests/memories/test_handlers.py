@@ -152,6 +152,13 @@ def test_lines_that_end_as_on_windows_are_no_other_text(knowledge, root, is_inde
     assert knowledge.store("One line.\nAnother line.") == "mine.md"
 
 
+def test_a_memory_needs_no_suffix_however_that_is_written(knowledge, root):
+    write_memory(root, "POOLS.MD", "Pools are small.")
+    assert knowledge.memories().update("POOLS", Changes(tags=("x",))).changed
+    assert knowledge.memories().remove("POOLS").removed
+    assert knowledge.memories().restore(["POOLS"]).restored == ("POOLS.MD",)
+
+
 def test_letters_are_the_same_composed_and_decomposed(knowledge, root):
     composed, decomposed = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
     write_memory(root, f"{decomposed}/{decomposed}.md")
@@ -185,6 +192,16 @@ def test_removed_memories_are_not_found_until_they_are_restored(knowledge):
     assert knowledge.memories().remove(path, for_good=True).batch is None
     assert knowledge.memories().list_archive() == []
     assert knowledge.found("SQLite") == []
+
+
+def test_the_strongest_of_a_category_are_kept(knowledge):
+    paths = []
+    for n, category in enumerate(("a/one", "a/two", "b", "a", "ab")):
+        paths.append(knowledge.store(f"Text {n}", category))
+        knowledge.now += DAY_MS
+    rule = PruneRule(keep=1, category="A/")
+    pruned = knowledge.memories().prune(rule, dry_run=True)
+    assert [each.path for each in pruned.memories] == paths[:2]
 
 
 def test_pruning_previews_archives_and_comes_back(knowledge):
