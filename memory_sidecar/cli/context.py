@@ -69,12 +69,12 @@ def context() -> None:
 @with_call
 def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> Initialised:
     """Make ROOT a dense-context root, or add a project to it. Files that exist stay as they are."""
-    named = path or root
-    if path and root and call.path(path) != call.path(root):
+    named = [call.path(each) for each in (path, root) if each is not None]
+    if len(set(named)) > 1:
         raise UsageError("ROOT and --root name two folders", hint="leave one of them out")
-    if named is None and project is None:
+    if not named and project is None:
         raise UsageError("which folder?", hint="`memory-sidecar context init ROOT`")
-    folder = call.path(named) if named else _open_root(call, None).root.path
+    folder = named[0] if named else _open_root(call, None).root.path
     made = [each.relative_to(folder).as_posix() for each in handlers.init(folder, project=project)]
     if not made and not call.wants_json:
         call.reporter.notice("everything exists already")
@@ -174,7 +174,7 @@ def check(
     owner = opened.root.project(project) if project is not None else None
     rules = [rule for rule in only or CHECKS if rule not in skip]
     if not rules:
-        raise UsageError("no rule is left to check", hint="name one less by --skip")
+        raise UsageError("no rule is left to check", hint="name fewer rules by --skip")
     findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     if fix and any(finding.fix for finding in findings):
         fixed = opened.fix(findings, reporter=call.reporter)
@@ -222,7 +222,7 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
     it to a hook: a Read counts its file, a Grep each file it found. Anything else counts nothing.
     With --root, atoms of that root only.
     """
-    only = _open_root(call, root).root if root else None
+    only = None if root is None else _open_root(call, root).root
     if paths and paths != ("-",):
         reads = accesses_of_paths([call.path(path) for path in paths], only=only)
     else:
@@ -265,7 +265,7 @@ def refs(
 
 def _open_root(call: Call, root: str | None) -> handlers.Context:
     """Open the root named by --root, the environment or the settings. Raises NotFound."""
-    named = call.path(root) if root else None
+    named = None if root is None else call.path(root)
     found = handlers.find_root(named, cwd=call.cwd, environ=call.environ)
     return handlers.Context(found, embed_with=lambda: call.services.models.embed)
 

@@ -16,7 +16,7 @@ from memory_sidecar import __version__
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, exit_status, wants_json
 from memory_sidecar.cli.help import add_examples
-from memory_sidecar.cli.options import Group, TextCommand, with_help
+from memory_sidecar.cli.options import Group, with_help
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_memory
@@ -24,6 +24,7 @@ from memory_sidecar.core.projects import DATA_DIR_VARIABLE
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
 
 MAX_COLUMNS = 100
+_TEXTS = {"query", "text", "texts"}  # arguments that are a text
 
 
 def show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -301,7 +302,7 @@ def _as_usage_error(error: click.ClickException) -> UsageError:
     if (
         isinstance(error, click.NoSuchOption)
         and context
-        and isinstance(context.command, TextCommand)
+        and any(param.name in _TEXTS for param in context.command.params)
     ):
         hint = f"a text that begins with a dash comes after `--`; {hint}"
     return UsageError(error.format_message().removesuffix("."), hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
 import click
@@ -23,8 +24,9 @@ from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -> Removed:
     """Take the memory at PATH away, into the archive."""
     removed = memories_of(call, agent).remove(path, if_hash=if_hash, for_good=for_good)
-    back = f"; `memory-sidecar restore {removed.path}` brings it back" if removed.batch else ""
-    return call.show(removed, [call.hint(f"removed {removed.path}{back}")])
+    command = f"`memory-sidecar restore {shlex.quote(removed.path)}`"
+    back = call.hint(f"; {command} brings it back") if removed.batch else ""
+    return call.show(removed, [f"removed {removed.path}{back}"])
 
 
 @click.command()
@@ -68,15 +70,15 @@ def prune(
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--batch", default="", metavar="B", help="Everything that one call removed.")
+@click.option("--batch", metavar="B", help="Everything that one call removed.")
 @with_agent
 def restore(
-    call: Call, *, agent: str, paths: tuple[str, ...], batch: str
+    call: Call, *, agent: str, paths: tuple[str, ...], batch: str | None
 ) -> Restored | list[Archived]:
     """Bring memories back from the archive. Without PATH and --batch, list what is there."""
     memories = memories_of(call, agent)
-    if not paths and not batch:
+    if not paths and batch is None:
         archived = memories.list_archive()
         return call.show(archived, (f"{each.batch}  {each.path}" for each in archived))
-    restored = memories.restore(paths, batch=batch)
+    restored = memories.restore(paths, batch=batch or "")
     return call.show(restored, (f"restored {path}" for path in restored.restored))

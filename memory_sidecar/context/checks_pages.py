@@ -63,7 +63,7 @@ _OF_NAME = re.compile(r"[\w-]")  # after it: it is the beginning of another
 def check_missing(loaded: Loaded) -> Iterator[Finding]:
     """Every page of the fixed layout exists."""
     root = loaded.root.path
-    remedy = f"run `memory-sidecar context init {quote(str(root))}`"
+    remedy = f"run `memory-sidecar context init --root {quote(str(root))}`"
     yield from _missing(root, (OVERVIEW, USER), remedy, partial(make_root, root))
     for project in _projects(loaded):
         pages = (CORTEX, "mission.md", "roadmap.md", STATUS, ISSUES, TASKS)

@@ -73,7 +73,7 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
     if not is_root(named):
         raise NotFound(
             f"{named} is not a dense-context root",
-            hint=f"`memory-sidecar context init {quote(str(named))}` makes it one",
+            hint=f"`memory-sidecar context init --root {quote(str(named))}` makes it one",
         )
     return Root(named)
 

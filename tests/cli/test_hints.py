@@ -141,6 +141,23 @@ def test_a_project_that_is_not_there_is_made_by_the_hint(call, here):
     assert {folder.name for folder in made} == {"shop", "web"}
 
 
+def test_a_folder_that_is_no_root_is_made_one_by_the_hint(call, here):
+    (here / "the root").mkdir()
+    ((*command,),) = commands(call("context", "check", "--root", "the root"))
+    assert sum(word.endswith("the root") for word in command) == 1
+    assert call(*command).status == 0
+    assert call("context", "check", "--root", "the root").status == 0
+
+
+def test_what_was_removed_is_brought_back_as_its_line_says(call, here):
+    folder = here / "of mine" / "knowledge" / "bob" / "My Notes"
+    write_memory(folder, "big pools.md")
+    removed = call("remove", "My Notes/big pools", *AGENTS)
+    (command,) = re.findall(r"`memory-sidecar ([^`]*)`", removed.out)
+    assert call(*shlex.split(command)).status == 0
+    assert (folder / "big pools.md").exists()
+
+
 def test_what_two_steps_meet_is_told_once(call, here):
     call("store", "x", "--data-dir", here / "data")
     done = call("move", "a/b", "c/", "--agent", "nobody", "--data-dir", here / "data")

@@ -157,7 +157,8 @@ def test_what_a_daemon_would_log_is_no_line_of_a_command(sidecar, data_dir):
         *("index", "source add", "source remove", "source publish", "why", "outline", "impact"),
         *("trust", "skills install", "session import", "session save", "grep x", "growth --agent"),
         *("search x --source", "reindex --source", "list --db", "list --data-dir", "map --around"),
-        *("judged add x", "episodic-put x --file", "source move s"),
+        *("judged add x", "episodic-put x --file", "source move s", "context init --project p"),
+        *("context init", "context check --root", "context access a.md --root"),
     ],
 )
 def test_an_empty_name_is_none_of_the_folder_one_is_in(run, tmp_path, given):
@@ -165,6 +166,7 @@ def test_an_empty_name_is_none_of_the_folder_one_is_in(run, tmp_path, given):
     (tmp_path / "a.py").write_text("x = 1\n")
     assert run("index", ".").status == 0
     before = run("source", "list").out
+    run("context", "init", ".")
     done = run(*given.split(), "")
     assert (done.status, done.out) == (2, "")
     assert "empty" in done.err or "not an agent id" in done.err
@@ -177,9 +179,42 @@ def test_a_long_question_is_no_path(run, tmp_path):
     assert run("map", "--around", "how are carts totalled " * 20).status == 0
 
 
-def test_a_text_that_is_taken_for_an_option_is_said_to_come_after_two_dashes(run):
-    done = run("store", "-x")
+@pytest.mark.parametrize("command", ["store", "search", "embed"])
+def test_a_text_that_is_taken_for_an_option_is_said_to_come_after_two_dashes(run, command):
+    done = run(command, "-x")
     assert (done.status, "after `--`" in done.err) == (2, True)
+
+
+def test_an_empty_batch_is_no_list_of_all(run):
+    done = run("restore", "--batch", "")
+    assert (done.status, done.out) == (3, "")
+
+
+def test_a_long_hint_is_shortened(run):
+    done = run("category", "describe", "1" * 60 + "/" + "2" * 5_000, "x")
+    assert done.status in (2, 3)
+    assert len(done.err) < 3_000
+
+
+def test_a_question_that_is_judged_may_come_from_standard_input(run, tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n")
+    run("index", ".")
+    assert run("judged", "add", "-", "a.py", stdin=b"where is x").status == 0
+    assert "where is x" in run("judged", "list").out
+    assert "where is x" not in run("judged", "remove", "-", "a.py", stdin=b"where is x").out
+
+
+def test_another_short_name_is_no_typo(run, tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "carts.py").write_text("y = 1\n")
+    run("index", ".")
+    assert "a.py" not in run("outline", "b.py").err
+    assert "there is carts.py" in run("outline", "cart.py").err
+
+
+def test_what_is_no_file_is_said_not_to_be_one(run):
+    done = run("session", "import", "/dev/null")
+    assert (done.status, "there is no file" in done.err) == (3, True)
 
 
 def test_words_stay_in_order_where_some_begin_with_a_dash(run):
