@@ -19,7 +19,7 @@ from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, So
 from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
 from memory_sidecar.code.shared import Sharing, Team
-from memory_sidecar.code.snapshot import Snapshot, notice_problems
+from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import no_source_error, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
@@ -30,6 +30,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.walk import problem_of
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.models import Models
@@ -264,7 +265,10 @@ class Codebase:
                         hint=f"there are: {', '.join(sorted(scanned)) or 'none'}",
                     )
             live = self.data.states()
-            notice_problems([each for each in sources if each.name in asked], live, reporter)
+            for source in [each for each in sources if each.name in asked]:
+                state = live.get(source.name)
+                if problem := state.error if state else problem_of(source):
+                    reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
             for name in self.data.unscanned(sources).intersection(asked):
                 if scanned[name] is not None:
                     reporter.notice(f"{name} is being rescanned: answering from its last state")

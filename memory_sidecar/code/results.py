@@ -176,13 +176,8 @@ class SourceStatus:
             files_away=at_team.files_away,
             scanned_at=iso_utc(counts.scanned_at) if counts and counts.scanned_at else None,
             live=live,
-            problem=current_problem(source, live),
+            problem=live.error if live else problem_of(source),
         )
-
-
-def current_problem(source: Source, live: LiveState | None) -> str:
-    """Return why `source` cannot be indexed at the moment, or empty; `live` if it is watched."""
-    return live.error if live else problem_of(source)
 
 
 Fate = Literal["indexed", "waiting", "skipped", "failed", "ignored", "folder", "outside", "absent"]

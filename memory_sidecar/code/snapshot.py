@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -13,12 +13,11 @@ from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import MAX_COMPARED
-from memory_sidecar.code.results import Freshness, current_problem
+from memory_sidecar.code.results import Freshness
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.language import TEXT, detect_language
-from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
@@ -111,15 +110,6 @@ class Snapshot:
         if too_large:
             what = too_large[0] if len(too_large) == 1 else pluralize(len(too_large), "file")
             reporter.notice(f"{what} not indexed, too large: `max_file_bytes` allows more")
-
-
-def notice_problems(
-    sources: Iterable[Source], live: Mapping[str, LiveState], reporter: Reporter
-) -> None:
-    """Notice which of `sources` cannot be indexed now; `live` are the states of watched ones."""
-    for source in sources:
-        if problem := current_problem(source, live.get(source.name)):
-            reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
 
 
 def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
