@@ -112,7 +112,9 @@ class CodeBuilder:
 
     def excludes(self) -> Excludes:
         """Return the globs that a scan excludes now, and by what."""
-        narrowed = narrow_settings(self._source.root, self._settings)
+        return self._excludes_by(narrow_settings(self._source.root, self._settings))
+
+    def _excludes_by(self, narrowed: Settings) -> Excludes:
         return {
             EXCLUDE: self._source.excludes,
             OWN_FOLDER: self._own_globs,
@@ -132,7 +134,7 @@ class CodeBuilder:
         return walk(
             self._source.root,
             max_file_bytes=narrowed.max_file_bytes,
-            excludes=tuple(chain.from_iterable(self.excludes().values())),
+            excludes=tuple(chain.from_iterable(self._excludes_by(narrowed).values())),
             under=under,
             known=known,
         )

@@ -29,8 +29,9 @@ from memory_sidecar.memories.files import (
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
 
-Meta = dict[str, object | None]
 EDIT_TRIES = 3
+
+Meta = dict[str, object | None]
 """Keys of a frontmatter to set; `None` removes a key."""
 
 
