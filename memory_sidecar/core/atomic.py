@@ -12,7 +12,6 @@ import ctypes
 import errno
 import hashlib
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -163,7 +162,7 @@ def _temporary(folder: Folder, write: Callable[[BinaryIO], object]) -> Iterator[
 
     `write` is given the open file to write its content.
     """
-    name = TEMPORARY_PREFIX + secrets.token_hex(8)
+    name = TEMPORARY_PREFIX + os.urandom(8).hex()
     descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar import __version__
-from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.core.process import CrashLog
 from memory_sidecar.daemon import systemd
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.listener import Listener

@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids, Mask
-from memory_sidecar.index.schema import VectorTable
 
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
@@ -37,6 +36,20 @@ Vector = npt.NDArray[np.float32]
 
 EmbedQuery = Callable[[str], Vector]
 """Returns the unit vector of a question, of the dimension of the table it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTable:
+    """A table with one kind of vector of a corpus: `id`, and the vector as a blob `embedding`."""
+
+    name: str
+    dimension: int
+    is_coded: bool  # an ordinary table of 8-bit codes; else a vec0 table of 32-bit floats
+
+    @property
+    def version_key(self) -> str:
+        """The key of `identity` that counts the transactions which changed this table."""
+        return f"{self.name}_version"
 
 
 class VectorIndex:
