@@ -77,6 +77,7 @@ class Services:
             if paths.db not in self._codebases:
                 if db is not None:
                     require_ours(paths.db, CodeStore.SCHEMA)
+                    paths.adopt_state()
                 self._codebases[paths.db] = Codebase(
                     paths,
                     settings=self.settings,
@@ -99,6 +100,7 @@ class Services:
                 from memory_sidecar.agents.store import AgentStore  # a search in code needs none
 
                 require_ours(paths.db, AgentStore.SCHEMA)
+                paths.adopt_state()
             _require_own_database(paths)
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)

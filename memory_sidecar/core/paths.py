@@ -3,8 +3,8 @@
     <data dir>
     ├── codebase.sqlite      code chunks of every registered source
     ├── embeddings.sqlite    content-addressed vector cache
-    ├── clones/<db stem>/    sources that were named by an address of git
-    ├── state/<db stem>/     what belongs to one database and is not derived:
+    ├── clones/<db name>/    sources that were named by an address of git
+    ├── state/<db name>/     what belongs to one database and is not derived:
     │   ├── sources.json     the registered sources
     │   ├── writer.lock      held by the process that indexes
     │   └── <source>/        CocoIndex state
@@ -16,8 +16,8 @@
     ├── archive/<agent>/     what pruning took away
     └── questions/           what was asked lately, and which answers the user judged right
 
-The state of a database named with `--db` lies beside it in the same way. Two databases share one
-only if they lie in one folder and their names differ in the suffix alone.
+The state of a database named with `--db` lies beside it in the same way, and no two databases share
+one: `x.sqlite` has `state/x/`, `x.db` has `state/x.db.sqlite/`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ from pathlib import Path
 from memory_sidecar.core.errors import PathRefused, StoreReadOnly
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.projects import locate_data_dir
+
+SUFFIX = ".sqlite"
+"""The suffix that our own databases have; any other is fine with `--db`."""
 
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """The suffixes of the files of one database: those of SQLite, and of one that was set aside."""
@@ -62,12 +65,32 @@ class StorePaths:
     db: Path
 
     @property
+    def name(self) -> str:
+        """The name of this database's folders, which no other in its folder has.
+
+        That of the file without `.sqlite`, or else with it: `x.sqlite` → `x`, `x` → `x.sqlite`.
+        """
+        name = self.db.name.removesuffix(SUFFIX)
+        is_short = name not in ("", self.db.name) and not name.endswith(SUFFIX)
+        return name if is_short else self.db.name + SUFFIX
+
+    @property
     def state(self) -> Path:
-        return self.db.parent / "state" / self.db.stem
+        return self.db.parent / "state" / self.name
 
     @property
     def clones(self) -> Path:
-        return self.db.parent / "clones" / self.db.stem
+        return self.db.parent / "clones" / self.name
+
+    def adopt_state(self) -> None:
+        """Rename the state that an earlier version named without any suffix, as far as possible.
+
+        It stays where `x.sqlite` is there, which shared it with `x.db`; then ours is made anew.
+        """
+        if self.name != self.db.stem and not self.db.with_suffix(SUFFIX).exists():
+            with suppress(OSError), self.tree.enter(self.state.parent) as folder:
+                old, new = folder.at(self.db.stem), folder.at(self.name)
+                os.rename(old, new, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     @property
     def tree(self) -> Tree:
@@ -100,7 +123,7 @@ class AgentPaths(StorePaths):
 
     @property
     def state(self) -> Path:
-        return self.db.parent / ".state" / self.db.stem
+        return self.db.parent / ".state" / self.name
 
     @property
     def tree(self) -> Tree:

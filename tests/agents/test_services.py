@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.paths import OWN_FOLDERS, DataDir
+from memory_sidecar.core.paths import OWN_FOLDERS, AgentPaths, DataDir, StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 
@@ -61,3 +61,29 @@ def test_a_link_in_the_place_of_a_database_is_refused(tmp_path):
             services.agent("A").answer(lambda store, _: store, Silent())
         services.close()
     assert list(outside.iterdir()) == []
+
+
+def test_databases_whose_names_differ_in_the_suffix_share_nothing(tmp_path):
+    names = ("x", "x.db", "x.sqlite", "x.sqlite.sqlite", "x.db.sqlite", ".sqlite")
+    for kind in (StorePaths, lambda db: AgentPaths(db, "x")):
+        paths = [kind(tmp_path / name) for name in names]
+        assert len({each.state for each in paths}) == len({each.clones for each in paths}) == 6
+
+
+def test_each_of_two_databases_has_its_own_sources(run, tmp_path):
+    for suffix in ("db", "sqlite"):
+        source = tmp_path / f"of_{suffix}"
+        source.mkdir()
+        (source / "a.py").write_text("def total_price(): pass\n")
+        db = ("--db", tmp_path / f"x.{suffix}", "--json")
+        assert run("index", source, *db).json["sources"] == [source.name]
+        assert [hit["source"] for hit in run("search", "price", *db).json] == [source.name]
+
+
+def test_a_state_that_was_named_without_the_suffix_goes_on(run, project, tmp_path):
+    db = tmp_path / "x.db"
+    assert run("index", project, "--db", db).status == 0
+    (tmp_path / "state" / "x.db.sqlite").rename(tmp_path / "state" / "x")
+    done = run("index", "--db", db, "--json").json
+    assert (done["files_processed"], done["sources"]) == (0, ["project"])
+    assert [each.name for each in (tmp_path / "state").iterdir()] == ["x.db.sqlite"]
