@@ -199,7 +199,8 @@ class _Run:
                     return None
                 child, at = self._children[at], at + 1
                 more = self._matcher.part(part, child, bound)
-                if not _is_optional(child):
+                # Of two equal tokens with only optional children between them the first is as good.
+                if not _is_optional(child) or (more is not None and isinstance(part, Leaf)):
                     break
                 if more is not None and (end := self.match(at, more, number + 1)):
                     return end

@@ -100,7 +100,7 @@ class Reading:
 def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
     """Return all readings of `pattern` in that language; none if it is no code there.
 
-    Raises UsageError if it would match everything.
+    Raises UsageError if it would match everything, or is nested too deep.
     """
     text = PatternText(Lines(pattern.strip()).data.decode())
     ranked: dict[tuple[int, int], dict[tuple[Part, ...], None]] = {}
@@ -213,11 +213,17 @@ class _Spelled:
         )
 
     def fits(self) -> bool:
-        """Whether the nodes of the pattern stay within it, unlike in `f(` and `a) + (b`."""
+        """Whether the nodes of the pattern stay within it, unlike in `f(` and `a) + (b`.
+
+        Raises UsageError if they are nested too deep to be matched.
+        """
         start, stop = self._span
-        return _depth(self._around()) <= MAX_DEPTH and all(
-            start <= child.start_byte and child.end_byte <= stop for child, _ in self._top()
-        )
+        if _depth(self._around()) > MAX_DEPTH:
+            raise UsageError(
+                f"the pattern is nested deeper than {MAX_DEPTH} levels",
+                hint="look for a part of it",
+            )
+        return all(start <= child.start_byte and child.end_byte <= stop for child, _ in self._top())
 
     def keywords_as_names(self) -> int:
         """Count keywords that are read as names, such as a method `catch`: a less likely reading.

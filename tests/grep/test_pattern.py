@@ -56,6 +56,11 @@ def test_many_beginnings_without_an_end_take_no_quadratic_time(between):
     assert [(hit.start, hit.stop) for hit in found] == [(0, len(rows) + len(b"end()"))]
 
 
+def test_a_long_row_of_tokens_is_matched():
+    code = ".".join("a" * 500)
+    assert hits(code, f"var x = {code}\n", "gdscript") == [code]
+
+
 def test_hits_within_hits_are_hits():
     assert hits("f($X)", "f(f(f(1)))") == ["f(f(f(1)))", "f(f(1))", "f(1)"]
 
@@ -111,7 +116,8 @@ def test_data_in_one_endless_line_is_passed_over():
         ('(call (#eq? @a "b"))', "not a query in python"),
         ("f(" + "$X, " * 31 + ")", "too long"),
         ("x" * 10_001, "too long"),
-        ("(" * 4_000 + "x" + ")" * 4_000, "not valid code in python"),
+        ("(" * 4_000 + "x" + ")" * 4_000, "nested deeper than 80 levels"),
+        (".".join("a" * 500), "nested deeper than 80 levels"),
     ],
 )
 def test_what_is_no_pattern_is_said_in_a_line(pattern, why):
