@@ -13,7 +13,7 @@ CREATE TABLE code_chunks (
     code       TEXT NOT NULL,
     start_line INTEGER NOT NULL,
     end_line   INTEGER NOT NULL,
-    symbols    TEXT NOT NULL,           -- names defined in these lines, separated by spaces
+    symbols    TEXT NOT NULL,           -- names defined in these lines: see join_symbols
     scope      TEXT NOT NULL,
     signature  TEXT NOT NULL,
     head       TEXT NOT NULL,           -- what the model sees: see code/document.py

@@ -28,7 +28,7 @@ from memory_sidecar.code.query_names import (
     named_chunks,
     resolve_undefined,
 )
-from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row
+from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids
@@ -227,7 +227,10 @@ class LocalRows:
             " WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(ids),),
         ).get
-        return {chunk_id: (symbols.split(), scope) for chunk_id, symbols, scope in json.loads(rows)}
+        return {
+            chunk_id: (split_symbols(symbols), scope)
+            for chunk_id, symbols, scope in json.loads(rows)
+        }
 
     def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
         return history_boosts(self.connection, text, self.wanted.sources)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ class CodeStore(DerivedStore):
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(document.source, path, chunk.location, document.language, chunk.code),
-                    *(chunk.start_line, chunk.end_line, " ".join(chunk.symbols)),
+                    *(chunk.start_line, chunk.end_line, join_symbols(chunk.symbols)),
                     *(chunk.scope, chunk.signature, found.text, write.now),
                 ),
             )
@@ -119,7 +119,7 @@ def _reusable_rows(write: Write, document: CodeDocument) -> dict[int, int]:
         known[tuple(texts)].append(row_id)
     kept = {}
     for number, (chunk, found) in enumerate(zip(document.chunks, document.found, strict=True)):
-        symbols = " ".join(chunk.symbols)
+        symbols = join_symbols(chunk.symbols)
         if alike := known.get((chunk.code, symbols, chunk.scope, chunk.signature, found.text)):
             kept[number] = alike.pop()
     return kept
@@ -145,6 +145,16 @@ def _move_rows(write: Write, chunks: Mapping[int, Chunk]) -> None:
     write.deleted += len(chunks)
 
 
+def join_symbols(symbols: Iterable[str]) -> str:
+    """Return the column `symbols` of a chunk, in which U+00A0 is a space within a symbol."""
+    return " ".join(symbol.replace(" ", "\u00a0") for symbol in symbols)
+
+
+def split_symbols(column: str) -> list[str]:
+    """Return what `join_symbols` joined."""
+    return [symbol.replace("\u00a0", " ") for symbol in column.split(" ")] if column else []
+
+
 def chunk_from_row(row: Sequence[Any]) -> Chunk:
     """Make a chunk of the columns start_line, end_line, code, symbols, scope, signature."""
     start, end, code, symbols, scope, signature = row
@@ -152,7 +162,7 @@ def chunk_from_row(row: Sequence[Any]) -> Chunk:
         start_line=start,
         end_line=end,
         code=code,
-        symbols=tuple(symbols.split()),
+        symbols=tuple(split_symbols(symbols)),
         scope=scope,
         signature=signature,
     )

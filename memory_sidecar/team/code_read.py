@@ -14,7 +14,7 @@ from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line, is_at
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.query_names import MAX_CHUNKS_PER_NAME, QueryNames, symbol_phrase
 from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch
-from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row
+from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of
@@ -176,7 +176,7 @@ class SharedRows:
             return
         # Column by column takes half the time.
         found, names, scopes, *opinions = zip(*rows, strict=True)
-        described = zip(map(str.split, names), scopes, strict=True)
+        described = zip(map(split_symbols, names), scopes, strict=True)
         self._described.update(zip(found, described, strict=True))
         for arm, each in zip(arms, opinions, strict=True):
             arm.known.update(zip(found, each, strict=True))

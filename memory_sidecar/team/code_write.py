@@ -15,6 +15,7 @@ import numpy as np
 from psycopg import Cursor
 
 from memory_sidecar.code.document import CodeDocument
+from memory_sidecar.code.store import join_symbols
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
 from memory_sidecar.index.codes import Floats
@@ -249,7 +250,7 @@ def _copy_all(
     columns = "id, file, start_line, end_line, code, symbols, scope, signature, head, tokens"
     with cursor.copy(f"COPY chunks ({columns}) FROM STDIN") as copy:
         for chunk, head, words in rows:
-            texts = (chunk.code, " ".join(chunk.symbols), chunk.scope, chunk.signature, head)
+            texts = (chunk.code, join_symbols(chunk.symbols), chunk.scope, chunk.signature, head)
             copy.write_row(
                 (
                     *(words.row, words.file, chunk.start_line, chunk.end_line),

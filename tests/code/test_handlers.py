@@ -699,3 +699,19 @@ def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
     assert not any("SCAN files" in each or "SCAN code_chunks" in each for each in told[:-1])
     assert any("SEARCH code_chunks USING COVERING INDEX" in each for each in told)
     assert "files_not_indexed" in told[-1]
+
+
+def test_a_symbol_with_spaces_is_one(make_codebase, tmp_path, notices):
+    root = tmp_path / "app"
+    root.mkdir()
+    (root / "Cart.kt").write_text("class CartTest {\n  fun `adds one item`() { add() }\n}\n")
+    (root / "flag.cpp").write_text("struct Flag {\n  operator bool() const { return on; }\n};\n")
+    codebase = make_codebase()
+    codebase.index([root], reporter=notices)
+    hits = codebase.search(CodeQuery("adds one item, operator bool"), reporter=notices)
+    assert {hit.symbols for hit in hits} == {
+        ("CartTest", "adds one item"),
+        ("Flag", "operator bool"),
+    }
+    with codebase.data.open().reading() as connection:
+        assert named_chunks(connection, names_in("item"), ChunkDirectory()) == []
