@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_file, sweep
+from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replace_unchanged, sweep
 from memory_sidecar.core.errors import Conflict, PathRefused, SidecarError, StoreReadOnly
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
@@ -34,6 +34,7 @@ from memory_sidecar.setup.editing import (
 from memory_sidecar.setup.notes import Piece, lock_notes, read_pieces, read_text, write_pieces
 
 EMPTY = {"json": "{}\n", "toml": ""}  # the text of an empty settings file
+CHANGED = "was changed by another program in the meantime"
 
 
 class StepOutcome(StrEnum):
@@ -150,8 +151,9 @@ class Plan:
     def carry_out(self) -> None:
         """Write the plan, each file atomically.
 
-        The notes are written first, so that a killed setup can be taken back. Raises Conflict if
-        another program has changed a file or the notes since they were read; it is left alone.
+        The notes are written first, so that a killed setup can be taken back. Raises Conflict,
+        before the first is written, if another program has changed a file or the notes since they
+        were read; one that is saved after that is left alone, and its steps have failed.
         """
         with lock_notes(self._environ):
             self._carry_out()
@@ -159,17 +161,19 @@ class Plan:
     def _carry_out(self) -> None:
         changes = {path: each for path, each in self._files.items() if each.after != each.before}
         for path, each in changes.items():
-            _check_unchanged(path, each)  # check every file before the first is written
+            if read_text(path) != each.before:  # check every file before the first is written
+                raise Conflict(f"{path} {CHANGED}", hint="run it again on the file as it is now")
         noted = [*(piece for piece in self._noted if piece not in self._pieces), *self._pieces]
         if read_pieces(self._environ) != self._noted:
             raise Conflict("another setup ran in the meantime", hint="do it again")
         write_pieces(noted, self._environ)
         for path, each in changes.items():
-            _check_unchanged(path, each)
             try:
-                _write(Path(path), each)
+                failure = "" if _write(Path(path), each) else CHANGED
             except StoreReadOnly as error:
-                self._fail(path, error)
+                failure = error.message.removeprefix(f"{path} ")
+            if failure:
+                self._fail(path, failure)
         if self._pieces != noted:
             write_pieces(self._pieces, self._environ)
 
@@ -182,9 +186,8 @@ class Plan:
                 hint="all others are done; fix or move it, and run this again",
             )
 
-    def _fail(self, path: str, error: StoreReadOnly) -> None:
+    def _fail(self, path: str, reason: str) -> None:
         """Mark the changes of `path` as failed, and restore its notes."""
-        reason = error.message.removeprefix(f"{path} ")
         self.steps = [
             replace(step, outcome=StepOutcome.FAILED, reason=reason)
             if step.path == path and step.outcome.is_change
@@ -313,24 +316,20 @@ def _insertion(edit: _Edit, before: str, agent: CodingAgent) -> Insertion | None
     return insertion
 
 
-def _check_unchanged(path: str, file: _PlannedFile) -> None:
-    if read_text(path) != file.before:
-        raise Conflict(
-            f"{path} was changed by another program in the meantime",
-            hint="run it again on the file as it is now",
-        )
-
-
-def _write(path: Path, file: _PlannedFile) -> None:
+def _write(path: Path, file: _PlannedFile) -> bool:
+    """Write what was planned for `path`; return False, and leave it, if it was changed since."""
+    tree, before = Tree(path.parent), None if file.before is None else file.before.encode()
     with named_errors(path):
-        sweep(Tree(path.parent), path.parent, before_ms=time.time_ns() // 1_000_000, pattern="")
+        sweep(tree, path.parent, before_ms=time.time_ns() // 1_000_000, pattern="")
         if file.after is not None:
-            replace_file(Tree(path.parent), path.name, file.after.encode())
-            return
-        delete_file(Tree(path.parent), path.name)
+            return replace_unchanged(tree, path.name, before, file.after.encode())
+        if read_text(str(path)) != file.before:
+            return False
+        delete_file(tree, path.name)
         if file.made:
             above = Path(file.made).parent
             remove_empty_folders(Tree(above), str(path), keep=above)
+    return True
 
 
 def _without(piece: Piece, text: str) -> str | None:

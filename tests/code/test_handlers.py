@@ -714,4 +714,4 @@ def test_a_symbol_with_spaces_is_one(make_codebase, tmp_path, notices):
         ("Flag", "operator bool"),
     }
     with codebase.data.open().reading() as connection:
-        assert named_chunks(connection, names_in("item"), ChunkDirectory()) == []
+        assert named_chunks(connection, names_in("item"), ChunkDirectory().read(connection)) == []

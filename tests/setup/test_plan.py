@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.atomic import replace_file
+from memory_sidecar.core.atomic import replace_unchanged
 from memory_sidecar.core.errors import Conflict, DiskFull, StoreBusy
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.setup import notes
@@ -200,15 +200,15 @@ def test_settings_that_may_not_be_written_fail_alone(home):
 
 def test_settings_that_refuse_to_be_written_fail_alone(home, monkeypatch):
     before = settings(home)
-    write = replace_file
+    write = replace_unchanged
 
-    def refuse(tree: Tree, path: str, content: bytes) -> None:
+    def refuse(tree: Tree, path: str, before: bytes | None, content: bytes) -> bool:
         if path == "config.toml":
             raise PermissionError(errno.EACCES, "Permission denied")
-        write(tree, path, content)
+        return write(tree, path, before, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(plan_module, "replace_file", refuse)
+        patched.setattr(plan_module, "replace_unchanged", refuse)
         plan = set_up(home)
     failed = [step for step in plan.steps if step.outcome is StepOutcome.FAILED]
     assert [(step.agent, step.what) for step in failed] == [("codex", "MCP server")]
@@ -322,20 +322,37 @@ def test_what_another_program_wrote_meanwhile_stays(home):
     assert settings(home) == before
 
 
+def test_what_another_program_saves_while_we_write_stays(home, monkeypatch):
+    file, replace = home / ".codex/config.toml", replace_unchanged
+
+    def save_first(tree: Tree, path: str, before: bytes | None, content: bytes) -> bool:
+        if path == file.name:
+            file.write_text('model = "y"\n')
+        return replace(tree, path, before, content)
+
+    monkeypatch.setattr(plan_module, "replace_unchanged", save_first)
+    plan = set_up(home)
+    assert file.read_text() == 'model = "y"\n'
+    failed = [step for step in plan.steps if step.outcome is StepOutcome.FAILED]
+    assert [(step.agent, step.what) for step in failed] == [("codex", "MCP server")]
+    assert "changed by another program" in failed[0].reason
+    assert {step.outcome for step in plan.steps if step.agent != "codex"} == {StepOutcome.ADDED}
+
+
 class DiskThatFills:
     """Lets so many files be written, and no more."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, files: int) -> None:
         self._left = files
-        for name in ("replace_file", "delete_file"):
+        for name in ("replace_unchanged", "delete_file"):
             write = getattr(plan_module, name)
             monkeypatch.setattr(plan_module, name, partial(self._write, write))
 
-    def _write(self, write: Callable[..., None], *arguments: object) -> None:
+    def _write(self, write: Callable[..., object], *arguments: object) -> object:
         if self._left == 0:
             raise OSError(errno.ENOSPC, "No space left on device")
         self._left -= 1
-        write(*arguments)
+        return write(*arguments)
 
 
 @pytest.mark.parametrize("files", range(8))
