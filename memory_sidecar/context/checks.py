@@ -10,6 +10,8 @@ from memory_sidecar.context import checks_pages as pages
 from memory_sidecar.context.atoms import Atom, Finding
 from memory_sidecar.context.layout import Project
 from memory_sidecar.context.loaded import Loaded
+from memory_sidecar.core.errors import Conflict, PageBroken
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.disk.atoms import AtomKind
 
 Check = Callable[[Loaded], Iterator[Finding]]
@@ -74,9 +76,19 @@ def examine(
     return sorted(found, key=lambda finding: (finding.path, finding.line, finding.rule))
 
 
-def apply_fixes(findings: Iterable[Finding]) -> int:
-    """Apply the fixes of `findings` that have one; return their number."""
-    fixes = [finding.fix for finding in findings if finding.fix is not None]
-    for fix in fixes:
-        fix()
-    return len(fixes)
+def apply_fixes(findings: Iterable[Finding], reporter: Reporter) -> int:
+    """Apply the fixes of `findings` that have one; return how many were applied.
+
+    A file that was changed or deleted meanwhile is left as it is, with a notice.
+    """
+    fixed = 0
+    for finding in findings:
+        if finding.fix is not None:
+            try:
+                finding.fix()
+                fixed += 1
+            except (Conflict, PageBroken) as error:
+                reporter.notice(error.with_hint)
+            except FileNotFoundError:
+                reporter.notice(f"{finding.path} is gone")
+    return fixed

@@ -207,9 +207,12 @@ class Context:
         )
 
     def fix(self, findings: Sequence[Finding], *, reporter: Reporter) -> int:
-        """Apply the fixes of `findings`, then regenerate all projects; return their number."""
+        """Apply the fixes of `findings`, then regenerate all projects; return how many were done.
+
+        A file that was changed or deleted meanwhile is left as it is, with a notice.
+        """
         with _named_errors(self.root.path):
-            fixed = apply_fixes(findings)
+            fixed = apply_fixes(findings, reporter)
         self.regenerate(self.root.projects(), reporter=reporter)
         return fixed
 

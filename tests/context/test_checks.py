@@ -16,7 +16,9 @@ from memory_sidecar.context.handlers import init
 from memory_sidecar.context.loaded import load
 from memory_sidecar.context.tasks import archive_tasks
 from memory_sidecar.core.errors import PageBroken
-from memory_sidecar.disk.frontmatter import parse_page
+from memory_sidecar.core.results import Silent
+from memory_sidecar.disk import frontmatter
+from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from tests.context.conftest import NOW_MS, TODAY
 
 OLD = (TODAY - timedelta(days=60)).isoformat()
@@ -324,7 +326,7 @@ def test_what_a_killed_process_left_behind_is_found_an_hour_later(project, check
     os.utime(left, (now - 3601, now - 3601))
     findings = check("leftover")
     assert [finding.path for finding in findings] == [left]
-    apply_fixes(findings)
+    apply_fixes(findings, Silent())
     assert not left.exists()
 
 
@@ -355,12 +357,34 @@ def test_one_project_may_be_singled_out(root, atom, check):
     assert [root.shown(each.path) for each in findings] == ["projects/q/knowledge/K-001.md"]
 
 
+def test_fixes_leave_what_is_saved_meanwhile_and_do_the_others(
+    project, atom, check, notices, monkeypatch
+):
+    saved, lost, fixed = (atom(f"K-00{n}", id=None) for n in (1, 2, 3))
+    findings = check("required", generated=False)
+    assert {each.path for each in findings if each.fix} == {saved, lost, fixed}
+    lost.unlink()
+
+    def save_first(text, edits):
+        if "K-001" in text:
+            saved.write_text("mine")
+        return edit_page(text, edits)
+
+    monkeypatch.setattr(frontmatter, "edit_page", save_first)
+    saved.write_text(saved.read_text() + "K-001")
+    assert apply_fixes(findings, notices) == 1
+    assert (saved.read_text(), lost.exists()) == ("mine", False)
+    assert parse_page(fixed.read_text()).meta["id"] == "K-003"
+    assert notices.has(f"{saved} was changed")
+    assert notices.has(f"{lost} is gone")
+
+
 def test_a_fix_does_what_is_safe_and_nothing_else(root, project, atom, check):
     path = atom("K-001", id=None, project=None, summary="ANTI-PATTERN: x", tags=["a"], status="odd")
     (project.path / "mission.md").unlink()
     (project.path / "decisions" / "DR-0001-a.md").write_text("# A\n")
     findings = check(generated=False)
-    apply_fixes(findings)
+    apply_fixes(findings, Silent())
     meta = parse_page(path.read_text()).meta
     assert (meta["id"], meta["project"], meta["tags"]) == ("K-001", "p", ["a", "anti-pattern"])
     assert meta["status"] == "odd"
