@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from memory_sidecar.context.layout import (
     USER,
     Change,
     Project,
+    Root,
     make_project,
     make_root,
     page_text,
@@ -140,7 +142,8 @@ def check_access_log(loaded: Loaded) -> Iterator[Finding]:
 
 def check_leftovers(loaded: Loaded) -> Iterator[Finding]:
     """There are no temporary files of killed processes."""
-    for path in loaded.root.path.rglob(TEMPORARY_PREFIX + "*"):
+    left = (path for path in _entries(loaded.root) if path.name.startswith(TEMPORARY_PREFIX))
+    for path in left:
         status = loaded.root.tree.status(path)  # None: a writer is done with it
         if status and loaded.now_ms / 1000 - status.st_mtime > LEFT_BEHIND_AFTER_S:
             fix = partial(delete_file, loaded.root.tree, path)
@@ -148,15 +151,24 @@ def check_leftovers(loaded: Loaded) -> Iterator[Finding]:
 
 
 def check_special_files(loaded: Loaded) -> Iterator[Finding]:
-    """Everything in a root is a regular file or a folder; nothing else is read or written."""
+    """Everything in a root is a regular file or a folder, or hidden: nothing else is read."""
     shelves = (shelf for project in loaded.projects for shelf in project.shelves)
     reported = {stray.path for shelf in shelves for stray in shelf.strays}
-    for path in sorted(loaded.root.path.rglob("*")):
+    for path in sorted(_entries(loaded.root)):
+        if path.name.startswith("."):
+            continue
         status = loaded.root.tree.status(path)
         mode = status.st_mode if status else stat.S_IFREG  # a file that is gone by now is none
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in reported):
             why = reasons.SYMBOLIC_LINK if stat.S_ISLNK(mode) else reasons.NOT_REGULAR
             yield Finding(path, 1, f"it is not read: {why}", "put the file itself there")
+
+
+def _entries(root: Root) -> Iterator[Path]:
+    """Yield all that lies in `root`, except what lies in hidden folders, such as `.git`."""
+    for above, folders, files in os.walk(root.path):
+        yield from (Path(above, name) for name in (*folders, *files))
+        folders[:] = (name for name in folders if not name.startswith("."))
 
 
 def _projects(loaded: Loaded) -> list[Project]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -331,13 +330,28 @@ def test_what_a_killed_process_left_behind_is_found_an_hour_later(project, check
 
 
 def test_a_file_that_a_writer_renames_meanwhile_is_no_finding(check, monkeypatch):
-    rglob = Path.rglob
+    walk = os.walk
 
-    def with_one_gone(folder, pattern):
-        return [*rglob(folder, pattern), folder / ".sidecar-tmp-0123456789abcdef"]
+    def with_one_gone(folder):
+        return [*walk(folder), (folder, [], [".sidecar-tmp-0123456789abcdef", "notes.md"])]
 
-    monkeypatch.setattr(Path, "rglob", with_one_gone)
+    monkeypatch.setattr(os, "walk", with_one_gone)
     assert check("leftover", "no-file") == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_hidden_folders_are_not_looked_into(root, check):
+    hidden = root.path / ".venv" / "bin"
+    hidden.mkdir(parents=True)
+    for folder in (root.path, hidden):
+        (folder / ".link").symlink_to("/nowhere")
+        (folder / "link").symlink_to("/nowhere")
+        (folder / ".sidecar-tmp-0123456789abcdef").touch()
+        os.utime(folder / ".sidecar-tmp-0123456789abcdef", (0, 0))
+    assert [each.path for each in check("leftover", "no-file")] == [
+        root.path / ".sidecar-tmp-0123456789abcdef",
+        root.path / "link",
+    ]
 
 
 def test_a_long_list_of_files_is_checked_in_linear_time(root, check):
