@@ -34,7 +34,7 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories import hit
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery

@@ -29,7 +29,7 @@ from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 
 SET = Path(__file__).parent / "sets" / "commits.json"
 CUTS = (1, 5, 10)

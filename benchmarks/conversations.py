@@ -26,7 +26,7 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import iso_utc, system_clock
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionQuery
 

@@ -29,7 +29,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 
 SETS = Path(__file__).parent / "sets"
 CUTS = (1, 5)

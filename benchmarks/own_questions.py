@@ -24,7 +24,7 @@ from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE, SHARED, DataDir
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.sessions.model import SessionQuery

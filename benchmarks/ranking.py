@@ -27,7 +27,7 @@ from steps import STEPS, left_out
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 
 GOLDEN = Path(__file__).parent / "golden.json"
 # How far a figure may fall: a question more or less of a small set, other vectors on other chips.

@@ -39,7 +39,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 
 TOP_CHUNKS = 50  # of which the first ten files are judged
 _ENDINGS = {"python": ".py"}

@@ -26,7 +26,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import SearchCode, search_code
 

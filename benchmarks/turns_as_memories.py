@@ -23,7 +23,7 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 

@@ -31,11 +31,11 @@ from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.schema import Corpus

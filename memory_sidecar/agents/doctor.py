@@ -20,7 +20,7 @@ from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.embedding.static import PACKAGE, VERSION
+from memory_sidecar.embedding.models import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.report import (
     SourceCounts,
@@ -90,7 +90,7 @@ def _static(services: Services) -> Check:
         static.load()
     except ModelError as error:
         return Check(check, False, error.message, error.hint)
-    return Check(check, True, f"the table of {PACKAGE} {VERSION} loads")
+    return Check(check, True, f"the table of {STATIC_PACKAGE} {STATIC_VERSION} loads")
 
 
 def examine_team(services: Services) -> Iterator[Check]:

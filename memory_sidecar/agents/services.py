@@ -28,7 +28,7 @@ from memory_sidecar.core.results import AgentReports, IndexReport, Reporter
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk.usage import QuestionLog
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.schema import require_ours
 from memory_sidecar.memories.names import check_agent
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -33,8 +33,16 @@ from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import count_masks, mask_document
 from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
-from memory_sidecar.core.visible import visible, visible_json, visible_line
+from memory_sidecar.core.opening import is_utf8
+from memory_sidecar.core.results import (
+    Judged,
+    pluralize,
+    to_builtins,
+    visible,
+    visible_json,
+    visible_line,
+    warn_if_weak,
+)
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
@@ -194,23 +202,19 @@ class Call:
     def own_path(self, text: str) -> Path:
         """Return a path like `path`, for files of ours: SQLite takes only UTF-8 names."""
         path = self.path(text)
-        try:
-            os.fsencode(path).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path} is not UTF-8", hint="choose another place") from error
+        if not is_utf8(os.fspath(path)):
+            raise UsageError(f"{path} is not UTF-8", hint="choose another place")
         return path
 
     def check_arguments(self) -> None:
         """Raise UsageError for an argument that can be neither a file name nor a text."""
         for argument in self.arguments:
-            try:
-                is_fine = b"\0" not in os.fsencode(argument)
-            except UnicodeEncodeError:  # half of a character
-                is_fine = False
-            if not is_fine:
-                raise UsageError(
-                    f"the argument {argument[:40]!r} is not text", hint="leave out NUL and the like"
-                )
+            with suppress(UnicodeEncodeError):  # half of a character
+                if b"\0" not in os.fsencode(argument):
+                    continue
+            raise UsageError(
+                f"the argument {argument[:40]!r} is not text", hint="leave out NUL and the like"
+            )
 
     def text(self, argument: str) -> str:
         """Return `argument`, or standard input for `-`. Raises UsageError unless it is UTF-8."""
@@ -259,8 +263,7 @@ class Call:
     def confirm(self, lines: Iterable[TextLine], question: str, *, unless: str) -> None:
         """Show `lines` and ask the user `question`. Raises UsageError unless the answer is yes.
 
-        `unless`: the option that answers yes, also where there is no terminal to ask at, and for
-        programs, which read JSON.
+        `unless`: the option that answers yes, for programs and where there is no terminal.
         """
         self.reporter.close()
         for line in () if self.wants_json else lines:

@@ -1,4 +1,4 @@
-"""Formats results, errors, notices and progress: for a person, or as JSON.
+"""Formats results, errors, notices and progress: for a person, or as JSON; options' types.
 
 A command that a notice or a hint names gets the options of the call, such as `--data-dir`, so that
 it can be pasted: the code that writes a hint does not know them.
@@ -25,12 +25,11 @@ from msgspec import UNSET
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.visible import abridge, visible_json, visible_line
+from memory_sidecar.core.results import abridge, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
-
 
 JSON_OPTIONS = frozenset({"--json-output", "--json"})
 JSON_WHEN_PIPED = frozenset(
@@ -290,29 +289,61 @@ class Progress:
 
 
 def _make_bar(stderr: TextIO, columns: int, environ: Mapping[str, str]) -> Bar:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
     from rich.text import Text
 
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
+    class Rate(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
             return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
-    return Progress(
-        TextColumn("{task.description:<8}"),
-        BarColumn(),
-        MofNCompleteColumn(),
+    return progress.Progress(
+        progress.TextColumn("{task.description:<8}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
         Rate(),
-        TimeRemainingColumn(),
+        progress.TimeRemainingColumn(),
         # The caller's terminal, which may not be the one of this process.
         console=Console(file=stderr, force_terminal=True, width=columns, _environ=environ),
         transient=True,
     )
+
+
+MAX_COUNT = 1_000_000_000  # the sum of two fits into SQLite's integers
+
+
+class Count(click.IntRange):
+    """A number of things; the help says from where to where if that is a limit."""
+
+    name = "n"
+
+    def __init__(self, least: int, most: int = MAX_COUNT) -> None:
+        super().__init__(least, most)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:  # noqa: ANN401  click's signature
+        number = click.INT.convert(value, param, ctx)
+        if number not in range(int(self.min or 0), int(self.max or 0) + 1):
+            self.fail(f"{number} is not from {self.min:,} to {self.max:,}.", param, ctx)
+        return int(number)
+
+    def _describe_range(self) -> str:
+        return f"{self.min} to {self.max}" if self.max != MAX_COUNT else ""
+
+
+COUNT, AT_LEAST_ONE = Count(0), Count(1)
+
+
+class _Fraction(click.FloatRange):
+    """A number from 0 to 1. click's own range accepts "nan"."""
+
+    name = "number"
+
+    def _describe_range(self) -> str:
+        return "0 to 1"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  click's signature
+        number = super().convert(value, param, ctx)
+        return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
+
+
+FRACTION = _Fraction(0, 1)

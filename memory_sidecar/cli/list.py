@@ -6,8 +6,8 @@ import click
 from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.form import COUNT
 from memory_sidecar.cli.memory_form import memories_of, memory_lines, with_filters
-from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import with_agent
 from memory_sidecar.core.results import build_from
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import explanation_line
+from memory_sidecar.cli.form import AT_LEAST_ONE, explanation_line
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
@@ -17,7 +17,6 @@ from memory_sidecar.cli.memory_form import (
     project_around,
     with_filters,
 )
-from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import (
     TextCommand,
     resolve_text,

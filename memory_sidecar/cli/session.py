@@ -10,7 +10,7 @@ import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.numbers import COUNT
+from memory_sidecar.cli.form import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, with_agent
 from memory_sidecar.cli.session_search import indent_lines, list_sessions, search, sessions_of
 from memory_sidecar.core.errors import SessionInvalid, UsageError

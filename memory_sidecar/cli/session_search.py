@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import explanation_line, title
-from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
+from memory_sidecar.cli.form import AT_LEAST_ONE, COUNT, explanation_line, title
 from memory_sidecar.cli.options import (
     TextCommand,
     resolve_text,

@@ -7,13 +7,9 @@
 from __future__ import annotations
 
 import os
-import select
 import stat
-import sys
 import threading
 import time
-from contextlib import suppress
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Protocol
 
@@ -126,40 +122,3 @@ def _state(entry: os.DirEntry[str]) -> _State:
         return status.st_mode, status.st_ino
     times = status.st_mtime_ns, status.st_ctime_ns
     return status.st_mode, status.st_ino, status.st_size, *times
-
-
-# https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
-_TABLE = "/proc/self/mountinfo"
-_ESCAPES = {ord(letter): f"\\{ord(letter):03o}" for letter in " \t\n\\"}
-
-
-def mounted_in(root: Path) -> str:
-    """Return the mounts below `root`, on Linux: a folder covered by a mount gets no events."""
-    inside = " " + f"{root}/".translate(_ESCAPES)
-    return "".join(line for line in _MOUNTS.lines() if inside in line)
-
-
-class _Mounts:
-    """The system's table of mounts, read again when the system reports a change of it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._file: TextIOWrapper | None = None
-        self._lines: tuple[str, ...] = ()
-
-    def lines(self) -> tuple[str, ...]:
-        if sys.platform != "linux":
-            return ()
-        with self._lock, suppress(OSError):
-            if self._file is None:
-                self._file = Path(_TABLE).open(errors="surrogateescape")  # noqa: SIM115
-                self._changed = select.poll()
-                self._changed.register(self._file, select.POLLPRI)
-            elif not self._changed.poll(0):
-                return self._lines
-            self._file.seek(0)
-            self._lines = tuple(self._file)
-        return self._lines
-
-
-_MOUNTS = _Mounts()

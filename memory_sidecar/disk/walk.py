@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
-from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import Scan, Source, SourceFile, Stamp
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.model import Scan, SourceFile, Stamp
 from memory_sidecar.core.opening import (
     escape_bytes,
     is_folder,
@@ -26,9 +26,8 @@ from memory_sidecar.core.opening import (
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
 from memory_sidecar.disk.recheck import Recheck, is_still_included
-from memory_sidecar.disk.rule_files import check_rules, folders_above
+from memory_sidecar.disk.rule_files import check_root, folders_above
 
-_IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 
 
@@ -145,42 +144,6 @@ class _Collector:
         if status.st_size > limit:
             return reasons.larger_than(limit)
         return "" if status.st_size else reasons.EMPTY
-
-
-def check_root(top: str, if_gone: str = _IF_GONE) -> None:
-    """Raise NotFound or PathRefused, as `walk` does, unless `top` is a readable folder."""
-    try:
-        os.scandir(top).close()
-    except FileNotFoundError as error:
-        raise NotFound(f"{top} is not there", hint=if_gone) from error
-    except NotADirectoryError as error:
-        raise PathRefused(f"{top} is not a folder", hint="name the folder that holds it") from error
-    except OSError as error:
-        raise PathRefused(
-            f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
-        ) from error
-
-
-def require_root_is_itself(source: Source) -> None:
-    """Raise PathRefused if the root is, or lies behind, a link, so that its files are others."""
-    root = os.fspath(source.root)
-    if (real := os.path.realpath(root)) != root:
-        raise PathRefused(
-            f"{root} is a link to {real} now",
-            hint=f"bring the folder back, or `memory-sidecar source remove {source.name}`",
-        )
-
-
-def problem_of(source: Source) -> str:
-    """Return why a scan of `source` would fail at its root; "" if it would not."""
-    root = os.fspath(source.root)
-    try:
-        require_root_is_itself(source)
-        check_root(root)
-        check_rules(root, root)
-    except (NotFound, PathRefused) as error:
-        return error.message
-    return ""
 
 
 def _outermost(under: Iterable[str]) -> frozenset[str]:

@@ -15,16 +15,19 @@ from __future__ import annotations
 import errno
 import logging
 import math
+import select
 import stat
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
 from memory_sidecar.core.opening import is_utf8
-from memory_sidecar.disk.observe import Observer, Poll, Report, mounted_in
+from memory_sidecar.disk.observe import Observer, Poll, Report
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
 # A change of one of these files changes which paths are ignored in its folder and below.
@@ -74,7 +77,8 @@ class Watch:
         self._root = root.absolute()
         self._on_change = on_change
         self._observe = observe
-        self._poll = Poll(self._root, self._report_change, poll_ms=poll_ms)
+        self._poll_ms = poll_ms
+        self._poll: Poll | None = None  # while there are folders to poll
         self._lock = threading.Lock()  # for everything below; never held while calling `on_change`
         self._observer: Observer | None = None
         self._root_id: tuple[int, int, str] | None = None
@@ -103,7 +107,8 @@ class Watch:
         elif self._limit_notice and time.monotonic() >= self._retry_at_s:  # raised meanwhile?
             self._retry_at_s = time.monotonic() + RETRY_S
             self.follow(self._wanted)
-        self._poll.look()
+        if poll := self._poll:
+            poll.look()
 
     def catch_up(self, settled: Settled) -> Settled:
         """Watch folders that exist again; return `settled` with these added, to be scanned."""
@@ -206,7 +211,12 @@ class Watch:
         self._unwatched = tuple(sorted(folders - {GIT_INFO}))
         self._limit_notice = _limit_notice(error) if error and self._unwatched else ""
         is_root_watched = self._observer is not None and "" in self._observer.folders
-        self._poll.follow(folders if is_root_watched else folders | {""})
+        polled = folders if is_root_watched else folders | {""}
+        if not polled:
+            self._poll = None
+            return
+        self._poll = self._poll or Poll(self._root, self._report_change, poll_ms=self._poll_ms)
+        self._poll.follow(polled)
 
 
 def _identity(root: Path) -> tuple[int, int, str] | None:
@@ -216,7 +226,44 @@ def _identity(root: Path) -> tuple[int, int, str] | None:
     except OSError:
         return None
     is_folder = stat.S_ISDIR(status.st_mode)
-    return (status.st_dev, status.st_ino, mounted_in(root)) if is_folder else None
+    return (status.st_dev, status.st_ino, _mounted_in(root)) if is_folder else None
+
+
+# https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+_TABLE = "/proc/self/mountinfo"
+_ESCAPES = {ord(letter): f"\\{ord(letter):03o}" for letter in " \t\n\\"}
+
+
+def _mounted_in(root: Path) -> str:
+    """Return the mounts below `root`, on Linux: a folder covered by a mount gets no events."""
+    inside = " " + f"{root}/".translate(_ESCAPES)
+    return "".join(line for line in _MOUNTS.lines() if inside in line)
+
+
+class _Mounts:
+    """The system's table of mounts, read again when the system reports a change of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file: TextIOWrapper | None = None
+        self._lines: tuple[str, ...] = ()
+
+    def lines(self) -> tuple[str, ...]:
+        if sys.platform != "linux":
+            return ()
+        with self._lock, suppress(OSError):
+            if self._file is None:
+                self._file = Path(_TABLE).open(errors="surrogateescape")  # noqa: SIM115
+                self._changed = select.poll()
+                self._changed.register(self._file, select.POLLPRI)
+            elif not self._changed.poll(0):
+                return self._lines
+            self._file.seek(0)
+            self._lines = tuple(self._file)
+        return self._lines
+
+
+_MOUNTS = _Mounts()
 
 
 def _limit_notice(error: OSError) -> str:

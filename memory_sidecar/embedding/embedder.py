@@ -130,7 +130,7 @@ class OnnxModel:
 
     def run(self, text: str, beside: str | None = None) -> Output:
         """Return the model's first output, (1, …), for `text` or for the pair `text`, `beside`."""
-        encoded = self._tokenizer.encode(_readable(text), beside and _readable(beside))
+        encoded = self._tokenizer.encode(readable(text), beside and readable(beside))
         fields = {
             "input_ids": encoded.ids,
             "attention_mask": encoded.attention_mask,
@@ -176,7 +176,7 @@ def _tokenizer_in(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """Replace the lone surrogates of a text that was not UTF-8, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

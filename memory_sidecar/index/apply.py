@@ -21,6 +21,7 @@ from memory_sidecar.core.errors import SidecarError, one_line
 from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile
 from memory_sidecar.core.process import CrashLog, require_descriptors
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import (
     BuildCrashed,
@@ -33,7 +34,6 @@ from memory_sidecar.index.document import (
 )
 from memory_sidecar.index.embed import vector_lookup
 from memory_sidecar.index.engine_state import EngineState
-from memory_sidecar.index.models import Models
 
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine

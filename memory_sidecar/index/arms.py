@@ -8,23 +8,22 @@ the curve among the terms in proportion, and lists each step, so that all of it 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.core.language import lacks_latin
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
+from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.codes import Floats, Ids, Mask
 from memory_sidecar.index.vectors import VectorView
-from memory_sidecar.index.words import lacks_latin
 
 Scores = npt.NDArray[np.float64]
 
-Judge = Callable[[str, Sequence[str]], Sequence[float]]
-"""Scores each of some texts by how well it answers a question."""
 
 SEARCH_POOL = ThreadPoolExecutor(4, thread_name_prefix="question")
 """The threads for work beside the keyword arm, nearly all of which releases Python's lock.

@@ -32,10 +32,10 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import damage_of
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, count_waiting, embed_pending
 from memory_sidecar.index.engine_state import remove_state
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import ReadableDatabase, S, StoreFile
 from memory_sidecar.index.requests import Urgency

@@ -15,8 +15,8 @@ from typing import Any
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.embedding.embedder import EmbeddingStopped, Vectors
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import count_pending
 from memory_sidecar.index.schema import (
     QUEUED_LAST,

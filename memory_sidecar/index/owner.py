@@ -32,10 +32,10 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.rule_files import folders_of
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static
 from memory_sidecar.index.loop import Loop
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.reading import S, StoreFile
 from memory_sidecar.index.report import DATABASE, VECTORS, Activity, Failure
 from memory_sidecar.index.source import PassResult, ScanScope, SourceFlow

@@ -25,9 +25,9 @@ from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
 from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.arms import SEARCH_POOL
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts, source_completeness, source_names
 from memory_sidecar.index.schema import found_version, is_outdated, read_identity
 from memory_sidecar.index.vectors import EmbedQuery, Vector
@@ -64,13 +64,23 @@ class StoreFile(Generic[S]):
         self.paths = paths
         self.path = paths.db
         self.clock = clock
-        self.lock = WriterLock(paths.writer_lock, data_dir=paths.db.parent, tree=paths.tree)
         self.used_at_s = time.monotonic()  # when `open` was last called
         self.generation = 0  # how many times it was set aside for a new one
         self._type = store
         self._store: S | None = None
-        self._lock = threading.Lock()
+        self._writer_lock: WriterLock | None = None
+        self._lock = threading.RLock()
         self._was_outdated = False
+
+    @property
+    def lock(self) -> WriterLock:
+        """The writer's lock, which readers hardly ever need."""
+        with self._lock:
+            if self._writer_lock is None:
+                self._writer_lock = WriterLock(
+                    self.paths.writer_lock, data_dir=self.path.parent, tree=self.paths.tree
+                )
+            return self._writer_lock
 
     def open(self) -> S:
         """Return the store, whatever it holds. Raises StoreCorrupt if its file was taken away.

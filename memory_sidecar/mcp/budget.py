@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from textwrap import wrap
 from typing import TypeVar
 
-from memory_sidecar.code.excerpt import Excerpt, excerpt_within
+from memory_sidecar.code.hits import Excerpt, excerpt_within
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, UnsetType
 from pydantic import Field
 
-from memory_sidecar.code.excerpt import stems_of
+from memory_sidecar.code.hits import stems_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED

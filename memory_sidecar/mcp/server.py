@@ -25,8 +25,7 @@ from pydantic import ValidationError, model_serializer
 from memory_sidecar import __version__
 from memory_sidecar.core.credentials import count_masks, mask_credentials, mask_document
 from memory_sidecar.core.errors import Conflict, SidecarError, as_sidecar_error, one_line
-from memory_sidecar.core.results import pluralize, to_builtins
-from memory_sidecar.core.visible import abridge
+from memory_sidecar.core.results import abridge, pluralize, to_builtins
 from memory_sidecar.mcp import resources
 from memory_sidecar.mcp.budget import within
 from memory_sidecar.mcp.caller import Caller

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from memory_sidecar.agents.promotion import Promoter
-from memory_sidecar.code.excerpt import stems_of
+from memory_sidecar.code.hits import stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak

@@ -19,8 +19,8 @@ from msgspec import UNSET
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import build_from, rounded
+from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index import arms
-from memory_sidecar.index.arms import Judge
 from memory_sidecar.memories.model import estimate_tokens
 from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk

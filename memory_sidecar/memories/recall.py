@@ -19,9 +19,9 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
+from memory_sidecar.embedding.models import make_judge
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import make_judge
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, around, near_pairs

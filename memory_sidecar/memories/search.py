@@ -21,10 +21,10 @@ import numpy as np
 
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.arms import (
     SEARCH_POOL,
     Arm,
-    Judge,
     Scores,
     explain_score,
     mask_allowed,

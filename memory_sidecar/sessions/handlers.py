@@ -25,9 +25,9 @@ from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.short_names import is_another_whole_name, sole_match
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import compact_utc, iso_utc
+from memory_sidecar.embedding.models import make_judge
 from memory_sidecar.index.agent_database import AgentDatabase, Ask
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.models import make_judge
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.sessions.documents import (

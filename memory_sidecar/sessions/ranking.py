@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Arm, Judge, Scores, mask_allowed, rerank_order
+from memory_sidecar.embedding.models import Judge
+from memory_sidecar.index.arms import Arm, Scores, mask_allowed, rerank_order
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import Postings
 from memory_sidecar.sessions.lookup import FoundRow, read_rows

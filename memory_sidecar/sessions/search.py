@@ -29,10 +29,10 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.arms import (
     SEARCH_POOL,
     Arm,
-    Judge,
     Scores,
     explain_score,
     mask_allowed,

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory_sidecar.core.language import index_words
 from memory_sidecar.core.model import Document, Findable
 from memory_sidecar.index.schema import Corpus, Write, read_identity, write_identity
-from memory_sidecar.index.words import index_words
 from memory_sidecar.sessions.documents import project_hash
 from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary
 

@@ -19,9 +19,9 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.repository import origin_of
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
 from memory_sidecar.index.embed import embed_pending
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.connection import Connected

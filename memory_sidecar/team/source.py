@@ -19,9 +19,9 @@ from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.schema import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (

@@ -11,7 +11,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.util import ClassNotFound
 
-from memory_sidecar.core.visible import visible
+from memory_sidecar.core.results import visible
 
 Line = tuple[int, Markup]
 """The number of a line in its file, and its HTML."""

@@ -11,9 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.results import pluralize, visible
 from memory_sidecar.core.times import format_duration
-from memory_sidecar.core.visible import visible
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered

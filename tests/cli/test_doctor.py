@@ -18,10 +18,10 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
+from memory_sidecar.embedding import models
 from memory_sidecar.embedding.embedder import QueryGate
-from memory_sidecar.embedding.static import WEIGHTS, find_static
+from memory_sidecar.embedding.models import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
-from memory_sidecar.index import models
 from memory_sidecar.index.apply import FEW_FILES
 from tests.conftest import STATIC, run_with, write_memory
 from tests.disk.test_watch_faults import Opened

@@ -12,13 +12,13 @@ import pytest
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.static import (
-    DIMENSION,
+from memory_sidecar.embedding.models import (
+    STATIC_DIMENSION,
     WEIGHTS,
+    Models,
     StaticEmbedder,
     find_static,
 )
-from memory_sidecar.index.models import Models
 
 
 @pytest.fixture(name="embedder", scope="module")
@@ -29,7 +29,7 @@ def an_embedder() -> StaticEmbedder:
 def test_vectors_have_length_one_and_come_in_order(embedder):
     texts = ["open a file for reading", "def parse(text): return json.loads(text)", "héllo 世界"]
     vectors = embedder.embed(texts)
-    assert vectors.shape == (3, DIMENSION)
+    assert vectors.shape == (3, STATIC_DIMENSION)
     assert vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     alone = np.vstack([embedder.embed([text]) for text in texts])
@@ -49,7 +49,7 @@ def test_what_means_the_same_is_nearer_than_what_shares_no_meaning(embedder):
 
 def test_a_text_without_tokens_is_like_nothing(embedder):
     assert not embedder.embed([""]).any()
-    assert embedder.embed([]).shape == (0, DIMENSION)
+    assert embedder.embed([]).shape == (0, STATIC_DIMENSION)
 
 
 def test_a_lone_surrogate_and_a_text_without_an_end_are_read(embedder):

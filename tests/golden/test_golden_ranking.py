@@ -19,8 +19,8 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.embedding.supply import ModelFiles
-from memory_sidecar.index.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 from tests.conftest import STATIC

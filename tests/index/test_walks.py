@@ -23,7 +23,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.index.models import Models
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.scheduler import Scheduler
 from tests.waiting import eventually
 

@@ -24,9 +24,9 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import SLICE_FILES
-from memory_sidecar.index.models import Models
 from memory_sidecar.index.scheduler import Scheduler
 from tests.waiting import eventually
 
