@@ -26,7 +26,9 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
+from memory_sidecar.code.hits import excerpt, stems_of
 from memory_sidecar.core.model import Asked
+from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 
@@ -87,18 +89,22 @@ def show_memories(
     if asked.explain:
         note_team(call)
     hits = call.mask(hits)
-    return call.show_hits(hits, _hit_lines(hits))
+    return call.show_hits(hits, _hit_lines(hits, asked.text))
 
 
-def _hit_lines(hits: list[MemoryHit]) -> Iterator[TextLine]:
+def _hit_lines(hits: list[MemoryHit], question: str) -> Iterator[TextLine]:
+    stems = stems_of(question)
     for hit in hits:
         weak = ["  weak match"] if hit.is_weak else []
         yield f"{hit.relevance:.3f}  ", *memory_line(hit), *weak
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
-        lines = body_lines(hit, hit.content)
-        for line in lines[:SHOWN_LINES]:
+        lines = body_lines(hit, hit.content.strip("\n"))
+        part = excerpt(lines, stems, at_most=SHOWN_LINES)
+        if part.first:
+            yield "  …"
+        for line in part.lines:
             yield f"  {line}".rstrip()
-        if len(lines) > SHOWN_LINES:
-            yield f"  … {len(lines) - SHOWN_LINES} more lines"
+        if behind := len(lines) - part.first - len(part.lines):
+            yield f"  … {pluralize(behind, 'more line')}"
         yield ""

@@ -213,15 +213,9 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
     yield "  " + " · ".join(part for part in about if part)
     if summary:
         yield ""
-        yield summary.brief + (f" ({summary.outcome})" if summary.outcome else "")
-        for label, items in (
-            ("", (summary.detailed,) if summary.detailed else ()),
-            ("decided: ", summary.key_decisions),
-            ("solved: ", summary.problems_solved),
-            ("with: ", summary.technologies),
-            ("note: ", (summary.user_note,) if summary.user_note else ()),
-        ):
-            yield from (label + item for item in items)
+        brief, *others = summary.lines
+        yield brief + (f" ({summary.outcome})" if summary.outcome else "")
+        yield from others
     for message in session.messages:
         yield ""
         yield f"{message.said_by}, {iso_utc(message.created_at)[:16].replace('T', ' ')}"

@@ -19,6 +19,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
+from memory_sidecar.code.hits import shorten, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.sessions.handlers import Sessions
@@ -118,7 +119,7 @@ def search(
         Asked.SESSIONS, agent, asked.text, lambda: sessions_of(call, agent).search(asked)
     )
     hits = call.mask(hits)
-    return call.show_hits(hits, _hit_lines(hits))
+    return call.show_hits(hits, _hit_lines(hits, asked.text))
 
 
 @click.command(name="list")
@@ -134,7 +135,8 @@ def list_sessions(
     return call.show(heads, map(_head_line, heads))
 
 
-def _hit_lines(hits: list[SessionHit]) -> Iterator[TextLine]:
+def _hit_lines(hits: list[SessionHit], question: str) -> Iterator[TextLine]:
+    stems = stems_of(question)
     for hit in hits:
         where = hit.session_id if hit.sequence is None else f"{hit.session_id}#{hit.sequence}"
         heading = hit.heading or f"{hit.created_at[:10]}, {hit.kind}"
@@ -142,9 +144,7 @@ def _hit_lines(hits: list[SessionHit]) -> Iterator[TextLine]:
         yield title(where), f"  {hit.score:.3f}{weak}  {' · '.join(heading.split(chr(10)))}"
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
-        text = hit.text.strip()
-        shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
-        yield from indent_lines(shown)
+        yield from indent_lines(shorten(hit.text.strip(), SHOWN_CHARACTERS, stems))
         yield ""
 
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from textwrap import wrap
 
 from msgspec import UNSET, UnsetType
 
@@ -24,7 +25,7 @@ from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk, is_data
-from memory_sidecar.core.credentials import mask_across_edges, may_be_cut
+from memory_sidecar.core.credentials import mask_across_edges, mask_credentials, may_be_cut
 from memory_sidecar.core.language import STOPWORDS, plain_words
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, Explanation
 from memory_sidecar.core.results import rounded
@@ -171,6 +172,8 @@ def _cut(hit: CodeHit, characters: int) -> CodeHit | None:
 
 
 LINES = 5
+MAX_LINE = 160  # characters of a line of prose
+MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
 _WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])")  # of an identifier: get, URL, Parts
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
 _MIN_STEM = 3
@@ -224,6 +227,41 @@ def excerpt_within(lines: Sequence[str], stems: Collection[str], *, characters: 
             return found
         at_most = min(at_most - 1, at_most * characters // size)
     return Excerpt(0, ())
+
+
+def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
+    """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
+
+    Long lines are wrapped. Secrets are masked first.
+    """
+    if len(text) <= characters:
+        return text
+    characters = max(characters, 0)
+    width = min(MAX_LINE, characters - len("…\n…\n") - 1)
+    if width < 1:
+        return "…"[:characters]
+    lines = [
+        part
+        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
+        for part in wrap(line, width) or [""]
+    ]
+    return elided(best_part(lines, stems, characters), lines)
+
+
+def best_part(lines: Sequence[str], stems: Collection[str], characters: int) -> Excerpt:
+    """Return the best of `lines` that fit into `characters` once they are `elided`."""
+    if sum(len(line) + 1 for line in lines) <= characters:
+        return Excerpt(0, tuple(lines))
+    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
+
+
+def elided(part: Excerpt, lines: Sequence[str]) -> str:
+    """Return the text of `part` with `…` for each side at which some of `lines` are left out."""
+    if not part.lines:
+        return ""
+    before = ["…"] * (part.first > 0)
+    behind = ["…"] * (part.first + len(part.lines) < len(lines))
+    return "\n".join([*before, *part.lines, *behind])
 
 
 def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> tuple[str, ...]:

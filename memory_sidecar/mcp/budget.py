@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from textwrap import wrap
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from memory_sidecar.code.hits import Excerpt, excerpt_within
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
@@ -14,10 +12,8 @@ from memory_sidecar.core.results import Reporter
 
 T = TypeVar("T")
 
-MAX_LINE = 160
 MIN_ITEM = 300
 MARKS = 500  # characters reserved for headings and for where to read on
-MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
 
 
 def within(text: str, max_tokens: int) -> str:
@@ -87,38 +83,3 @@ def cut_to_fit(
     short = [cut(each, over) if (over := size(each) - most) > 0 else each for each in items]
     kept = first_fitting(short, characters, size=size)
     return kept, any(each is not item for each, item in zip(kept, items, strict=False))
-
-
-def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
-    """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
-
-    Long lines are wrapped. Secrets are masked first.
-    """
-    if len(text) <= characters:
-        return text
-    characters = max(characters, 0)
-    width = min(MAX_LINE, characters - len("…\n…\n") - 1)
-    if width < 1:
-        return "…"[:characters]
-    lines = [
-        part
-        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
-        for part in wrap(line, width) or [""]
-    ]
-    return elided(best_part(lines, stems, characters), lines)
-
-
-def best_part(lines: Sequence[str], stems: Collection[str], characters: int) -> Excerpt:
-    """Return the best of `lines` that fit into `characters` once they are `elided`."""
-    if sum(len(line) + 1 for line in lines) <= characters:
-        return Excerpt(0, tuple(lines))
-    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
-
-
-def elided(part: Excerpt, lines: Sequence[str]) -> str:
-    """Return the text of `part` with `…` for each side at which some of `lines` are left out."""
-    if not part.lines:
-        return ""
-    before = ["…"] * (part.first > 0)
-    behind = ["…"] * (part.first + len(part.lines) < len(lines))
-    return "\n".join([*before, *part.lines, *behind])

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
-from memory_sidecar.code.hits import names_shown, stems_of
+from memory_sidecar.code.hits import MAX_LINE, best_part, elided, names_shown, stems_of
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
@@ -31,10 +31,7 @@ from memory_sidecar.core.results import (
 )
 from memory_sidecar.disk.globs import relative_globs
 from memory_sidecar.mcp.budget import (
-    MAX_LINE,
-    best_part,
     budget,
-    elided,
     first_fitting,
     lines_within,
 )

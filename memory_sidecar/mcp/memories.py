@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, UnsetType
 from pydantic import Field
 
-from memory_sidecar.code.hits import stems_of
+from memory_sidecar.code.hits import shorten, stems_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
@@ -19,7 +19,6 @@ from memory_sidecar.mcp.budget import (
     budget,
     cut_to_fit,
     lines_within,
-    shorten,
 )
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from memory_sidecar.agents.promotion import Promoter
-from memory_sidecar.code.hits import stems_of
+from memory_sidecar.code.hits import shorten, stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.mcp.budget import budget, cut_to_fit, shorten
+from memory_sidecar.mcp.budget import budget, cut_to_fit
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
@@ -219,20 +219,12 @@ class SessionText(StoredAnswer):
 
     def text(self) -> str:
         head = as_name(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
-        intro = dict.fromkeys([self.title, *(_summary_lines(self.summary) if self.summary else ())])
+        intro = dict.fromkeys([self.title, *(self.summary.lines if self.summary else ())])
         lines = [f"From an earlier session: {DATA}.", f"<session {head}>", *map(quote, intro)]
         lines += map(_turn_text, self.messages)
         lines += map(_snippet_text, self.code_snippets)
         more = [f'later messages: cursor "{self.next_cursor}"'] if self.next_cursor else []
         return "\n".join([*lines, "</session>", *more])
-
-
-def _summary_lines(summary: Summary) -> list[str]:
-    lines = [summary.brief, summary.detailed]
-    lines += [f"decided: {each}" for each in summary.key_decisions]
-    lines += [f"solved: {each}" for each in summary.problems_solved]
-    lines += [f"note: {summary.user_note}"] if summary.user_note else []
-    return [each for each in lines if each]
 
 
 def _turn_text(turn: Turn) -> str:
@@ -253,7 +245,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
     left = budget(asked.max_tokens)
     short = summary and _shorten_summary(summary, left // 2)
-    left -= sum(map(len, _summary_lines(short))) if short else 0
+    left -= sum(map(len, short.lines)) if short else 0
     turns, is_cut = cut_to_fit(
         [
             Turn(at, each.said_by, iso_utc(each.created_at), each.content)
@@ -301,6 +293,7 @@ def _shorten_summary(summary: Summary, left: int) -> Summary:
         brief=shorten(summary.brief, max(left, MIN_BRIEF)),
         key_decisions=tuple(filter(None, map(part, summary.key_decisions))),
         problems_solved=tuple(filter(None, map(part, summary.problems_solved))),
+        technologies=tuple(filter(None, map(part, summary.technologies))),
         user_note=part(summary.user_note),
         detailed=part(summary.detailed),
     )

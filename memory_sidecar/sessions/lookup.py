@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.sessions.documents import normalise_project_path, project_hash
-from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter
+from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter, Summary
 from memory_sidecar.sessions.results import Head
 from memory_sidecar.sessions.store import MESSAGES, OPENING, SNIPPETS, SUMMARIES
 
@@ -104,7 +104,23 @@ def rows_with_all(
 def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> list[FoundRow]:
     """Read the rows with these ids; missing ones are left out."""
     rows = connection.execute(_SHOWN[kind], (json.dumps(list(ids)),))
-    return [FoundRow(*row) for row in rows]
+    if kind is not HitKind.SUMMARY:
+        return [FoundRow(*row) for row in rows]
+    return [
+        replace(FoundRow(*row[:6]), text="\n".join(_read_summary(*row[6:]).lines)) for row in rows
+    ]
+
+
+def _read_summary(brief: str, detailed: str, note: str, *arrays: str) -> Summary:
+    decisions, problems, technologies = map(tuple, map(json.loads, arrays))
+    return Summary(
+        brief=brief,
+        detailed=detailed,
+        key_decisions=decisions,
+        problems_solved=problems,
+        technologies=technologies,
+        user_note=note,
+    )
 
 
 def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]:
@@ -137,8 +153,9 @@ def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]
 
 
 _SHOWN = {
-    HitKind.SUMMARY: "SELECT u.id, u.session_id, u.brief || coalesce(char(10) || u.detailed, ''),"
-    " '', NULL, s.created_at FROM summaries u JOIN sessions s ON s.id = u.session_id"
+    HitKind.SUMMARY: "SELECT u.id, u.session_id, '', '', NULL, s.created_at, brief,"
+    " ifnull(detailed, ''), ifnull(user_note, ''), key_decisions, problems_solved, technologies"
+    " FROM summaries u JOIN sessions s ON s.id = u.session_id"
     " WHERE u.id IN (SELECT value FROM json_each(?))",
     HitKind.MESSAGE: "SELECT id, session_id, content, heading, sequence, created_at FROM messages"
     " WHERE id IN (SELECT value FROM json_each(?))",

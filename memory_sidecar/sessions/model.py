@@ -91,6 +91,17 @@ class Summary:
     user_note: str = ""
     made_by: str = ""  # "" for the author, else "extract" or the summarizer's command
 
+    @property
+    def lines(self) -> list[str]:
+        """All that it says, as it is shown to a reader."""
+        technologies = ", ".join(self.technologies)
+        lines = [self.brief, self.detailed]
+        lines += [f"decided: {each}" for each in self.key_decisions]
+        lines += [f"solved: {each}" for each in self.problems_solved]
+        lines += [f"technologies: {technologies}"] if technologies else []
+        lines += [f"note: {self.user_note}"] if self.user_note else []
+        return [each for each in lines if each]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:

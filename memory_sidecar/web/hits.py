@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
-from memory_sidecar.code.hits import excerpt, names_shown, stems_of
+from memory_sidecar.code.hits import excerpt, names_shown, shorten, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
@@ -65,8 +65,8 @@ def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list
     code = [_code_row(visit, hit, roots.get(hit.source), stems, judged) for hit in found.code]
     by_kind = {
         Asked.CODE: code,
-        Asked.MEMORIES: [_memory_row(visit, hit, judged) for hit in found.memories],
-        Asked.SESSIONS: [_session_row(visit, each, judged) for each in found.sessions],
+        Asked.MEMORIES: [_memory_row(visit, hit, stems, judged) for hit in found.memories],
+        Asked.SESSIONS: [_session_row(visit, each, stems, judged) for each in found.sessions],
     }
     return {kind: rows for kind, rows in by_kind.items() if rows}
 
@@ -99,7 +99,9 @@ def _code_row(
     )
 
 
-def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) -> Row:
+def _memory_row(
+    visit: Visit, hit: MemoryHit, stems: frozenset[str], judged: Sequence[JudgedQuestion]
+) -> Row:
     return Row(
         kind=Asked.MEMORIES,
         of=hit.agent,
@@ -111,11 +113,13 @@ def _memory_row(visit: Visit, hit: MemoryHit, judged: Sequence[JudgedQuestion]) 
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.MEMORIES, hit.agent, hit.path),
         parts=_parts(hit.explain or None),
-        text=short(hit.content.strip(), CHARACTERS),
+        text=shorten(hit.content.strip(), CHARACTERS, stems),
     )
 
 
-def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuestion]) -> Row:
+def _session_row(
+    visit: Visit, each: FoundSession, stems: frozenset[str], judged: Sequence[JudgedQuestion]
+) -> Row:
     hit = each.hit
     place = {} if hit.sequence is None else {"page": hit.sequence // PAGE_ROWS + 1}
     anchor = "" if hit.sequence is None else f"m{hit.sequence}"
@@ -132,7 +136,7 @@ def _session_row(visit: Visit, each: FoundSession, judged: Sequence[JudgedQuesti
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.SESSIONS, each.agent, hit.session_id),
         parts=_parts(hit.explain or None),
-        text=short(hit.text.strip(), CHARACTERS),
+        text=shorten(hit.text.strip(), CHARACTERS, stems),
     )
 
 

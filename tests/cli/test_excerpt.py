@@ -37,6 +37,19 @@ def test_lines_around_what_was_asked_for_are_chosen():
     assert part.lines == tuple(CODE[part.first : part.first + len(part.lines)])
 
 
+def test_a_memory_shows_the_lines_that_match(run):
+    lines = [f"Step {number}: build part {number}" for number in range(30)]
+    lines[20] = "Step 20: feed the zebras"
+    run("store", "\n".join(lines), "--category", "codebase", "--summary", "All steps")
+    shown = run("query", "who feeds zebras", "--mode", "keyword").out.split("\n")
+    assert shown[1] == "  …"
+    assert "  Step 20: feed the zebras" in shown[2:10]
+    behind = int(shown[9].split()[-1]) + 1
+    assert shown[10] == f"  … {30 - behind} more lines"
+    run("store", "\nOne\nline of sheep\n\n", "--category", "codebase", "--summary", "Few")
+    assert run("query", "sheep", "--mode", "keyword").out.endswith("\n  One\n  line of sheep\n\n")
+
+
 def test_rare_words_outweigh_frequent_ones():
     lines = ["message one", "message two", "", "", "", "", "unique thing"]
     assert "unique thing" in excerpt(lines, stems_of("unique message")).lines

@@ -111,6 +111,20 @@ def test_a_search_says_where_to_look_on(run, saved):
     assert all(hit["explain"]["cosine"] is None for hit in explained)
 
 
+def test_a_hit_shows_what_was_found_in_it(run):
+    told = "The parser stopped, since no header was found. " * 30 + "Only the linker knows zebras. "
+    document = {
+        "messages": [{"role": "user", "content": f"{told}{'Then all was built again. ' * 30}"}],
+        "summary": {"brief": "Built it", "problems_solved": ["A giraffe in the cache: emptied it"]},
+    }
+    run("session", "save", stdin=json.dumps(document).encode())
+    found = run("session", "search", "who knows zebras", "--mode", "keyword").out
+    assert "  …\n" in found
+    assert "linker knows zebras" in " ".join(found.split())
+    found = run("session", "search", "giraffe", "--mode", "keyword").out
+    assert found.endswith("  Built it\n  solved: A giraffe in the cache: emptied it\n\n")
+
+
 def test_filters_are_options(run, saved, tmp_path):
     def found(*options):
         return len(run("session", "list", "--json", *options).json)

@@ -41,6 +41,18 @@ def test_one_question_asks_everything_and_each_score_is_the_sum_of_its_parts(rea
     assert text.count("is the sum of") == len(explained)
 
 
+def test_long_texts_show_what_was_found_in_them(served, reader):
+    before = "The parser stopped, since no header was found. " * 30
+    served.store(f"{before}Only the linker knows zebras.", summary="Headers")
+    said = [{"role": "user", "content": f"{before}Only the printer knows giraffes."}]
+    served.services.sessions("architect", reporter=Silent()).save(
+        {"session_id": "s-2", "messages": said}
+    )
+    for animal in ("zebras", "giraffes"):
+        text = reader.get(f"/search?q=tell+me+of+{animal}").text
+        assert f"knows {animal}" in " ".join(text.split())
+
+
 def test_filters_and_modes_are_those_of_the_command_line(served, reader):
     def files(words: str) -> list[str]:
         found = reader.get(f"/search?q=total+price&in=code&json=1&{words}").json["found"]
