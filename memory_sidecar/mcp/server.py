@@ -52,6 +52,7 @@ _HINTS = {
     "store": "tell the user to run `memory-sidecar doctor`; neither calling again nor indexing "
     "again helps",
     "store_busy": "call again in a moment",
+    "store_read_only": "tell the user to check its permissions; calling again does not help",
     "secret_refused": "leave it out; pass allow_secrets only if the user wants it stored",
     "model": "tell the user; keyword search works without a model",
 }

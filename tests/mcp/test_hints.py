@@ -11,6 +11,7 @@ import pytest
 from memory_sidecar.core import errors
 from memory_sidecar.mcp.caller import Toolset
 from memory_sidecar.mcp.tools import for_agent
+from memory_sidecar.memories.handlers import Memories
 from tests.mcp.talk import given, refused
 from tests.test_layers import PACKAGE
 
@@ -89,6 +90,15 @@ def test_a_tool_that_is_not_offered_is_not_named(newcomer):
     code_alone = replace(newcomer, toolsets=frozenset({Toolset.CODE}))
     hint = "`memory-sidecar list` shows the paths"
     assert for_agent(hint, code_alone) == f"tell the user: {hint}"
+
+
+def test_the_user_is_to_make_writable_what_cannot_be_written(newcomer, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise errors.StoreReadOnly("cannot write notes", hint="check its permissions")
+
+    monkeypatch.setattr(Memories, "store", refuse)
+    told = refused(newcomer, "store_memory", content="x", category="pitfall")
+    assert told.endswith("tell the user to check its permissions; calling again does not help")
 
 
 def test_errors_name_tools(newcomer):
