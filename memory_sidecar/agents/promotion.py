@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from typing import Any
+
+import numpy as np
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.credentials import mask_document, refuse_credentials
@@ -20,6 +23,7 @@ from memory_sidecar.core.errors import ModelError, NotFound, SecretRefused
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
@@ -35,6 +39,8 @@ from memory_sidecar.sessions.mv2 import merge_sessions
 from memory_sidecar.sessions.promotion import Candidate, Fate, candidates, join_briefs, make_outcome
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
+
+_ROWS = 256  # compared at a time: one by one, 10,000 take many times as long
 
 _Asked = tuple[Candidate, Vector | None]  # a candidate and its vector, where there is a model
 
@@ -165,24 +171,24 @@ class Promoter:
     def _judge(self, suggested: Sequence[Candidate]) -> Iterator[Candidate]:
         """Compare each candidate with the agent's and shared memories, and with those before it."""
         embed = self._embed
-        vectors = embed([each.text for each in suggested]) if embed else [None] * len(suggested)
-        asked = list(zip(suggested, vectors, strict=True))
+        vectors = embed([each.text for each in suggested]) if embed else None
+        asked = list(zip(suggested, repeat(None) if vectors is None else vectors, strict=False))
         known_by_agent = [
             agent.answer(partial(_find_known, asked, agent.name), self._reporter, MEMORY_CHUNKS)
             for agent in (self._agent, self._agent.shared)
             if agent and agent.exists
         ]
-        new: list[_Asked] = []
-        for place, (candidate, vector) in enumerate(asked):
+        new = _New(suggested, vectors)
+        for place, candidate in enumerate(suggested):
             judged = candidate
             if candidate.fate is Fate.NEW:
                 judged = (
                     self._refuse_secret(candidate)
-                    or _find_repeated(candidate, vector, new)
+                    or new.find_repeated(place)
                     or next(filter(None, (each[place] for each in known_by_agent)), candidate)
                 )
             if judged.fate is Fate.NEW:
-                new.append((candidate, vector))
+                new.add(place)
             yield judged
 
     def _refuse_secret(self, candidate: Candidate) -> Candidate | None:
@@ -212,19 +218,44 @@ class Promoter:
         return replace(candidate, fate=fate, path=remembered.path, agent=remembered.agent)
 
 
-def _find_repeated(
-    candidate: Candidate, vector: Vector | None, others: Iterable[_Asked]
-) -> Candidate | None:
-    """Return `candidate` as repeated if one of `others` says the same, or nearly; else None."""
-    for other, its_vector in others:
-        cosine = None
-        if vector is not None and its_vector is not None:
-            cosine = min(float(vector @ its_vector), 1.0)
-        is_same = other.text.casefold() == candidate.text.casefold()
-        if is_same or (cosine or 0.0) >= NEAR_DUPLICATE:
-            cosine = None if cosine is None else round(cosine, 4)
-            return replace(candidate, fate=Fate.REPEATED, cosine=cosine, repeats=other.text)
-    return None
+class _New:
+    """Those of the candidates `suggested` that are new. `vectors`: one of each, if any."""
+
+    def __init__(self, suggested: Sequence[Candidate], vectors: Floats | None) -> None:
+        self._suggested = suggested
+        self._vectors = vectors
+        self._places: set[int] = set()
+        self._by_text: dict[str, int] = {}
+        self._start = -1  # of the block of candidates whose cosines are at hand
+
+    def add(self, place: int) -> None:
+        self._places.add(place)
+        self._by_text.setdefault(self._suggested[place].text.casefold(), place)
+
+    def find_repeated(self, place: int) -> Candidate | None:
+        """Return the candidate at `place` as repeated if a new one says the same, or nearly."""
+        candidate = self._suggested[place]
+        same = self._by_text.get(candidate.text.casefold())
+        alike = [] if same is None else [same]
+        cosines = None
+        if self._vectors is not None:
+            cosines = self._cosines(place, self._vectors)
+            alike += np.flatnonzero(cosines >= NEAR_DUPLICATE).tolist()
+        first = min(self._places.intersection(alike), default=None)
+        if first is None:
+            return None
+        cosine = None if cosines is None else round(float(cosines[first]), 4)
+        repeats = self._suggested[first].text
+        return replace(candidate, fate=Fate.REPEATED, cosine=cosine, repeats=repeats)
+
+    def _cosines(self, place: int, vectors: Floats) -> Floats:
+        """Return the cosines of the candidate at `place` with each before it: (place,)."""
+        start = place - place % _ROWS
+        if start != self._start:
+            self._start = start
+            self._block = vectors[start : start + _ROWS] @ vectors[: start + _ROWS].T
+        cosines: Floats = np.minimum(self._block[place - start, :place], 1.0)
+        return cosines
 
 
 def _find_known(

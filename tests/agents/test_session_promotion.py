@@ -265,6 +265,20 @@ def test_a_brief_that_resembles_another_candidate_is_named(taught):
     assert brief.cosine == pytest.approx(1, abs=0.01)
 
 
+def test_one_of_hundreds_of_decisions_that_resembles_another_names_that(taught):
+    it = taught()
+    decisions = [f"We chose number{n} over other{n} for reason{n}" for n in range(600)]
+    decisions += [" ".join(sorted(decisions[at].split())) for at in (0, 300, 599)]
+    summary = SESSION["summary"] | {"key_decisions": decisions}
+    it.sessions.save(SESSION | {"summary": summary})
+    promoted = it.promoter.promote("a", dry_run=True).memories
+    fates = {each.text: each for each in promoted}
+    assert [fates[each].fate for each in decisions] == [Fate.NEW] * 600 + [Fate.REPEATED] * 3
+    assert [fates[each].repeats for each in decisions[600:]] == [
+        decisions[n] for n in (0, 300, 599)
+    ]
+
+
 def test_secrets_are_not_promoted_and_a_dry_run_says_so(taught):
     it = taught()
     secret = "The deploy key is ghp_" + "a1B2" * 9
