@@ -64,7 +64,9 @@ def delete(call: Call, *, agent: str, name: str, with_memories: bool) -> Categor
     """Remove the category NAME and everything below it."""
     deleted = memories_of(call, agent).delete_category(name, with_memories=with_memories)
     archived = pluralize(deleted.archived, "memory", "memories")
-    return call.show(deleted, [f"deleted {deleted.category}; {archived} archived"])
+    command = f"`memory-sidecar restore --batch {deleted.batch}`"
+    back = call.hint(f"; {command} brings it back") if deleted.batch else ""
+    return call.show(deleted, [f"deleted {deleted.category}; {archived} archived{back}"])
 
 
 def _category_line(each: Category) -> TextLine:

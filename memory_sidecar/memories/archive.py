@@ -83,24 +83,17 @@ class Archive:
                     found.append(Archived(batch.name, directory, path))
         return found
 
-    def latest(self, directory: str, path: str, *, batch: str = "") -> Archived:
-        """Return the newest archived version of a memory, or the one in `batch`.
+    def latest(self, named: Iterable[tuple[str, str]], *, batch: str = "") -> list[Archived]:
+        """Return the newest archived version of each memory, or the one in `batch`.
 
-        The beginning of its path suffices. Raises NotFound, and UsageError where several begin so.
+        `named`: the directory and the path of each, of which the beginning suffices. Raises
+        NotFound, and UsageError where several begin so.
         """
-        names = spellings(check_path(path))
-        held = [
-            each for each in self.all() if each.directory == directory and batch in ("", each.batch)
-        ]
-        if all(each.path not in names for each in held):
-            paths = sorted({each.path for each in held if each.path.startswith(path)})
-            names = (sole_match(path, paths) or names[0],)
-        for archived in held:
-            if archived.path in names:
-                return archived
-        raise NotFound(
-            f"the archive holds no {names[0]}", hint="`memory-sidecar restore` lists what it holds"
-        )
+        held: dict[str, list[Archived]] = {}
+        for each in self.all():
+            if batch in ("", each.batch):
+                held.setdefault(each.directory, []).append(each)
+        return [_latest(held.get(directory, []), path) for directory, path in named]
 
     def batch(self, name: str) -> list[Archived]:
         """List what the batch called `name` holds. Raises NotFound."""
@@ -143,6 +136,20 @@ class Archive:
 
     def _file(self, archived: Archived) -> Path:
         return self.root / archived.batch / archived.directory / archived.path
+
+
+def _latest(held: Sequence[Archived], path: str) -> Archived:
+    is_whole = any(each.path == path for each in held)
+    names = (path,) if is_whole else spellings(check_path(path))
+    if all(each.path not in names for each in held):
+        paths = sorted({each.path for each in held if each.path.startswith(path)})
+        names = (sole_match(path, paths) or names[0],)
+    for archived in held:
+        if archived.path in names:
+            return archived
+    raise NotFound(
+        f"the archive holds no {names[0]}", hint="`memory-sidecar restore` lists what it holds"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

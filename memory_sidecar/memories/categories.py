@@ -68,10 +68,10 @@ def delete(
     with_memories: bool,
     now_ms: int,
 ) -> tuple[list[Archived], str]:
-    """Delete a category and those below it; return the archived memories, and the path to rescan.
+    """Archive the page of a category, and all below it; return these files, and the path to rescan.
 
-    Raises NotFound, and Conflict if it holds memories, unless `with_memories`. Files that are no
-    memories stay, and so do their folders.
+    Raises NotFound, and Conflict if it holds memories, unless `with_memories`. Other files stay,
+    and so do their folders.
     """
     category = directory.known_category(check_known_category(category))
     if not category:
@@ -88,19 +88,20 @@ def delete(
             and file.is_file()
             and not file.is_symlink()
         ]
-        pages = [path for path in paths if path.rpartition("/")[2] == CATEGORY_FILE]
-        memories = sorted({*paths} - {*pages})
-        if memories and not with_memories:
+        if (memories := sum(not is_page(path) for path in paths)) and not with_memories:
             raise Conflict(
-                f"{category} holds {pluralize(len(memories), 'memory', 'memories')}",
+                f"{category} holds {pluralize(memories, 'memory', 'memories')}",
                 hint="move them, or give --with-memories to archive them",
             )
-        taken = [archive.take(directory, path, now_ms=now_ms) for path in memories]
-        for page in pages:
-            directory.delete(page)
+        taken = [archive.take(directory, path, now_ms=now_ms) for path in paths]
         if folder.is_dir():
             directory.tidy(f"{category}/{CATEGORY_FILE}")
         return taken, category
+
+
+def is_page(path: str) -> bool:
+    """Whether `path` is that of the page of a category."""
+    return path.rpartition("/")[2] == CATEGORY_FILE
 
 
 def description_of(page: Page) -> str:

@@ -232,8 +232,7 @@ class Memories(Recall):
         another text is in the place of one.
         """
         if paths:
-            parsed = [parse_address(path) for path in paths]
-            wanted = [self._archive.latest(name, file, batch=batch) for name, file in parsed]
+            wanted = self._archive.latest(map(parse_address, paths), batch=batch)
         else:
             wanted = self._archive.batch(batch)
         by_directory: dict[str, list[Archived]] = defaultdict(list)
@@ -261,7 +260,7 @@ class Memories(Recall):
         return described
 
     def delete_category(self, category: str, *, with_memories: bool) -> CategoryDeleted:
-        """Delete a category, and archive its memories if `with_memories`: `categories.delete`."""
+        """Archive a category, and its memories if `with_memories`: see `categories.delete`."""
         taken, folder = categories.delete(
             self._directory(OWN_DIRECTORY),
             self._archive,
@@ -270,7 +269,8 @@ class Memories(Recall):
             now_ms=self._agent.clock(),
         )
         self._index(OWN_DIRECTORY, [folder])
-        return CategoryDeleted(folder, len(taken), taken[0].batch if taken else None)
+        memories = sum(not categories.is_page(each.path) for each in taken)
+        return CategoryDeleted(folder, memories, taken[0].batch if taken else None)
 
     # How
 

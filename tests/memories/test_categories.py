@@ -68,11 +68,11 @@ def test_deleting_archives_what_is_in_it(directory, remember, archive):
         delete(directory, archive, "a", with_memories=False, now_ms=NOW)
     assert tree(directory.root) == before
     taken, _ = delete(directory, archive, "a", with_memories=True, now_ms=NOW)
-    assert sorted(each.path for each in taken) == sorted(paths)
+    assert sorted(each.path for each in taken) == sorted([*paths, "a/b/_category.md"])
     assert tree(directory.root) == {other.path: other.text}
     assert not (directory.root / "a").exists()
     archive.give_back(directory, archive.all())
-    assert sorted(tree(directory.root)) == sorted([*paths, other.path])
+    assert tree(directory.root) == before
 
 
 def test_what_a_person_named_otherwise_is_deleted_and_comes_back(directory, archive):
@@ -84,8 +84,10 @@ def test_what_a_person_named_otherwise_is_deleted_and_comes_back(directory, arch
         delete(directory, archive, "My Notes", with_memories=False, now_ms=NOW)
     delete(directory, archive, "My Notes", with_memories=True, now_ms=NOW)
     assert not page.parent.exists()
-    assert [each.path for each in archive.all()] == ["My Notes/POOLS.MD"]
-    archive.give_back(directory, [archive.latest("memories", "My Notes/POOLS.MD")])
+    archived = ["My Notes/POOLS.MD", "My Notes/_category.md"]
+    assert [each.path for each in archive.all()] == archived
+    archive.give_back(directory, archive.latest([("memories", path) for path in archived]))
+    assert sorted(tree(directory.root)) == archived
     assert page.read_text() == "Pools are small.\n"
 
 

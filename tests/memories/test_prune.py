@@ -33,7 +33,7 @@ def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
     assert archived == Archived(BATCH, "memories", path)
     assert archive.all() == [archived]
     assert sorted(file.name for file in directory.root.iterdir()) == ["decision"]
-    assert archive.give_back(directory, [archive.latest("memories", path)]) == [path]
+    assert archive.give_back(directory, archive.latest([("memories", path)])) == [path]
     assert tree(directory.root) == before
     assert tree(archive.root) == {}
     assert archive.all() == []
@@ -45,8 +45,8 @@ def test_every_version_is_kept(directory, remember, archive):
         path = remember("Use SQLite.").file.path
         remove(directory, archive, path)
     assert [archived.batch for archived in archive.all()] == [f"{BATCH}-3", f"{BATCH}-2", BATCH]
-    assert archive.latest("memories", path).batch == f"{BATCH}-3"
-    assert archive.latest("memories", path, batch=BATCH).batch == BATCH
+    assert archive.latest([("memories", path)])[0].batch == f"{BATCH}-3"
+    assert archive.latest([("memories", path)], batch=BATCH)[0].batch == BATCH
 
 
 def test_restoring_overwrites_nothing(directory, remember, archive):
@@ -60,7 +60,7 @@ def test_restoring_overwrites_nothing(directory, remember, archive):
     assert tree(directory.root) == {new.path: new.text}
     assert tree(archive.root) == before
     (directory.root / two.path).write_text(two.text)  # somebody brought it back already
-    archive.give_back(directory, [archive.latest("memories", "two")])
+    archive.give_back(directory, archive.latest([("memories", "two")]))
     assert tree(directory.root) == {new.path: new.text, two.path: two.text}
 
 
@@ -69,12 +69,12 @@ def test_what_cannot_be_removed_or_restored(directory, remember, archive):
     with pytest.raises(NotFound):
         remove(directory, archive, "missing")
     with pytest.raises(NotFound):
-        archive.latest("memories", "missing")
+        archive.latest([("memories", "missing")])
     for outside in ("../architect/use-sqlite", "/etc/passwd"):
         with pytest.raises(PathRefused):
             remove(directory, archive, outside)
         with pytest.raises(PathRefused):
-            archive.latest("memories", outside)
+            archive.latest([("memories", outside)])
     assert list(tree(directory.root)) == [path]
 
 
