@@ -41,6 +41,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.cli.query import show_memories
 from memory_sidecar.code.hits import Excerpt, excerpt, names_shown, spans, stems_of
 from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
@@ -164,11 +165,12 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     if shown.only_files:
         files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
         return [call.line(*_path(shown, source, name)) for source, name in files]
-    stems = stems_of(shown.question)
+    stems, names = stems_of(shown.question), names_in(shown.question)
     lines: list[str] = []
     for hit in hits:
         code = visible(hit.code).split("\n")
-        part = Excerpt(0, tuple(code)) if shown.full else excerpt(code, stems)
+        best = excerpt(code, stems, around=names.row_in(hit))
+        part = Excerpt(0, tuple(code)) if shown.full else best
         lines.append(_heading(call, hit, shown, names_shown(hit.symbols, code, part)))
         if hit.copies:
             lines.append(_copies(call, hit, shown))

@@ -192,11 +192,19 @@ def stems_of(question: str) -> frozenset[str]:
     return frozenset(map(_stem, set(plain_words(without_framing(question))) - STOPWORDS))
 
 
-def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINES) -> Excerpt:
+def excerpt(
+    lines: Sequence[str],
+    stems: Collection[str],
+    *,
+    at_most: int = LINES,
+    around: int | None = None,
+) -> Excerpt:
     """Return the run of `at_most` lines with the most of `stems`, rare ones counting more.
 
-    Without any it is the beginning. Blank lines at the edges are left out, so it may be shorter.
+    Without any it is the beginning; if a row to show is given, the lines `around` that. Blank lines
+    at the edges are left out, so it may be shorter.
     """
+    last = max(len(lines) - at_most, 0)
     found = [{_stem(word) for word in plain_words(line)} & set(stems) for line in lines]
     rows = Counter(stem for each in found for stem in each)
     filled = [row for row, line in enumerate(lines) if line.strip()] or [0]
@@ -209,19 +217,26 @@ def excerpt(lines: Sequence[str], stems: Collection[str], *, at_most: int = LINE
         off = abs(hits[0] + hits[-1] - (at_most - 1)) if hits else 0
         return sum(1 / rows[stem] for stem in inside), len(hits), -off
 
-    best = max(range(max(len(lines) - at_most, 0) + 1), key=worth)
-    if not any(found):
-        best = filled[0]
+    if around is not None:
+        best = min(max(around - at_most // 2, 0), last)
+    else:
+        best = max(range(last + 1), key=worth) if any(found) else filled[0]
     window = range(best, min(best + at_most, len(lines)))
     kept = [row for row in window if lines[row].strip()] or [best]
     return Excerpt(kept[0], tuple(lines[kept[0] : kept[-1] + 1]))
 
 
-def excerpt_within(lines: Sequence[str], stems: Collection[str], *, characters: int) -> Excerpt:
+def excerpt_within(
+    lines: Sequence[str],
+    stems: Collection[str],
+    *,
+    characters: int,
+    around: int | None = None,
+) -> Excerpt:
     """Return the `excerpt` of as many lines as fit into `characters`, none if not one fits."""
     at_most = len(lines)
     while at_most > 0:
-        found = excerpt(lines, stems, at_most=at_most)
+        found = excerpt(lines, stems, at_most=at_most, around=around)
         size = sum(len(line) + 1 for line in found.lines)
         if size <= characters:
             return found
@@ -248,11 +263,13 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     return elided(best_part(lines, stems, characters), lines)
 
 
-def best_part(lines: Sequence[str], stems: Collection[str], characters: int) -> Excerpt:
-    """Return the best of `lines` that fit into `characters` once they are `elided`."""
+def best_part(
+    lines: Sequence[str], stems: Collection[str], characters: int, *, around: int | None = None
+) -> Excerpt:
+    """Return the best of `lines`, or those `around` a row, that fit into `characters`, `elided`."""
     if sum(len(line) + 1 for line in lines) <= characters:
         return Excerpt(0, tuple(lines))
-    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"))
+    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"), around=around)
 
 
 def elided(part: Excerpt, lines: Sequence[str]) -> str:

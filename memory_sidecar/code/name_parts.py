@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
-from memory_sidecar.code.query_names import QUALIFIER_SEPARATOR
+from memory_sidecar.code.graph import Defined
 from memory_sidecar.core.errors import UsageError
 
 MAX_CHARACTERS = 4096  # of a name with its file, as of a path
+QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _HINT = "for example total_price, Cart.total_price or shop/cart.py:12"
 
 _NAME = re.compile(  # total, Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator==, <=>
@@ -46,3 +48,39 @@ def parse_name(text: str) -> list[str]:
 def without_prototype(parts: list[str]) -> list[str]:
     """Drop `prototype`: `Reply.prototype.send` is JavaScript's `send` of a `Reply`."""
     return [part for part in parts[:-1] if part != "prototype"] + parts[-1:]
+
+
+def definitions_meant(parts: Sequence[str], named: Iterable[Defined]) -> list[Defined]:
+    """Return those of `named`, the definitions of the last part, that all `parts` mean.
+
+    The longest path counts; what stands before it may name modules: `httpx.Client.get`.
+    """
+    named = list(named)
+    found = (
+        _with_path(named, parts[:-length], parts[-length:]) for length in range(len(parts), 0, -1)
+    )
+    return next(filter(None, found), [])
+
+
+def _with_path(
+    named: Iterable[Defined], above: Sequence[str], path: Sequence[str]
+) -> list[Defined]:
+    """Return those of `named` whose path ends with `path`, in a module or folders named by `above`.
+
+    If `above` names folders and not the module itself, `path` must be the whole path.
+    """
+    found = []
+    for each in named:
+        own = without_prototype(each.row.path.split("."))
+        at = each.at
+        is_in_module = len(above) == 1 and above[0] in at.modules
+        is_below = own == path and _is_subsequence(above, [*at.folder.split("/"), *at.modules])
+        if own[-len(path) :] == path and (not above or is_in_module or is_below):
+            found.append(each)
+    return found
+
+
+def _is_subsequence(parts: Iterable[str], whole: Iterable[str]) -> bool:
+    """Whether `parts` occur in `whole` in this order, perhaps with others between."""
+    left = iter(whole)
+    return all(part in left for part in parts)

@@ -15,7 +15,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import CodeFilter
-from memory_sidecar.code.name_parts import parse_name, without_prototype
+from memory_sidecar.code.name_parts import definitions_meant, parse_name
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
@@ -169,10 +169,8 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         return [d for d in graph.defined(name) if not sources or d.at.file.source in sources]
 
     named = defined(parts[-1])
-    # The longest path first; what stands before it may name modules: httpx.Client.get
-    for length in range(len(parts), 0, -1):
-        if found := _with_path(named, parts[:-length], parts[-length:]):
-            return found
+    if found := definitions_meant(parts, named):
+        return found
     stem = "/".join(parts[:-1])
     in_file = [each for each in named if each.at.file.path.rpartition(".")[0] == stem]
     if len(in_file) == 1:  # a method without its class: shop/cart.py:price
@@ -201,28 +199,6 @@ def _members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[De
         if each.row.scope == owner.row.path
     ]
     return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.row.name).ratio())
-
-
-def _with_path(named: Iterable[Defined], above: list[str], path: list[str]) -> list[Defined]:
-    """Return those of `named` whose path ends with `path`, in a module or folders named by `above`.
-
-    If `above` names folders and not the module itself, `path` must be the whole path.
-    """
-    found = []
-    for each in named:
-        own = without_prototype(each.row.path.split("."))
-        at = each.at
-        is_in_module = len(above) == 1 and above[0] in at.modules
-        is_below = own == path and _is_subsequence(above, [*at.folder.split("/"), *at.modules])
-        if own[-len(path) :] == path and (not above or is_in_module or is_below):
-            found.append(each)
-    return found
-
-
-def _is_subsequence(parts: list[str], whole: Iterable[str]) -> bool:
-    """Whether `parts` occur in `whole` in this order, perhaps with others between."""
-    left = iter(whole)
-    return all(part in left for part in parts)
 
 
 def _uses_of_query(

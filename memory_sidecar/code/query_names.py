@@ -16,12 +16,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain
 
-from memory_sidecar.code.directory import ChunkFile, Directory, is_at, parse_place
+from memory_sidecar.code.directory import ChunkFile, Directory, Line, is_at, parse_place
+from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR, definitions_meant
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
+from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.language import index_words, plain_words
 from memory_sidecar.core.sqlite import Connection, column
@@ -30,10 +34,10 @@ from memory_sidecar.index.keyword import match_expression
 MAX_CHUNKS_PER_NAME = 50
 MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
+MAX_PLACES = 10  # of a qualified name; the chunk of each is looked up
 MAX_NAMES = 32  # of each kind in a query
 MAX_PARTS = 16  # words of one name
 
-QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
@@ -68,6 +72,7 @@ class QueryNames:
     is_single_word: bool  # whether the query is one word
     paths: tuple[str, ...]  # as written, with / for each backslash
     lines: tuple[tuple[str, int], ...] = ()  # of those of `paths` that come with one
+    places: tuple[Line, ...] = ()  # that define qualified names: see `resolve_undefined`
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside `scope` defines one of these names.
@@ -92,6 +97,11 @@ class QueryNames:
         matches = [bool(paths) and any(is_at(name, path) for path in paths) for name in filenames]
         is_specific = self.is_single_word or sum(matches) <= MAX_FILES_AT_PATHS
         return matches if is_specific else [False] * len(matches)
+
+    def row_in(self, hit: CodeHit) -> int | None:
+        """Return the row of the code of `hit` whose line is named, from 0; None without one."""
+        rows = (line - hit.start_line for path, line in self.lines if is_at(hit.filename, path))
+        return next((row for row in rows if 0 <= row <= hit.end_line - hit.start_line), None)
 
 
 def names_in(text: str) -> QueryNames:
@@ -155,8 +165,8 @@ def resolve_undefined(
     """Look for those of `names` that `sources` (all if empty) do not define.
 
     `connection` reads definitions, `find` and `read` chunks: a team has these elsewhere. Returns
-    `names` with the defined names that unknown ones stand for, and the ids of chunks that hold an
-    unknown name which is the whole query.
+    `names` with the defined names that unknown ones stand for and the places of qualified ones, and
+    the ids of chunks that hold an unknown name which is the whole query.
     """
     known = _Definitions(connection, sources)
     symbols: list[tuple[str, ...]] = []
@@ -175,7 +185,23 @@ def resolve_undefined(
             symbols += [(name,) for name in similar]
         elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
             chunks += holding
-    return replace(names, symbols=(*names.symbols, *symbols)), chunks
+    places = chain.from_iterable(
+        _places_of(connection, name, sources) for name in names.symbols if len(name) > 1
+    )
+    return replace(names, symbols=(*names.symbols, *symbols), places=tuple(places)), chunks
+
+
+def _places_of(
+    connection: Connection, name: Sequence[str], sources: Collection[str]
+) -> Iterator[Line]:
+    """Yield the first lines that define the qualified `name`, as `def` finds them.
+
+    They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`.
+    """
+    named = Graph(connection).defined(name[-1])
+    known = [each for each in named if not sources or each.at.file.source in sources]
+    for each in definitions_meant(list(name), known)[:MAX_PLACES]:
+        yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
 
 
 def is_one_typo_apart(name: str, other: str) -> bool:

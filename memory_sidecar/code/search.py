@@ -136,6 +136,7 @@ def _hybrid(
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
     named = [*named, *literal_ids]
+    qualified = {rows.chunk_at(place) for place in names.places}
     if question.asks_for_guide:
         named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)
@@ -151,7 +152,10 @@ def _hybrid(
     def describe(ids: Sequence[int]) -> dict[int, tuple[int, bool]]:
         """Return which of the question's words and names each chunk defines."""
         return {
-            each: (question.match_bits(" ".join(symbols)), names.are_defined_by(symbols, scope))
+            each: (
+                question.match_bits(" ".join(symbols)),
+                each in qualified or names.are_defined_by(symbols, scope),
+            )
             for each, (symbols, scope) in rows.symbols_of(ids).items()
         }
 

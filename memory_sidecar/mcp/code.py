@@ -15,6 +15,7 @@ from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.hits import MAX_LINE, best_part, elided, names_shown, stems_of
 from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
@@ -130,22 +131,21 @@ def shorten_hits(
     Every hit gets a line with its place. The rest of the budget goes to code, most to the first
     hit, and what a hit leaves of its share to the next ones.
     """
-    stems = stems_of(question)
+    stems, names = stems_of(question), names_in(question)
     masked, _ = mask_document(list(hits))
-    heads = [_passage(hit) for hit in masked]
     left = budget(max_tokens)
-    kept = first_fitting(heads, left, size=lambda hit: len(hit.where) + 2)
+    kept = first_fitting([*map(_passage, masked)], left, size=lambda hit: len(hit.where) + 2)
     left -= sum(len(hit.where) + 2 for hit in kept)
     weights = [1 / (rank + 3) for rank in range(len(kept))]
     shown = []
-    for rank, hit in enumerate(kept):
+    for rank, (hit, found) in enumerate(zip(kept, masked, strict=False)):
         share = int(left * weights[rank] / sum(weights[rank:]))
         lines = [
             line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"
-            for line in map(str.rstrip, hit.code.split("\n"))
+            for line in map(str.rstrip, found.code.split("\n"))
         ]
-        part = best_part(lines, stems, max(share, 0))
-        what = _name_of(masked[rank], names_shown(masked[rank].symbols, lines, part)) or hit.what
+        part = best_part(lines, stems, max(share, 0), around=names.row_in(found))
+        what = _name_of(found, names_shown(found.symbols, lines, part)) or hit.what
         shown.append(replace(hit, code=elided(part, lines), what=what))
         left -= len(shown[-1].code) + len(what) - len(hit.what)
     return tuple(shown)

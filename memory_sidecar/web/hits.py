@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.code.hits import excerpt, names_shown, shorten, stems_of
+from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
@@ -62,7 +63,11 @@ def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list
     registry = visit.services.codebase().registry
     roots = {source.name: source.root for source in registry.all()} if found.code else {}
     stems = stems_of(question)
-    code = [_code_row(visit, hit, roots.get(hit.source), stems, judged) for hit in found.code]
+    lines = names_in(question)
+    code = [
+        _code_row(visit, hit, roots.get(hit.source), judged, stems=stems, around=lines.row_in(hit))
+        for hit in found.code
+    ]
     by_kind = {
         Asked.CODE: code,
         Asked.MEMORIES: [_memory_row(visit, hit, stems, judged) for hit in found.memories],
@@ -75,12 +80,14 @@ def _code_row(
     visit: Visit,
     hit: CodeHit,
     root: Path | None,
-    stems: frozenset[str],
     judged: Sequence[JudgedQuestion],
+    *,
+    stems: frozenset[str],
+    around: int | None,
 ) -> Row:
     code = coloured_lines(hit.code, hit.language)
     text = hit.code.split("\n")
-    best = excerpt(text, stems, at_most=LINES)
+    best = excerpt(text, stems, at_most=LINES, around=around)
     names = names_shown(hit.symbols, text, best) or hit.symbols
     whole = tuple(enumerate(code, hit.start_line))
     return Row(

@@ -128,6 +128,17 @@ def test_nothing_but_the_words_found_is_underlined(tmp_path, shown):
     assert [text for style, text in styled if "4" in style.split(";")] == ["Total", "price"]
 
 
+@pytest.mark.parametrize("question", ["cart.py:22", "cart/cart.py:40 and shop/cart.py:22:7 fail"])
+def test_the_line_that_is_asked_for_is_shown(tmp_path, shown, question):
+    code = "\n".join(f"def step_{number}(cart): ...  # {number}" for number in range(3, 33))
+    asked = hit(code, filename="shop/cart.py", start_line=3, end_line=32)
+    lines = hit_lines(made(tmp_path, NO_COLOR="1"), [asked], replace(shown, question=question))
+    assert any(line.startswith("    22  def step_22") for line in lines)
+    (passage,) = shorten_hits([asked], question, 100)
+    assert "step_22" in passage.code
+    assert len(passage.code) < len(code) / 2
+
+
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_nothing_steers_a_terminal_that_wants_plain_text(tmp_path, shown, environ):
     lines = hit_lines(made(tmp_path, **environ), [hit("total = '\x1b[31m'")], shown)

@@ -85,6 +85,25 @@ def test_a_qualified_name_wants_its_qualifier():
     assert not names.are_defined_by(("remove",), "Cart")
 
 
+def test_a_qualified_name_finds_its_definition_outside_of_what_qualifies_it(
+    make_codebase, tmp_path
+):
+    many = "\n".join(f"  void Tidy{number}(int depth);" for number in range(30))
+    (tmp_path / "cart.h").write_text(
+        f"namespace shop {{\nclass Cart {{\n  void Merge(Cart* other);\n{many}\n}};\n}}\n"
+    )
+    body = "\n".join(f"  total_ += other->prices_[{number}];" for number in range(20))
+    (tmp_path / "cart.cc").write_text(
+        f"namespace shop {{\nvoid Cart::Merge(Cart* other) {{\n{body}\n}}\n}}\n"
+    )
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    for query in ("Cart::Merge", "shop::Cart::Merge"):
+        found = codebase.search(CodeQuery(query), reporter=Silent())
+        exact = [hit.filename for hit in found if hit.score > 0.9]
+        assert "cart.cc" in exact, query
+
+
 def test_a_path_is_located_at_its_end_and_at_a_folder():
     names = names_in("app.py")
     assert names.match_paths(["app.py", "src/app.py", "src/myapp.py"]) == [True, True, False]
