@@ -86,16 +86,17 @@ def intersect_entries(lists: Sequence[Entries]) -> Entries:
     Lists have no positions: the words need not stand in a row there.
     """
     shared, *others = sorted(lists, key=len)
-    shared = shared[np.argsort(shared["row"])]
+    # By `take` and `compress`: to index an array of records takes up to ten times as long.
+    shared = shared.take(np.argsort(shared["row"]))
     for other in others:
         if not len(shared):
             break
         rows = np.ascontiguousarray(shared["row"])
         is_shared = np.zeros(int(rows[-1]) + 2, np.bool_)  # the last stands for all higher rows
         is_shared[rows] = True
-        found = other[is_shared[np.minimum(other["row"], len(is_shared) - 1)]]
-        found = found[np.argsort(found["row"])]
-        shared = shared[np.searchsorted(rows, found["row"])]
+        found = other.compress(is_shared.take(other["row"], mode="clip"))
+        found = found.take(np.argsort(found["row"]))
+        shared = shared.take(np.searchsorted(rows, found["row"]))
         shared["body"] = np.minimum(shared["body"], found["body"])
         low = np.minimum(shared["names"] & 15, found["names"] & 15)
         shared["names"] = low | np.minimum(shared["names"] >> 4, found["names"] >> 4) << 4

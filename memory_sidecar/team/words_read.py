@@ -51,6 +51,7 @@ class WordsRead:
         self.statistics = statistics
         self._holding: dict[str, int] = {}  # how many rows hold a word
         self._lists: dict[str, Entries] = {}
+        self._terms: dict[tuple[str, ...], list[tuple[list[str], float]]] = {}
 
     def row_counts(self, stems: Collection[str]) -> tuple[int, Mapping[str, int]]:
         """Return the number of chunks, and of chunks that hold each of `stems` (an upper bound)."""
@@ -76,9 +77,13 @@ class WordsRead:
 
     def terms_with_idf(self, keywords: Keywords) -> list[tuple[list[str], float]]:
         """Return the stems of each term, and its IDF as FTS5 computes it."""
-        split = [stems for term in keywords.terms if (stems := stems_of(term))]
-        self._read([stem for stems in split for stem in self._stems_to_read(stems)])
-        return [(stems, self.statistics.idf(len(self.entries_of(stems)))) for stems in split]
+        if keywords.terms not in self._terms:
+            split = [stems for term in keywords.terms if (stems := stems_of(term))]
+            self._read([stem for stems in split for stem in self._stems_to_read(stems)])
+            self._terms[keywords.terms] = [
+                (stems, self.statistics.idf(len(self.entries_of(stems)))) for stems in split
+            ]
+        return self._terms[keywords.terms]
 
     def entries_of(self, stems: Sequence[str]) -> Entries:
         """Return the postings of a word, or of a phrase: rows that hold `stems` in a row.
@@ -94,7 +99,7 @@ class WordsRead:
 
     def current(self, entries: Entries) -> Entries:
         """Return the entries of chunks in the scope, of the current version of their file."""
-        return entries[entries["row"] >= self._scope.first_of(entries["file"])]
+        return entries.compress(entries["row"] >= self._scope.first_of(entries["file"]))
 
     def _rarest_first(self, stems: Sequence[str]) -> list[str]:
         _, holding = self.row_counts(stems)
@@ -120,7 +125,7 @@ class WordsRead:
         return found if len(found) > MAX_COMMON else self._count_in_texts(stems, found)
 
     def _count_in_texts(self, stems: Sequence[str], entries: Entries) -> Entries:
-        counted = self.current(entries).copy()
+        counted = self.current(entries)
         if not len(counted):
             return counted
         rows = self._ask(
@@ -129,17 +134,16 @@ class WordsRead:
         )
         texts = {row: texts for row, *texts in rows}
         pairs = _pairs_like(stems)
-        for at, (row, file) in enumerate(zip(counted["row"], counted["file"], strict=True)):
-            path = self._scope.path_of(int(file))
-            code, symbols = texts.get(int(row), ("", ""))
-            held = counted["body"][at], counted["names"][at], counted["names"][at]
-            counts = [
-                count_phrase(stems, stems_of(text)) if may_hold and _may_hold(pairs, text) else 0
-                for text, may_hold in zip((code, symbols, path), held, strict=True)
-            ]
-            counted["body"][at] = min(counts[0], 255)
-            counted["names"][at] = min(counts[1], 15) | min(counts[2], 15) << 4
-        return counted[(counted["body"] > 0) | (counted["names"] > 0)]
+        counts = []
+        for row, file, _, body, names in counted.tolist():
+            columns = (*texts.get(row, ("", "")), self._scope.path_of(file))
+            in_body, in_symbols, in_path = (
+                count_phrase(stems, stems_of(text)) if held and _may_hold(pairs, text) else 0
+                for text, held in zip(columns, (body, names & 15, names >> 4), strict=True)
+            )
+            counts.append((min(in_body, 255), min(in_symbols, 15) | min(in_path, 15) << 4))
+        counted["body"], counted["names"] = zip(*counts, strict=True)
+        return counted.compress((counted["body"] > 0) | (counted["names"] > 0))
 
     def _read(self, stems: Collection[str]) -> None:
         missing = [stem for stem in dict.fromkeys(stems) if stem not in self._lists]
