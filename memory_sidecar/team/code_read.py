@@ -5,7 +5,8 @@ Files that differ on this machine are masked: local rows replace them, see `over
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.connection import HalfVector, integers
-from memory_sidecar.team.link import ParallelReads, ReadTransaction, TeamLink, Values
+from memory_sidecar.team.link import TeamLink, Values
 from memory_sidecar.team.postings import Statistics, bm25
+from memory_sidecar.team.reads import AskNearest, ParallelReads, ReadTransaction
 from memory_sidecar.team.shared_files import SearchScope, SourceRow
 from memory_sidecar.team.words_read import WordsRead
 
@@ -48,7 +50,10 @@ class SharedRows:
         self._sources = integers(row.id for row in rows)
         state = "SELECT id, generation FROM sources WHERE id = ANY(%s) ORDER BY id"
         seen = sorted((row.id, row.generation) for row in rows)
-        self._beside = ParallelReads(link, reads, (state, (self._sources,)), seen)
+        # The graphs over all rows would find some of these few late, and some not at all.
+        self._are_few = scope.chunks <= FEW_CHUNKS
+        share = 0 if self._are_few else scope.chunks / max(row.team_chunks for row in rows)
+        self._beside = ParallelReads(link, reads, (state, (self._sources,)), seen, share=share)
         self._by_name = sources
         self._scope = scope
         self.words = WordsRead(
@@ -61,7 +66,7 @@ class SharedRows:
             ),
         )
         self._file_of: dict[int, int] = {}  # file id of each chunk that was found
-        self._arms: list[_SharedVectors] = []
+        self._arms: dict[str, _SharedVectors] = {}  # the last search of each table
         self._described: dict[int, tuple[list[str], str]] = {}  # symbols and scope of each chunk
 
     def vector_counts(self) -> VectorCounts:
@@ -93,10 +98,10 @@ class SharedRows:
         return {stem: np.sort(each["row"].astype(np.int64)) for stem, each in entries.items()}
 
     def vector_search(self) -> VectorSearch:
-        return self._nearest("chunk_vectors", self._beside)
+        return self._nearest("chunk_vectors", self._beside.ask_nearest)
 
     def static_search(self) -> VectorSearch:
-        return self._nearest("chunk_static", self._reads)
+        return self._nearest("chunk_static", self._reads.ask_nearest)
 
     def chunk_at(self, at: Line) -> int | None:
         source = self._by_name.get(at.source)
@@ -120,7 +125,7 @@ class SharedRows:
             if not stems:
                 continue
             defining = self.words.current(self.words.entries_of(stems))
-            defining = defining[(defining["names"] & 15) > 0][:MAX_CHUNKS_PER_NAME]
+            defining = defining.compress((defining["names"] & 15) > 0)[:MAX_CHUNKS_PER_NAME]
             found += self._in_scope(defining["row"].tolist(), defining["file"].tolist())
         for path in names.paths:
             files = [
@@ -148,7 +153,7 @@ class SharedRows:
         if not stems:
             return []
         found = self.words.current(self.words.entries_of(stems))
-        found = found[found["body"] > 0][:limit]
+        found = found.compress(found["body"] > 0)[:limit]
         return self._in_scope(found["row"].tolist(), found["file"].tolist())
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
@@ -158,28 +163,27 @@ class SharedRows:
 
     def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
         self.describe(ids)
-        return self._described
+        return {row: self._described[row] for row in ids if row in self._described}
 
-    def describe(self, ids: Sequence[int]) -> None:
+    def describe(self, ids: Collection[int]) -> None:
         """Read symbols, and the score by each arm, of the chunks not read before, in one query."""
         wanted = set(ids)
         new = wanted - self._described.keys()
-        lacking = [(arm, wanted - arm.known.keys()) for arm in tuple(self._arms)]
+        lacking = [(arm, wanted - arm.known.keys()) for arm in tuple(self._arms.values())]
         arms = [arm for arm, unjudged in lacking if unjudged]
         new.update(*(unjudged for _, unjudged in lacking))
-        if not new:
-            return
-        values: dict[str, Any] = {"ids": integers(new), **{arm.table: arm.query for arm in arms}}
-        cosines = "".join(
-            f", (SELECT 1 - ({arm.distance}) FROM {arm.table} WHERE id = c.id)" for arm in arms
-        )
-        rows = self._reads.ask(
-            f"SELECT id, symbols, scope{cosines} FROM chunks c WHERE id = ANY(%(ids)s)", values
-        )
-        if not rows:
-            return
-        # Column by column takes half the time.
-        found, names, scopes, *opinions = zip(*rows, strict=True)
+        if new:
+            columns, values = _description(arms)
+            values["ids"] = integers(new)
+            rows = self._reads.ask(
+                f"SELECT {columns} FROM chunks c WHERE id = ANY(%(ids)s)", values
+            )
+            if rows:
+                self._note_described(zip(*rows, strict=True), arms)
+
+    def _note_described(self, columns: Iterable[Any], arms: Iterable[_SharedVectors]) -> None:
+        """Note the columns of `_description`: all at once, as rows they take twice the time."""
+        found, names, scopes, *opinions = columns
         described = zip(map(split_symbols, names), scopes, strict=True)
         self._described.update(zip(found, described, strict=True))
         for arm, each in zip(arms, opinions, strict=True):
@@ -210,34 +214,45 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str, reads: ReadTransaction | ParallelReads) -> VectorSearch:
+    def _nearest(self, table: str, ask: AskNearest) -> VectorSearch:
         def nearest(query: Floats, depth: int) -> SearchArm:
             arm = _SharedVectors(self, table, query)
-            self._arms.append(arm)
-            found = reads.ask(*self._query_of(arm, depth))
-            found.sort(key=lambda row: row[2])  # an index gives them nearly in order
-            self._in_scope([row for row, _, _ in found], [file for _, file, _ in found])
-            arm.known.update((row, 1 - distance) for row, _, distance in found)
-            arm.found = np.array([row for row, _, _ in found], np.int64)
+            others = [each for each in tuple(self._arms.values()) if each.table != table]
+            self._arms[table] = arm
+            found = ask(*self._query_of(arm, others, depth), depth)
+            if found:
+                found.sort(key=itemgetter(-1))  # an index gives them nearly in order
+                *described, files, distances = zip(*found, strict=True)
+                self._note_described(described, others)
+                ids = described[0]
+                self._in_scope(ids, files)
+                arm.known.update((row, 1 - each) for row, each in zip(ids, distances, strict=True))
+                arm.found = np.array(ids, np.int64)
             return arm
 
         return nearest
 
-    def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Values]:
-        """Build the query for the ids, files and distances of the `depth` nearest chunks."""
-        values: dict[str, Any] = {"sources": self._sources, arm.table: arm.query, "depth": depth}
-        chosen, are_few = "source = ANY(%(sources)s)", self._scope.chunks <= FEW_CHUNKS
-        if self._scope.is_filtered or are_few:
+    def _query_of(
+        self, arm: _SharedVectors, others: Sequence[_SharedVectors], depth: int
+    ) -> tuple[str, Values]:
+        """Build the query for the `depth` nearest chunks: described, with file and distance."""
+        columns, values = _description(others)
+        values |= {"sources": self._sources, arm.table: arm.query, "depth": depth}
+        chosen = "source = ANY(%(sources)s)"
+        if self._scope.is_filtered or self._are_few:
             chosen = "file = ANY(%(files)s)"
             values["files"] = integers(self._scope.numbers)
         elif self._scope.masked:
             chosen += " AND file <> ALL(%(files)s)"
             values["files"] = integers(self._scope.masked)
-        rows = f"SELECT id, file, {arm.distance} AS distance FROM {arm.table} WHERE {chosen}"
-        if are_few:
-            # The graph over all rows would find some of these few late, and some not at all.
+        rows = f"SELECT id, {arm.distance} AS distance FROM {arm.table} WHERE {chosen}"
+        if self._are_few:
             rows = f"WITH few AS MATERIALIZED ({rows}) SELECT * FROM few"
-        return f"{rows} ORDER BY distance LIMIT %(depth)s", values
+        rows = f"{rows} ORDER BY distance LIMIT %(depth)s"
+        return (
+            f"SELECT {columns}, file, distance FROM ({rows}) AS n JOIN chunks c USING (id)",
+            values,
+        )
 
     def _in_scope(self, ids: Sequence[int], files: Sequence[int]) -> list[int]:
         """Remember the file of each of `ids`; return the ids whose file is in the scope."""
@@ -266,3 +281,9 @@ class _SharedVectors:
         self._rows.describe(wanted.tolist())
         # `None` becomes NaN.
         return np.array([self.known[row] for row in wanted.tolist()], np.float64)
+
+
+def _description(arms: Iterable[_SharedVectors]) -> tuple[str, dict[str, Any]]:
+    """Return the columns that describe a chunk `c`, with its cosines for `arms`, and values."""
+    cosines = (f"(SELECT 1 - ({arm.distance}) FROM {arm.table} WHERE id = c.id)" for arm in arms)
+    return ", ".join(("id", "symbols", "scope", *cosines)), {arm.table: arm.query for arm in arms}

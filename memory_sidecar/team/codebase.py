@@ -25,8 +25,9 @@ from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.link import ReadTransaction, TeamLink
+from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.overlaid import OverlaidRows
+from memory_sidecar.team.reads import ReadTransaction
 from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import SearchScope, SourceRow, read_sources
 from memory_sidecar.team.source import TEAM_ERRORS, PostgresSource, VectorModels

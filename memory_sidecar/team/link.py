@@ -2,14 +2,11 @@
 
 Idle connections are kept for the next transaction. There is no pool of threads: a command that
 takes 50 ms opens what it needs in its own thread. `retry` repeats work on a new connection if the
-connection is lost. The threads of a search take turns on one transaction (`ReadTransaction`), or
-run a slow query on a second connection, whose answer counts if it sees the same commit
-(`ParallelReads`).
+connection is lost.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,13 +43,14 @@ PAUSE_S = 0.2  # before the second try, twice as long before the third
 AWAY_S = 15.0  # after a failure readers do not ask the server for this long
 SCHEMA_NAME = "memory_sidecar"
 
-_PATH, _EF = f"{SCHEMA_NAME},public", "600"
+_PATH = f"{SCHEMA_NAME},public"
+EF = 600  # rows of a graph that a search of the model's vectors finds in one pass
 _OURS = {
     "application_name": "memory-sidecar",
     "client_encoding": "utf8",  # whatever the environment says; without it that of the database
     "options": f"-c search_path={_PATH} -c jit=off"
     " -c client_connection_check_interval=2s -c idle_in_transaction_session_timeout=60s"
-    f" -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search={_EF}",
+    f" -c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search={EF}",
     "keepalives_idle": "20",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -64,8 +62,6 @@ _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memor
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
 """A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
 second connection: with 100 and 600 either finds 99 of a hundred nearest rows."""
-
-_SEARCH_WIDER = f"SELECT set_config('hnsw.ef_search', '{_EF}', true)"  # as the second connection
 
 _HASTE = ("SELECT set_config('lock_timeout', '200ms', true)", ())
 """The caller's transaction may hold up the lock that a query waits for: `VACUUM FULL` queues."""
@@ -167,7 +163,7 @@ class TeamLink:
             if "unsupported startup parameter" in str(error):
                 raise self._without_settings() from error
             raise self._translate(error) from error
-        if settings != (_PATH, _EF):  # tables would be created in `public`
+        if settings != (_PATH, str(EF)):  # tables would be created in `public`
             connection.close()
             raise self._without_settings()
         connection.adapters.register_dumper(HalfVector, HalfVectorDumper)
@@ -306,44 +302,3 @@ class TeamLink:
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {message}", hint="`memory-sidecar doctor`")
-
-
-class ReadTransaction:
-    """A read transaction that several threads query, one after the other."""
-
-    def __init__(self, connection: Connected) -> None:
-        self._connection = connection
-        self._lock = threading.Lock()
-        self._failed: psycopg.Error | None = None
-
-    def ask(self, query: str, values: Values = ()) -> list[Any]:
-        """Return the rows of a query. Raises the error of the query that failed first."""
-        with self._lock:
-            try:
-                return self._connection.execute(query, values, binary=True).fetchall()
-            except psycopg.Error as error:  # later ones say that the transaction is aborted
-                self._failed = self._failed or error
-                raise self._failed from None
-
-
-class ParallelReads:
-    """Runs slow queries on a second connection that sees the same commit as `first`."""
-
-    def __init__(
-        self, link: TeamLink, first: ReadTransaction, state: Question, seen: list[Any]
-    ) -> None:
-        """`state`: a query whose rows change with each commit; `first` sees the rows `seen`."""
-        self._link = link
-        self._first = first
-        self._state = state
-        self._seen = seen
-
-    def ask(self, query: str, values: Values = ()) -> list[Any]:
-        """As `ReadTransaction.ask`, with the wider search of a graph; falls back to `first`."""
-        with suppress(DatabaseError):  # such as too many connections
-            found, seen = self._link.ask((query, values), self._state)
-            if seen == self._seen:  # read last, so that nothing was committed before the query
-                return found
-        self._link.require_reachable()  # do not wait for a second timeout
-        self._first.ask(_SEARCH_WIDER)
-        return self._first.ask(query, values)

@@ -40,6 +40,7 @@ class SourceRow:
     model: str
     static: str
     statistics: Statistics
+    team_chunks: int  # of all sources together
 
 
 def read_sources(
@@ -52,7 +53,8 @@ def read_sources(
     rows = connection.execute(
         "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[], %s::bool[]) WITH ORDINALITY"
         " AS s (repository, folder, branch, exact, place) LEFT JOIN LATERAL"
-        " (SELECT id, generation, model, static, chunks, tokens FROM sources"
+        " (SELECT id, generation, model, static, chunks, tokens,"
+        " (SELECT sum(chunks) FROM sources) AS of_all FROM sources"
         " WHERE repository = s.repository AND folder = s.folder"
         " AND (branch = s.branch OR NOT s.exact)"
         " ORDER BY branch = s.branch DESC, branch IN ('main', 'master') DESC, id LIMIT 1"
@@ -65,8 +67,10 @@ def read_sources(
         ),
     )
     return [
-        None if id_ is None else SourceRow(id_, generation, model, static, Statistics(*counts))
-        for id_, generation, model, static, *counts in rows
+        None
+        if id_ is None
+        else SourceRow(id_, generation, model, static, Statistics(chunks, tokens), of_all)
+        for id_, generation, model, static, chunks, tokens, of_all in rows
     ]
 
 
@@ -109,7 +113,8 @@ class SearchScope:
     files: Sequence[ChunkFile]
     numbers: Mapping[int, int]  # the place in `files` of each file, by its id
     by_name: Mapping[str, Sequence[int]]  # ids of files by the last part of the path
-    first: npt.NDArray[np.int32]  # the first current chunk, by file id; NO_CHUNK: not in the scope
+    # The first current chunk, by file id; NO_CHUNK: not in the scope. The last is of higher ids.
+    first: npt.NDArray[np.int32]
     masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
     is_filtered: bool  # whether the filter left files out
@@ -120,10 +125,7 @@ class SearchScope:
 
     def first_of(self, files: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Return the first current chunk of each of `files`; NO_CHUNK for files out of scope."""
-        if not len(self.first):
-            return np.full(len(files), NO_CHUNK, np.int32)
-        known = self.first[np.minimum(files, len(self.first) - 1)]
-        return np.where(files < len(self.first), known, NO_CHUNK)
+        return self.first.take(files, mode="clip")
 
     @classmethod
     def of(
@@ -138,7 +140,7 @@ class SearchScope:
         numbers: dict[int, int] = {}
         by_name: defaultdict[str, list[int]] = defaultdict(list)
         last = max((max(known, default=0) for known in sources.values()), default=0)
-        first = np.full(last + 1, NO_CHUNK, np.int32)
+        first = np.full(last + 2, NO_CHUNK, np.int32)
         hidden: list[int] = []
         chunks = left_out = 0
         for name, known in sources.items():

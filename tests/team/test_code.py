@@ -20,8 +20,10 @@ from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import DatabaseError, DatabaseRefused, NotFound, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.team import code_read, schema
-from memory_sidecar.team.link import ReadTransaction, TeamLink
+from memory_sidecar.team import link as team_link
+from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.postings import unpack_entries
+from memory_sidecar.team.reads import ReadTransaction
 from tests.conftest import run_here
 from tests.waiting import eventually
 
@@ -482,6 +484,35 @@ def test_a_small_source_is_searched_without_the_graph_of_all_sources(
 
     assert scans_of_graphs(100) == 0
     assert scans_of_graphs(0) > 0
+
+
+def test_what_one_pass_over_a_graph_does_not_find_is_found_by_the_next(
+    make_member, database, monkeypatch
+):
+    monkeypatch.setattr(schema, "MANY_CHUNKS", 1)
+    monkeypatch.setattr(code_read, "FEW_CHUNKS", 0)
+    giver = make_member("a")
+    giver.index()
+    with psycopg.connect(database, autocommit=True) as owner:
+        for each in ("seqscan", "sort"):  # so that the graph is the cheapest way
+            owner.execute(f"ALTER DATABASE {owner.info.dbname} SET enable_{each} = off")
+    giver.codebase.sharing.team.link.drop_idle()
+    passes: list[int] = []
+    ask = TeamLink.ask
+
+    def counted(self, *questions):
+        answers = ask(self, *questions)
+        passes.append(len(answers[-2]))
+        return answers
+
+    monkeypatch.setattr(TeamLink, "ask", counted)
+    found = giver.find("how is a card charged", SearchMode.VECTOR)
+    monkeypatch.setattr(team_link, "EF", 1)  # rows that a pass finds
+    options = team_link._OURS["options"].replace("ef_search=600", "ef_search=1")
+    monkeypatch.setitem(team_link._OURS, "options", options)
+    giver.codebase.sharing.team.link.drop_idle()
+    assert giver.find("how is a card charged", SearchMode.VECTOR) == found
+    assert passes[1] < len(found) <= passes[0]
 
 
 def test_characters_of_any_language_are_shared_whatever_the_environment_says(

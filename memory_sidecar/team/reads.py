@@ -1,0 +1,84 @@
+"""The queries of one search, all of one snapshot, from several threads.
+
+These take turns on one transaction. The search of the model's vectors, which takes longest, runs on
+a second connection, whose answer counts if it sees the same commit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+
+from memory_sidecar.core.errors import DatabaseError
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.link import EF, Question, TeamLink, Values
+
+_WIDER = f"SELECT set_config('hnsw.ef_search', '{EF}', true)"  # as the second connection
+_ONE_PASS = ("SELECT set_config('hnsw.iterative_scan', 'off', true)", ())
+"""A search of a graph takes a tenth less time if it need not be able to go on for more rows."""
+
+AskNearest = Callable[[str, Values, int], list[Any]]
+"""Run a query for so many rows, those nearest to a vector; returns them, or all that there are."""
+
+
+class ReadTransaction:
+    """A read transaction that several threads query, one after the other."""
+
+    def __init__(self, connection: Connected) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._failed: psycopg.Error | None = None
+
+    def ask(self, query: str, values: Values = ()) -> list[Any]:
+        """Return the rows of a query. Raises the error of the query that failed first."""
+        with self._lock:
+            try:
+                return self._connection.execute(query, values, binary=True).fetchall()
+            except psycopg.Error as error:  # later ones say that the transaction is aborted
+                self._failed = self._failed or error
+                raise self._failed from None
+
+    def ask_nearest(self, query: str, values: Values, _count: int) -> list[Any]:
+        return self.ask(query, values)
+
+
+class ParallelReads:
+    """Searches graphs on a second connection that sees the same commit as `first`."""
+
+    def __init__(
+        self,
+        link: TeamLink,
+        first: ReadTransaction,
+        state: Question,
+        seen: list[Any],
+        *,
+        share: float,
+    ) -> None:
+        """`state`: a query whose rows change with each commit; `first` sees the rows `seen`.
+
+        `share`: of the rows of a graph, about how many satisfy the search.
+        """
+        self._link = link
+        self._first = first
+        self._state = state
+        self._seen = seen
+        self._share = share
+
+    def ask_nearest(self, query: str, values: Values, count: int) -> list[Any]:
+        """Run a query for the `count` nearest rows, in one pass if that is likely to find so many.
+
+        If it finds fewer, or the second connection fails or sees another commit, `first` runs it.
+        """
+        settings = (_ONE_PASS,) if self._share * EF > 2 * count else ()
+        with suppress(DatabaseError):  # such as too many connections
+            *_, found, seen = self._link.ask(*settings, (query, values), self._state)
+            # The state is read last, so that nothing was committed before the query.
+            if seen == self._seen and not (settings and len(found) < count):
+                return found
+        self._link.require_reachable()  # do not wait for a second timeout
+        self._first.ask(_WIDER)
+        return self._first.ask(query, values)
