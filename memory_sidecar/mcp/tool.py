@@ -43,26 +43,35 @@ Unlisted = Annotated[T, _UNLISTED]
 
 _SCALARS = {str, int, float, bool, Literal}
 _WORD = re.compile(r"[^\s{}]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _A_DICTIONARY = re.compile(r"a valid dictionary( or instance of \w+)?")
 _MEANT = {
     "after": ("updated_after",),
     "content": ("body",),
+    "expires_at": ("expires",),
     "file": ("path",),
     "filename": ("path",),
+    "filepath": ("path",),
     "id": ("path", "session_id"),
     "limit": ("top_k",),
     "line": ("start_line",),
     "offset": ("start_line",),
     "q": ("query",),
     "question": ("query",),
+    "results": ("top_k", "limit"),
     "since": ("after", "updated_after"),
     "symbol": ("name",),
     "text": ("content", "body"),
     "title": ("summary",),
     "top_k": ("limit",),
+    "uri": ("path",),
 }
 """The arguments that models mean by other names."""
-_BEFORE = {"", *"absolute class code file function max memory new search session symbol".split()}
+_BEFORE = {
+    "",
+    *"absolute class code file function max memory new num relative".split(),
+    *"search session symbol target".split(),
+}
 """The words that may stand before a name: others change its meaning, as in `exclude_paths`."""
 _PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
 
@@ -75,13 +84,14 @@ class ArgumentPart(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _by_our_names(cls, given: Any) -> Any:  # noqa: ANN401  whatever JSON has
-        """Rename the arguments that models call otherwise: `file_path`, `limit`, `language`."""
+        """Rename the arguments that models call otherwise: `filePath`, `limit`, `language`."""
         if not isinstance(given, dict):
             return given
         renamed: dict[str, Any] = {}
         for name, value in given.items():
-            before, _, last = name.rpartition("_")
-            meant = [name, *_MEANT.get(name, ())]
+            spelled = _HUMP.sub("_", name).lower()
+            before, _, last = spelled.rpartition("_")
+            meant = [name, spelled, *_MEANT.get(spelled, ())]
             if before in _BEFORE:
                 meant += (last, *_MEANT.get(last, ()), f"{last}s")
             ours = next((each for each in meant if cls._has_text(each)), name)
