@@ -26,7 +26,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.code.hits import excerpt, stems_of
+from memory_sidecar.code.hits import MAX_LOOKED_THROUGH, excerpt, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery
@@ -100,7 +100,8 @@ def _hit_lines(hits: list[MemoryHit], question: str) -> Iterator[TextLine]:
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
         lines = body_lines(hit, hit.content.strip("\n"))
-        part = excerpt(lines, stems, at_most=SHOWN_LINES)
+        looked_through = hit.content[:MAX_LOOKED_THROUGH].count("\n") + 1
+        part = excerpt(lines[:looked_through], stems, at_most=SHOWN_LINES)
         if part.first:
             yield "  …"
         for line in part.lines:

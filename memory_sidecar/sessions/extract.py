@@ -23,7 +23,8 @@ Embed = Callable[[Sequence[str]], Floats]
 """Unit vectors (n, dimension) of texts."""
 
 MADE_BY = "extract"
-MAX_SENTENCES = 120  # compared, spread over the session: 4 s of embedding
+MAX_SENTENCES = 120  # compared: 4 s of embedding
+MAX_TELLING = 60  # of these, that say what was decided or solved
 DETAILED_SENTENCES = 5
 MAX_ITEMS = 3  # decisions, and as many problems
 DAMPING = 0.85
@@ -106,11 +107,33 @@ def _sentences(session: Session) -> list[str]:
             if len(text.split()) < _MIN_WORDS or _SMALL_TALK.match(text):
                 continue
             found.setdefault(text.lower(), text)
-    sentences = list(found.values())
-    if len(sentences) > MAX_SENTENCES:
-        spread = np.linspace(0, len(sentences) - 1, MAX_SENTENCES).astype(int)
-        sentences = [sentences[at] for at in spread]
-    return sentences
+    return _sample(list(found.values()))
+
+
+def _sample(sentences: list[str]) -> list[str]:
+    """Return MAX_SENTENCES of more, in their order: those on decisions and problems, and others.
+
+    Both are spread over the session.
+    """
+    if len(sentences) <= MAX_SENTENCES:
+        return sentences
+    telling = [at for at, text in enumerate(sentences) if _is_telling(text)]
+    chosen = set(_spread(telling, MAX_TELLING))
+    others = [at for at in range(len(sentences)) if at not in chosen]
+    chosen.update(_spread(others, MAX_SENTENCES - len(chosen)))
+    return [sentences[at] for at in sorted(chosen)]
+
+
+def _spread(items: Sequence[int], count: int) -> Sequence[int]:
+    """Return `count` of `items` at equal distances, or all if they are fewer."""
+    if len(items) <= count:
+        return items
+    return [items[at] for at in np.linspace(0, len(items) - 1, count).astype(int)]
+
+
+def _is_telling(sentence: str) -> bool:
+    is_cued = _DECISION.search(sentence) or _PROBLEM.search(sentence)
+    return bool(is_cued) and not _is_question(sentence)
 
 
 def _likeness_of_vectors(vectors: Floats) -> Floats:

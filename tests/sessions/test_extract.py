@@ -85,6 +85,15 @@ def test_a_long_session_is_looked_at_in_parts():
     assert seen[-1] == texts[-1]
 
 
+def test_what_a_long_session_decided_and_solved_is_found_wherever_it_was_said():
+    lines = [f"Then part {number} of the pump was looked at again." for number in range(2000)]
+    lines[801] = "We decided to use one valve for the pump."
+    lines[1402] = "The leak was caused by a missing seal in the pump."
+    summary = extracted(session_of(messages=said(*lines)))
+    assert summary.key_decisions == (lines[801],)
+    assert summary.problems_solved == (lines[1402],)
+
+
 def test_a_single_sentence_is_its_own_summary():
     session = session_of(messages=said("The only sentence of them all."))
     assert extracted(session).brief == "The only sentence of them all."
