@@ -29,7 +29,10 @@ _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that n
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every key of `config.toml`, also as `MEMORY_SIDECAR_<KEY>`, where a list has commas."""
+    """Every key of `config.toml`, also as `MEMORY_SIDECAR_<KEY>`, where a list has commas.
+
+    An empty variable counts as unset.
+    """
 
     model_dir: str = ""  # a folder with model.onnx and its tokenizer; "" looks for one
     model_download: bool = True  # whether FastEmbed may fetch the model when none is found
@@ -71,7 +74,7 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
                 raise UsageError(f"{config}: unknown setting {key!r}", hint=f"known are: {known}")
             chosen[key] = _check_value(config, key, value, kinds[key])
     for key, kind in kinds.items():
-        if (text := environ.get(ENV_PREFIX + key.upper())) is not None:
+        if text := environ.get(ENV_PREFIX + key.upper()):
             chosen[key] = _from_text(key, text, kind)
     for key, value in chosen.items():
         if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
@@ -154,7 +157,7 @@ def _from_text(key: str, text: str, kind: type) -> bool | int | str | tuple[str,
     if kind is bool:
         if text.lower() in ("1", "true", "yes", "on"):
             return True
-        if text.lower() in ("0", "false", "no", "off", ""):
+        if text.lower() in ("0", "false", "no", "off"):
             return False
     elif kind is int:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 
 import pytest
 
@@ -39,6 +40,12 @@ def test_the_environment_wins_over_a_trusted_project_and_that_over_the_user(
         project / "data" / "memory", environ | {"MEMORY_SIDECAR_EMBED_THREADS": "3"}
     )
     assert (settings.embed_threads, settings.max_file_bytes, settings.rerank) == (3, 2, False)
+
+
+def test_an_empty_variable_is_unset(user_config, environ, tmp_path):
+    user_config.write_text('agent = "me"\nembed_threads = 3\nexcludes = ["*.log"]\n')
+    empty = {f"MEMORY_SIDECAR_{field.name.upper()}": "" for field in fields(Settings)}
+    assert load_settings(tmp_path, environ | empty) == load_settings(tmp_path, environ)
 
 
 def test_a_project_that_is_not_trusted_sets_nothing(project, environ):
