@@ -8,6 +8,7 @@ case, too.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
@@ -211,3 +212,10 @@ def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
         if len(parts) > 1:
             phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
     return list(words)[:MAX_QUERY_WORDS], list(phrases)
+
+
+def is_word_character(character: str) -> bool:
+    """Whether `character` is a letter, a digit, or a mark as scripts like Devanagari have."""
+    if character.isascii():
+        return character.isalnum()
+    return unicodedata.category(character)[0] in "LNM" and not "\ufe00" <= character <= "\ufe0f"

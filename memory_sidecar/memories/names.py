@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 from memory_sidecar.core.errors import PathRefused, UsageError
+from memory_sidecar.core.language import is_word_character
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 
 CATEGORY_FILE = "_category.md"
@@ -175,7 +176,7 @@ def is_name(text: str) -> bool:
     """Whether `text` can name a category or, without suffix, a memory; upper case may occur."""
     return (
         0 < len(text.encode("utf-8", "replace")) <= MAX_NAME_BYTES
-        and all(_is_word(character) or character in "-_." for character in text)
+        and all(is_word_character(character) or character in "-_." for character in text)
         and not text.startswith((".", "-"))
         and not text.endswith(".")
         and not _is_reserved(text)
@@ -191,7 +192,7 @@ def slug(text: str) -> str:
     if normal.isascii():
         words = _ASCII_WORD.findall(normal)
     else:
-        words = "".join(c if _is_word(c) else " " for c in normal).split()
+        words = "".join(c if is_word_character(c) else " " for c in normal).split()
     words = [word for word in words if any(map(str.isalnum, word))]  # a mark needs a letter
     made = ""
     for word in words:
@@ -203,13 +204,6 @@ def slug(text: str) -> str:
         made = words[0].encode()[:MAX_SLUG_BYTES].decode("utf-8", "ignore")
     made = unicodedata.normalize("NFC", made)
     return f"{made}-" + "note" if _is_reserved(made) else made
-
-
-def _is_word(character: str) -> bool:
-    """Whether `character` is a letter, a digit, or a mark as scripts like Devanagari have."""
-    if character.isascii():
-        return character.isalnum()
-    return unicodedata.category(character)[0] in "LNM" and not "\ufe00" <= character <= "\ufe0f"
 
 
 def _is_reserved(name: str) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from memory_sidecar.core.language import is_word_character
 from memory_sidecar.core.results import about
 from memory_sidecar.sessions.model import Session, Summary
 
@@ -25,7 +26,6 @@ MIN_WORDS = 3  # of a candidate: "Use JWT now" says something, "JWT" alone does 
 MAX_TAG_CHARACTERS = 100  # of one made of a topic or a project; a memory takes 200
 
 _RECALLED = re.compile(r"<(?:memory|memories|recalled)\b", re.IGNORECASE)
-_NO_TAG = re.compile(r"[^\w.\-]+")
 
 
 class Fate(StrEnum):
@@ -104,5 +104,8 @@ def join_briefs(summaries: Sequence[Summary]) -> Summary:
 
 def _tags(texts: Iterable[str]) -> tuple[str, ...]:
     """Make a tag of each of `texts` that has a letter or digit, each once."""
-    tags = (_NO_TAG.sub("-", text)[:MAX_TAG_CHARACTERS].strip("-") for text in texts)
+    tags = []
+    for text in texts:
+        kept = (c if c in "_.-" or is_word_character(c) else " " for c in text)
+        tags.append("-".join("".join(kept).split())[:MAX_TAG_CHARACTERS].strip("-"))
     return tuple(dict.fromkeys(tag for tag in tags if any(map(str.isalnum, tag))))

@@ -39,6 +39,14 @@ def test_each_points_back_and_has_topics_and_project():
     assert outcome.tags == ("error-handling", "project:shop", "outcome:success")
 
 
+def test_a_topic_in_any_script_keeps_all_its_letters():
+    topics = ["हिन्दी भाषा", "a ❤️ b", "ü"]
+    session = session_of(project_path="/src/shop", topics=topics, summary=SUMMARY)
+    assert session.summary is not None
+    pattern, *_ = candidates(session, session.summary)
+    assert pattern.tags == ("हिन्दी-भाषा", "a-b", "ü", "project:shop")
+
+
 def test_recalled_memories_are_not_promoted_again():
     recalled = "<memory path='a.md'>Use JWT for auth</memory>"
     assert [e.category for e in suggested(key_decisions=[recalled], user_note=recalled)] == [
