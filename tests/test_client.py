@@ -18,7 +18,6 @@ OURS = {
     "memory_sidecar.daemon",
     "memory_sidecar.daemon.address",
     "memory_sidecar.daemon.link",
-    "memory_sidecar.daemon.plain_json",
     "memory_sidecar.daemon.protocol",
     "memory_sidecar.core",
     "memory_sidecar.core.projects",

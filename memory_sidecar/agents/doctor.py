@@ -7,8 +7,10 @@ are no fault either: they are listed, and left to the user.
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -16,7 +18,8 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import ModelError, SidecarError
+from memory_sidecar.core.children import find_program, run_child
+from memory_sidecar.core.errors import ModelError, SidecarError, one_line
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
@@ -28,9 +31,8 @@ from memory_sidecar.index.report import (
     count_sources,
     count_vectors,
 )
-from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
 from memory_sidecar.memories.model import COLD_AFTER_MS
-from memory_sidecar.memories.strength import today
+from memory_sidecar.memories.strength import DOUBTS, FAULTS, SKIPPED, today
 
 SHOWN = 5  # names in the text of one check, at most
 
@@ -292,3 +294,41 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
 def _shorten(names: Sequence[str]) -> str:
     shown = "; ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown}; and {len(names) - SHOWN:,} more"
+
+
+QMD_TIMEOUT_S = 15  # it starts a language runtime and opens its database
+
+_COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
+
+
+def examine_qmd(environ: Mapping[str, str]) -> Check:
+    """Check whether QMD is on the PATH of `environ`, and works."""
+    program = find_program("qmd", environ)
+    if program is None:
+        return Check(
+            "qmd", True, "not installed; optional, it searches long documents",
+            "`npm install --global @tobilu/qmd`, then `task qmd:setup`",
+        )  # fmt: skip
+    version, problem = _run(program, "--version", environ=environ)
+    if not problem:
+        listed, problem = _run(program, "collection", "list", environ=environ)
+    if problem:
+        return Check("qmd", True, f"{program} does not work: {problem}", "see `qmd doctor`")
+    found = _COLLECTIONS.search(listed)
+    if found is None:
+        return Check("qmd", True, f"{version}, without a collection", "`task qmd:setup` adds docs")
+    return Check("qmd", True, f"{version}, collections: {found[1]}")
+
+
+def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Run `program`; return what it printed, and why it failed or ""."""
+    try:
+        done = run_child([program, *arguments], environ=environ, timeout_s=QMD_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return "", f"no answer within {QMD_TIMEOUT_S} seconds"
+    except OSError as error:
+        return "", error.strerror or str(error)
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return "", one_line(lines[-1]) if lines else f"exit status {done.returncode}"
+    return done.stdout.decode("utf-8", "replace").strip(), ""

@@ -65,7 +65,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "remove": ("Remove memories, into the archive", ""),
         "prune": ("Archive what is expired or long unused", "remove:prune"),
         "restore": ("Bring back what remove or prune took away", "remove:restore"),
-        "category": ("Categories: list, create, describe, delete", ""),
+        "category": ("Categories: list, create, describe, delete", "list:category"),
     },
     "Team": {
         "team": ("The PostgreSQL of a team: init, export, import", ""),

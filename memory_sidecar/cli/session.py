@@ -24,6 +24,7 @@ from memory_sidecar.sessions.documents import (
     unread_in_summary,
 )
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
+from memory_sidecar.sessions.merge import Retention
 from memory_sidecar.sessions.promotion import Candidate, Fate
 from memory_sidecar.sessions.results import (
     Imported,
@@ -33,7 +34,6 @@ from memory_sidecar.sessions.results import (
     SessionsPruned,
     ShownSession,
 )
-from memory_sidecar.sessions.retention import Retention
 
 
 @command_group

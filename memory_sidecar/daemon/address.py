@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 
-from memory_sidecar.daemon.plain_json import from_json
+from memory_sidecar.daemon.protocol import from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ next to nothing, for the process that a host starts.
 
 from __future__ import annotations
 
-from memory_sidecar.daemon.plain_json import from_json
-from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode
+from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode, from_json
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 

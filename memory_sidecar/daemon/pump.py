@@ -23,8 +23,7 @@ from memory_sidecar.daemon.jsonrpc import (
     valid_id,
 )
 from memory_sidecar.daemon.link import Link, OutputClosed, write_whole
-from memory_sidecar.daemon.plain_json import from_json
-from memory_sidecar.daemon.protocol import ProtocolError, encode
+from memory_sidecar.daemon.protocol import ProtocolError, encode, from_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

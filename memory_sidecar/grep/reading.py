@@ -23,8 +23,9 @@ import tree_sitter
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.syntax import grammar
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.grep.dialects import DIALECTS, FRAGMENT
-from memory_sidecar.grep.nodes import (
+from memory_sidecar.grep.dialects import (
+    DIALECTS,
+    FRAGMENT,
     SEPARATORS,
     Child,
     children_of,

@@ -21,9 +21,16 @@ from memory_sidecar.mcp.budget import (
     lines_within,
 )
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
-from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
+from memory_sidecar.mcp.uris import (
+    MEMORY,
+    as_name,
+    join_notes,
+    memory_uri,
+    parts_of,
+    quote,
+    quote_line,
+)
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category, is_in

@@ -2,7 +2,7 @@
 
     one object, or a list of them        session documents as in our own files
     a list of messages                   one session
-    an export of claude-mem              its sessions, see `claude_mem`
+    an export of claude-mem              its sessions, see `chat_exports`
     an export of ChatGPT or Claude       its chats, see `chat_exports`
     JSON lines                           one message or session each: a transcript of Claude Code,
                                          Codex, Gemini CLI or Cursor, or plain objects with `role`
@@ -22,8 +22,7 @@ from typing import Any
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.chat_exports import chat_lines, is_chat
-from memory_sidecar.sessions.claude_mem import exported_sessions, is_export
+from memory_sidecar.sessions.chat_exports import chat_lines, exported_sessions, is_chat, is_export
 from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.model import Role
 from memory_sidecar.sessions.transcript_lines import SYNTHETIC, as_text, parse_message, unwrap_event

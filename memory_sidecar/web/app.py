@@ -1,4 +1,4 @@
-"""The page as an ASGI application: views, changes, and a stream that says when a view changed."""
+"""The page as an ASGI application: its routes, and a stream that says when a view changed."""
 
 from __future__ import annotations
 
@@ -34,14 +34,64 @@ from memory_sidecar.core.errors import (
     as_sidecar_error,
 )
 from memory_sidecar.core.results import to_builtins
+from memory_sidecar.web import (
+    bulk,
+    context,
+    growth,
+    index,
+    memories,
+    memory,
+    search,
+    sessions,
+)
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
-from memory_sidecar.web.views import CHANGES, FORMS, VIEWS
-from memory_sidecar.web.visit import Done, View, Visit, Words, address
+from memory_sidecar.web.visit import Done, Section, View, Visit, Words, address
 
 LOOK_S = 1.0  # between two checks whether a view has changed
 MAX_FIELDS = 5_000
 LIVE = "/live"  # the path of the streams that say when a view changed
+
+# In the order of the navigation; the first is the start page.
+VIEWS: dict[str, Section] = {
+    "/memories": Section(memories.show, "Memories", memories.version),
+    "/search": Section(search.show, "Search"),
+    "/index": Section(index.show, "Index", index.version),
+    "/sessions": Section(sessions.show, "Sessions", memories.version),
+    "/growth": Section(growth.show, "Growth", growth.version),
+    "/context": Section(context.show, "Context", context.version),
+    "/sessions/one": Section(sessions.show_one),
+    "/index/source": Section(index.source),
+    "/index/checks": Section(index.checks),
+    "/index/log": Section(index.log, version=index.log_version),
+    "/memories/one": Section(memory.show, version=memories.version),
+    "/memories/edit": Section(memory.edit),
+    "/memories/duplicates": Section(memories.duplicates),
+}
+
+# By the path of a change: shows its form again, with all that was written, if it is refused.
+FORMS: dict[str, Callable[[Visit, str, int], View]] = {"/memories/save": memory.edit_again}
+
+# A change that returns a view needs a decision: about a conflict, or a plan to confirm.
+CHANGES: dict[str, Callable[[Visit], Done | View]] = {
+    "/search/right": search.mark_right,
+    "/search/wrong": search.unmark_right,
+    "/context/mend": context.fix,
+    "/sessions/promote": sessions.promote,
+    "/index/mend": index.fix,
+    "/index/look": index.rescan,
+    "/memories/save": memory.save,
+    "/memories/pin": memory.pin,
+    "/memories/move": memory.move,
+    "/memories/share": memory.share,
+    "/memories/supersede": memory.supersede,
+    "/memories/archive": memory.archive,
+    "/memories/restore": memory.restore,
+    "/memories/bulk": bulk.plan,
+    "/memories/bulk/change": bulk.change,
+    "/memories/bulk/undo": bulk.undo,
+}
+
 HOME = next(iter(VIEWS))
 _STATUS = ((NotFound, 404), (Conflict, 409), (UsageError, 400))
 _REFUSED = {

@@ -15,8 +15,7 @@ from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.model import Asked, Explanation
 from memory_sidecar.memories.results import MemoryHit
 from memory_sidecar.web.asking import FoundByKind, FoundSession
-from memory_sidecar.web.colours import Line, coloured_lines
-from memory_sidecar.web.rendering import short
+from memory_sidecar.web.rendering import Line, coloured_lines, short
 from memory_sidecar.web.visit import PAGE_ROWS, Visit
 
 LINES = 12  # of a code hit, before it is unfolded

@@ -1,7 +1,13 @@
-"""Renders templates. Stored text reaches a page escaped, and with invisible characters shown."""
+"""Renders templates and code. Stored text reaches a page escaped, with invisible characters shown.
+
+A view sees by the `stamps` of files, their times and sizes, whether to read them again.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -10,6 +16,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
+from pygments import lex
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.util import ClassNotFound
 
 from memory_sidecar.core.results import pluralize, visible
 from memory_sidecar.core.times import format_duration
@@ -98,3 +109,78 @@ def _markdown() -> MarkdownIt:
 
     parser.add_render_rule("link_open", lambda _self, *rest: open_link(*rest))
     return parser
+
+
+Stamp = tuple[int, int]
+"""Modification time in ns and size in bytes; both 0 for a missing file."""
+
+
+def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
+    """Return the stamp of each of `files`, by path."""
+    stamps = {}
+    for file in files:
+        stamps[str(file)] = (0, 0)
+        with suppress(OSError):
+            status = file.stat()
+            stamps[str(file)] = (status.st_mtime_ns, status.st_size)
+    return stamps
+
+
+def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
+    """Return the stamp of each direct entry of `folders`, by path."""
+    stamps = {}
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                stamps[entry.path] = (status.st_mtime_ns, status.st_size)
+    return stamps
+
+
+Line = tuple[int, Markup]
+"""The number of a line in its file, and its HTML."""
+
+MAX_CHARACTERS = 40_000  # highlighted within a few milliseconds; longer code has no colours
+
+# The first kind that a token is of gives its CSS class, see app.css.
+_CLASSES = (
+    (Comment, "c"),
+    (String, "s"),
+    (Number, "n"),
+    (Keyword, "k"),
+    (Name.Function, "f"),
+    (Name.Class, "f"),
+    (Name.Tag, "k"),
+    (Name.Decorator, "f"),
+)
+
+
+def coloured_lines(code: str, language: str) -> list[Markup]:
+    """Return the HTML of each line of `code`, without line breaks."""
+    code = visible(code.replace("\r\n", "\n"))
+    lexer = _lexer(language) if len(code) <= MAX_CHARACTERS else None
+    if lexer is None:
+        return [escape(line) for line in code.split("\n")]
+    lines = [Markup()]
+    for kind, text in lex(code, lexer):
+        name = next((name for parent, name in _CLASSES if kind in parent), "")
+        for at, part in enumerate(text.split("\n")):
+            if at:
+                lines.append(Markup())
+            if part:
+                lines[-1] += _span(part, name)
+    return lines
+
+
+def _span(text: str, name: str) -> Markup:
+    return Markup('<span class="{}">{}</span>').format(name, text) if name else escape(text)
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(
+            language.replace("_", "-"), stripnl=False, ensurenl=False, startinline=True
+        )
+    except ClassNotFound:
+        return None

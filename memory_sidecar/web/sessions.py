@@ -17,9 +17,8 @@ from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.model import Session, spoken_date
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX, Fate
 from memory_sidecar.web.asking import session_filter, sessions_of
-from memory_sidecar.web.colours import coloured_lines
 from memory_sidecar.web.guard import Flash
-from memory_sidecar.web.rendering import MAX_TITLE
+from memory_sidecar.web.rendering import MAX_TITLE, coloured_lines
 from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SNIPPETS = 10  # of a session that are shown; the others are named

@@ -1,7 +1,7 @@
 """The request and the result of a view or a change, independent of HTTP.
 
-def show(visit: Visit) -> View          GET, a row of `views.VIEWS`
-def pin(visit: Visit) -> Done           POST, a row of `views.CHANGES`
+def show(visit: Visit) -> View          GET, a row of `app.VIEWS`
+def pin(visit: Visit) -> Done           POST, a row of `app.CHANGES`
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A view in `views.VIEWS`: how it is made, and how its changes are noticed."""
+    """A view in `app.VIEWS`: how it is made, and how its changes are noticed."""
 
     show: Callable[[Visit], View]
     label: str = ""  # in the navigation; "" for views that others link to

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from memory_sidecar.daemon import plain_json
-from memory_sidecar.daemon.plain_json import from_json, to_json
+from memory_sidecar.daemon import protocol
+from memory_sidecar.daemon.protocol import from_json, to_json
 
 VALUES = (
     {"a": [1, -2.5, 1e300, None, True, False], "": {"": {}}, "b": []},
@@ -42,7 +42,7 @@ def test_what_is_no_json_is_refused_where_json_is_not_loaded():
     """As in the thin client, whose C module then has no class for its error, or loads it."""
     code = f"""
 import sys
-from memory_sidecar.daemon.plain_json import from_json
+from memory_sidecar.daemon.protocol import from_json
 if "json" in sys.modules:
     sys.exit("json is loaded")
 for data in {NO_JSON!r}:
@@ -62,8 +62,8 @@ def test_what_json_cannot_say_is_refused():
 
 
 def test_a_python_without_that_c_module_has_the_same():
-    assert plain_json._c_codec() != plain_json._json_codec()  # both work here
-    dump, load = plain_json._json_codec()
+    assert protocol._c_codec() != protocol._json_codec()  # both work here
+    dump, load = protocol._json_codec()
     for value in VALUES:
         assert dump(value) == to_json(value)
         assert load(dump(value)) == value

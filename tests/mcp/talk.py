@@ -14,8 +14,7 @@ from mcp_types import CallToolResult
 
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.conversation import McpConversation
-from memory_sidecar.mcp.wire import Wire
+from memory_sidecar.mcp.conversation import McpConversation, Wire
 
 T = TypeVar("T")
 

@@ -24,10 +24,10 @@ from memory_sidecar.index.watched import RESCAN_S
 from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.code_write import LEASE_S
 from memory_sidecar.team.schema import VERSION
+from memory_sidecar.web.app import VIEWS
 from memory_sidecar.web.asking import find
 from memory_sidecar.web.index import show
 from memory_sidecar.web.rendering import templates
-from memory_sidecar.web.views import VIEWS
 from memory_sidecar.web.visit import Visit
 from tests.conftest import PROGRAM, write_project
 from tests.team.test_code import allow, content_of

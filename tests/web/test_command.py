@@ -16,8 +16,8 @@ import pytest
 from memory_sidecar.cli.call import Host
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.web import site as site_module
+from memory_sidecar.web.app import VIEWS
 from memory_sidecar.web.site import Site
-from memory_sidecar.web.views import VIEWS
 from memory_sidecar.web.visit import Section, View, Visit
 from tests.conftest import run_here
 from tests.e2e.home import Home

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from memory_sidecar.index.report import Failure
-from memory_sidecar.web.views import CHANGES, VIEWS
+from memory_sidecar.web.app import CHANGES, VIEWS
 from memory_sidecar.web.visit import Section, View, Visit
 from tests.web.conftest import SCRIPT
 from tests.web.test_memories import Pieces

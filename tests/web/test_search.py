@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from memory_sidecar.core.results import Silent
-from memory_sidecar.web.colours import coloured_lines
+from memory_sidecar.web.rendering import coloured_lines
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
