@@ -14,11 +14,10 @@ import numpy as np
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line, is_at
 from memory_sidecar.code.query_names import (
     MAX_CHUNKS_PER_NAME,
-    MAX_MESSAGE_CHUNKS,
     QueryNames,
     symbol_phrase,
 )
-from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch, message_phrase
+from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
@@ -141,11 +140,6 @@ class SharedRows:
             )
             found += self._in_scope([row[0] for row in rows], [row[1] for row in rows])
         return found
-
-    def message_chunks(self, text: str) -> Sequence[int]:
-        words = message_phrase(text)
-        found = self.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
-        return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
         """Return the ids of at most `limit` chunks whose text holds `words` in a row."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, HistoryBoost
-from memory_sidecar.code.query_names import QueryNames
-from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch
+from memory_sidecar.code.query_names import MAX_MESSAGE_CHUNKS, QueryNames
+from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch, message_phrase
 from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
 from memory_sidecar.index.arms import Arm, Scores
@@ -129,10 +129,9 @@ class OverlaidRows:
         return [*theirs, *map(OWN.__add__, own)]
 
     def message_chunks(self, text: str) -> Sequence[int]:
-        return [
-            *self._shared.message_chunks(text),
-            *map(OWN.__add__, self._local.message_chunks(text)),
-        ]
+        words = message_phrase(text)
+        found = self._phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         theirs, their_numbers = self._shared.files_of(ids[ids < OWN])

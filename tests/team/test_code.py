@@ -65,21 +65,37 @@ def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
     giver.write("docs/other.md", "# Other\n\nActivities of relational, happy cafés.\n")
     giver.index()
 
-    def saying(text):
-        def ask(here):
-            local = LocalRows(here.connection, here.store, CodeFilter())
-            return giver.codebase.sharing.ask(
-                lambda rows: [each.filename for each in rows.read(rows.message_chunks(text))],
-                local,
-                giver.notices,
-            )
+    assert _saying(giver, "happy relation activity") == ["docs/why.md"]
+    assert _saying(giver, "the cafe s happy") == ["docs/menu.md"]
+    assert _saying(giver, "relations happiness cafe") == ["docs/other.md"]
+    assert _saying(giver, "activity happy relation") == []
 
-        return giver.codebase.navigate(CodeFilter(), ask, reporter=giver.notices)
 
-    assert saying("happy relation activity") == ["docs/why.md"]
-    assert saying("the cafe s happy") == ["docs/menu.md"]
-    assert saying("relations happiness cafe") == ["docs/other.md"]
-    assert saying("activity happy relation") == []
+def test_a_message_that_many_hold_in_the_team_and_here_together_tells_none_of_them(make_member):
+    giver, reader = make_member("a"), make_member("b")
+    for number in range(8):
+        for each in (giver, reader):
+            each.write(f"docs/theirs-{number}.md", "# Cards\n\nThe card was declined.\n")
+    giver.index()
+    for number in range(4):
+        reader.write(f"docs/ours-{number}.md", "# Cards\n\nThe card was declined.\n")
+    reader.index()
+    assert len(_saying(giver, "the card was declined")) == 8
+    assert _saying(reader, "the card was declined") == []
+
+
+def _saying(member, text):
+    """The files with chunks that hold the message `text`."""
+
+    def ask(here):
+        local = LocalRows(here.connection, here.store, CodeFilter())
+        return member.codebase.sharing.ask(
+            lambda rows: [each.filename for each in rows.read(rows.message_chunks(text))],
+            local,
+            member.notices,
+        )
+
+    return member.codebase.navigate(CodeFilter(), ask, reporter=member.notices)
 
 
 def test_graphs_of_many_vectors_are_made_beside_those_and_not_by_a_pass_over_files(
