@@ -25,12 +25,7 @@ from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damag
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.models import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
-from memory_sidecar.index.report import (
-    SourceCounts,
-    VectorCounts,
-    count_sources,
-    count_vectors,
-)
+from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
 from memory_sidecar.memories.model import COLD_AFTER_MS
 from memory_sidecar.memories.strength import DOUBTS, FAULTS, SKIPPED, today
 

@@ -50,7 +50,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "callees": ("Show what a function calls", "names:callees"),
         "outline": ("List what a file defines", "names:outline"),
         "related": ("Show code that resembles the code at a place", "names:related"),
-        "impact": ("Show what uses what a file or a diff changed", ""),
+        "impact": ("Show what uses what a file or a diff changed", "names:impact"),
         "map": ("Show what is central in a project", "map:show_map"),
     },
     "Memories": {

@@ -23,13 +23,7 @@ from memory_sidecar.code.hits import shorten, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.sessions.handlers import Sessions
-from memory_sidecar.sessions.model import (
-    TIERS,
-    HitKind,
-    Outcome,
-    SessionFilter,
-    SessionQuery,
-)
+from memory_sidecar.sessions.model import TIERS, HitKind, Outcome, SessionFilter, SessionQuery
 from memory_sidecar.sessions.results import Head, SessionHit
 
 SHOWN_CHARACTERS = 400

@@ -17,14 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_sidecar.context.layout import (
-    ARCHIVE,
-    MAX_PAGE_BYTES,
-    TASKS,
-    Change,
-    Project,
-    template,
-)
+from memory_sidecar.context.layout import ARCHIVE, MAX_PAGE_BYTES, TASKS, Change, Project, template
 from memory_sidecar.core.errors import PageBroken
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.disk.atoms import text_of

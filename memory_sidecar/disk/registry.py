@@ -21,13 +21,7 @@ from typing import Any
 import msgspec
 
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.errors import (
-    NotFound,
-    PathRefused,
-    StoreForeign,
-    StoreNewer,
-    UsageError,
-)
+from memory_sidecar.core.errors import NotFound, PathRefused, StoreForeign, StoreNewer, UsageError
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path

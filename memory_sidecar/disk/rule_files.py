@@ -4,7 +4,7 @@ A walk may open no device, FIFO or endless file.
 
 A link is followed only within its source. The exclude file of a worktree or a submodule is in the
 git directory that its file `.git` names. `rules_elsewhere` is a digest of the rules outside of a
-source: while it stays the same, `recheck` need not match known paths again.
+source: while it stays the same, a `Recheck` need not match known paths again.
 """
 
 from __future__ import annotations

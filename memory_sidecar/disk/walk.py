@@ -3,6 +3,10 @@
 Ignored paths are left out; all other files are listed, with a reason those that are to be skipped.
 Folders that could not be listed are reported, because a file counts as gone only if its folder was
 listed without it.
+
+Matching rules is most of the cost of a walk. While no rule file of the source has changed since an
+earlier scan, a path that was not ignored is not ignored now, and rules are matched only for paths
+that are new: see `Recheck`. The caller checks the rules outside of the source (`rules_elsewhere`).
 """
 
 from __future__ import annotations
@@ -16,18 +20,19 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.model import Scan, SourceFile, Stamp
-from memory_sidecar.core.opening import (
-    escape_bytes,
-    is_folder,
-    is_utf8,
-    real_path,
-    with_separator,
-)
+from memory_sidecar.core.opening import escape_bytes, is_folder, is_utf8, real_path, with_separator
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
-from memory_sidecar.disk.recheck import Recheck, is_still_included
-from memory_sidecar.disk.rule_files import check_root, folders_above
+from memory_sidecar.disk.rule_files import (
+    RULE_NAMES,
+    check_root,
+    folders_above,
+    folders_of,
+    rules_above,
+)
 
+_OF_LINK: Stamp = (-1, -1, -1)
+_CLOCK_NS = 10_000_000  # the one that stamps files ticks this slowly
 MAX_STARTS = 100  # as many folders to list cost about as much as a walk of 5,000 files
 
 
@@ -44,7 +49,7 @@ def walk(
     A path in `under` is relative and may be a file, a folder, ignored or gone: the scan holds
     what a scan of everything would hold there. Folders above are read only as far as their rules
     need. With `known`, the stamps of an earlier scan, rules are not matched again for known paths
-    unless a rule file of the source has changed: see `recheck`.
+    unless a rule file of the source has changed.
 
     Raises NotFound if `root` does not exist, PathRefused if it is no folder, cannot be listed,
     or a path in `under` leaves it, UsageError for an exclude that is no glob.
@@ -192,3 +197,112 @@ def _within(wanted: frozenset[str], rules: IgnoreRules, unreadable: list[str]) -
 def _relative(path: str, top: str) -> str:
     relative = path[len(top) :].lstrip(os.sep)
     return relative if os.sep == "/" else relative.replace(os.sep, "/")
+
+
+class Recheck:
+    """The files that exist now, found by listing every folder that holds files of `known`.
+
+    Paths are relative to the source with `/`, but for `unreadable`, which are absolute.
+    """
+
+    def __init__(self, rules: IgnoreRules, known: Mapping[str, Stamp], *, at_most: int) -> None:
+        """`known` are the stamps of an earlier walk by path; gives up at `at_most` unknown ones."""
+        self.files: list[tuple[str, os.stat_result]] = []
+        self.folders: list[str] = []
+        self.unreadable: list[str] = []
+        self.unknown: list[str] = []  # new, or ignored; nothing below them was looked at
+        self._rules = rules
+        self._known = known
+        self._known_folders = folders_of(known)
+        self._rule_files = {path for path in known if path.rpartition("/")[2] in RULE_NAMES}
+        self._are_rules_new = False
+        self._list_folders(at_most)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the result can be used; else rules have changed, or too much is new: walk."""
+        return not self._are_rules_new and not self._rule_files
+
+    def _list_folders(self, at_most: int) -> None:
+        waiting = [""]
+        while waiting and not self._are_rules_new:
+            folder = waiting.pop()
+            known_folders = len(self.folders)
+            absolute = _absolute(self._rules, folder)
+            try:
+                with os.scandir(absolute) as listing:
+                    entries = list(listing)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # went away since it was listed
+            except OSError:
+                self.unreadable.append(absolute)
+                continue
+            for entry in entries:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                try:
+                    self._classify(path, entry)
+                except OSError:
+                    self.unknown.append(path)  # what that means is known to the walk
+            waiting += self.folders[known_folders:]
+            self._are_rules_new |= len(self.unknown) > at_most
+
+    def _classify(self, path: str, entry: os.DirEntry[str]) -> None:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if is_folder and path in self._known_folders:
+            self.folders.append(path)
+        elif path in self._known and not is_folder:
+            status = entry.stat(follow_symlinks=False)
+            # Of a link the stamp tells nothing about the rules that it leads to.
+            is_link = stat.S_ISLNK(status.st_mode)
+            if path in self._rule_files and not is_link and self._known[path] == _stamp(status):
+                self._rule_files.remove(path)
+            self.files.append((path, status))
+        elif entry.name in RULE_NAMES:
+            self._are_rules_new = True
+        elif not self._rules.built_in_rule(entry.name, is_folder=is_folder):
+            self.unknown.append(path)
+
+
+def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str) -> bool:
+    """Whether an earlier walk found `path`, and no rule file above it in the source has changed.
+
+    `known` are the stamps of that walk for `path` and for `rules_above` it. Always False for a path
+    in a repository below the root, which has rules of its own.
+    """
+    return (
+        path in known
+        and path.rpartition("/")[2] not in RULE_NAMES
+        and not Path(_absolute(rules, path)).is_dir()
+        and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
+        and not any(
+            os.path.lexists(f"{_absolute(rules, folder)}{os.sep}.git")
+            for folder in folders_above(path)
+            if folder
+        )
+        and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))
+    )
+
+
+def were_rules_written(files: Iterable[SourceFile], since_ns: int) -> bool:
+    """Whether a rule file among `files` was written since `since_ns`, when the scan began."""
+    return any(
+        file.ctime_ns >= since_ns - _CLOCK_NS and file.path.rpartition("/")[2] in RULE_NAMES
+        for file in files
+    )
+
+
+def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:
+    """Return the stamp of a file, `_OF_LINK` for a link, and `None` if there is neither."""
+    try:
+        status = os.lstat(_absolute(rules, path))
+    except OSError:
+        return None
+    return _OF_LINK if stat.S_ISLNK(status.st_mode) else _stamp(status)
+
+
+def _absolute(rules: IgnoreRules, path: str) -> str:
+    return f"{rules.root}{os.sep}{path}" if path else rules.root
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)

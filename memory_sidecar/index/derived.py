@@ -21,13 +21,7 @@ import apsw
 
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
-from memory_sidecar.core.sqlite import (
-    column,
-    connect,
-    give_back_free_pages,
-    is_reusable,
-    snapshot,
-)
+from memory_sidecar.core.sqlite import column, connect, give_back_free_pages, is_reusable, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.schema import (
     NO_READY_VECTORS,

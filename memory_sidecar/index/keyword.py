@@ -20,12 +20,7 @@ from typing import Any
 import apsw
 import numpy as np
 
-from memory_sidecar.core.language import (
-    MAX_QUERY_WORDS,
-    STOPWORDS,
-    index_words,
-    words_and_phrases,
-)
+from memory_sidecar.core.language import MAX_QUERY_WORDS, STOPWORDS, index_words, words_and_phrases
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.report import row_count

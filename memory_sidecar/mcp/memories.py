@@ -15,11 +15,7 @@ from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, Score, about, build_from, warn_if_weak
 from memory_sidecar.core.times import parse_past_time, system_clock
-from memory_sidecar.mcp.budget import (
-    budget,
-    cut_to_fit,
-    lines_within,
-)
+from memory_sidecar.mcp.budget import budget, cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
 from memory_sidecar.mcp.uris import (

@@ -33,12 +33,7 @@ from memory_sidecar.mcp.memory_changes import (
 )
 from memory_sidecar.mcp.names import callees, callers, define, outline, refs, show_map
 from memory_sidecar.mcp.project import index_project
-from memory_sidecar.mcp.sessions import (
-    get_session,
-    promote_session,
-    save_session,
-    search_sessions,
-)
+from memory_sidecar.mcp.sessions import get_session, promote_session, save_session, search_sessions
 from memory_sidecar.mcp.status import status
 from memory_sidecar.mcp.tool import Effect, Tool
 

@@ -35,12 +35,7 @@ from memory_sidecar.disk.atoms import (
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
 from memory_sidecar.disk.rule_files import check_root
 from memory_sidecar.disk.walk import normalised
-from memory_sidecar.index.document import (
-    Builder,
-    build_errors,
-    fingerprint,
-    skipped_document,
-)
+from memory_sidecar.index.document import Builder, build_errors, fingerprint, skipped_document
 from memory_sidecar.memories.categories import description_of
 from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, parse_memory, texts
 from memory_sidecar.memories.model import (

@@ -9,13 +9,7 @@ from contextlib import ExitStack, suppress
 from itertools import product
 from typing import TypeVar
 
-from memory_sidecar.core.errors import (
-    NotFound,
-    PathRefused,
-    SidecarError,
-    StoreCorrupt,
-    UsageError,
-)
+from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, StoreCorrupt, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
@@ -42,13 +36,7 @@ from memory_sidecar.memories.lookup import (
     skip_reason,
 )
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, StoredMemory
-from memory_sidecar.memories.names import (
-    MEMORY_SUFFIX,
-    check_path,
-    folded,
-    spellings,
-    with_slashes,
-)
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, folded, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
 from memory_sidecar.memories.search import Scope, search_memories

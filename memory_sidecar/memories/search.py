@@ -40,13 +40,7 @@ from memory_sidecar.index.keyword import (
     read_postings,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.memories.hit import (
-    NAMED_FROM,
-    WEAK_BELOW,
-    RankedMemory,
-    fit_budget,
-    rerank,
-)
+from memory_sidecar.memories.hit import NAMED_FROM, WEAK_BELOW, RankedMemory, fit_budget, rerank
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
     ChunkPlace,

@@ -25,12 +25,7 @@ from memory_sidecar.core.model import (
     SourceFile,
     Stamp,
 )
-from memory_sidecar.index.document import (
-    Builder,
-    build_errors,
-    fingerprint,
-    skipped_document,
-)
+from memory_sidecar.index.document import Builder, build_errors, fingerprint, skipped_document
 from memory_sidecar.index.schema import Corpus, Write, read_identity, write_identity
 from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
 from memory_sidecar.sessions.files import SessionFiles

@@ -13,12 +13,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import (
-    PlainTextResponse,
-    RedirectResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -34,16 +29,7 @@ from memory_sidecar.core.errors import (
     as_sidecar_error,
 )
 from memory_sidecar.core.results import to_builtins
-from memory_sidecar.web import (
-    bulk,
-    context,
-    growth,
-    index,
-    memories,
-    memory,
-    search,
-    sessions,
-)
+from memory_sidecar.web import bulk, context, growth, index, memories, memory, search, sessions
 from memory_sidecar.web.guard import Visitor, is_own_form
 from memory_sidecar.web.rendering import FOLDER, templates
 from memory_sidecar.web.visit import Done, Section, View, Visit, Words, address
