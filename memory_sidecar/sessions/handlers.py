@@ -45,7 +45,7 @@ from memory_sidecar.sessions.files import (
 )
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
 from memory_sidecar.sessions.merge import Retention, expired_sessions, merge_documents
-from memory_sidecar.sessions.model import SessionFilter, SessionQuery
+from memory_sidecar.sessions.model import Required, SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Memvid, entry_document
 from memory_sidecar.sessions.results import (
     FailedImport,
@@ -134,7 +134,6 @@ class Sessions:
         """
         if not query.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
-
         corpora = [CORPUS_OF[kind] for kind in query.kinds if query.mode is not SearchMode.KEYWORD]
 
         def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
@@ -146,15 +145,15 @@ class Sessions:
                     self._reporter,
                     required=query.mode is SearchMode.VECTOR,
                 )
+            judge = make_judge(self.agent.data.models, self._reporter) if query.rerank else None
             return search_sessions(
-                query,
-                connection,
-                store=store,
-                embed_query=embed_query,
-                judge=make_judge(self.agent.data.models, self._reporter) if query.rerank else None,
+                query, connection, store=store, embed_query=embed_query, judge=judge
             )
 
-        return self._read(answer, *corpora)
+        found = self._read(answer, *corpora)
+        if not found and Required.of(query.text).has_any:
+            self._reporter.notice("without quotes and * all words of the query only rank")
+        return found
 
     def list_sessions(
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0

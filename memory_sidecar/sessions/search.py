@@ -116,7 +116,7 @@ def search_sessions(
         read = _reorder(read, reranked_order(connection, asked.text, rows, judge))
     weak = {
         (each.kind, each.row_id)
-        for each, _, _ in read
+        for each, _, _ in ([] if asked.has_any else read)  # what has to occur does
         if each.score < weak_below(query.text, query.mode, each.explanation, WEAK_BELOW)
     }
     if query.by_session:

@@ -273,6 +273,16 @@ def test_phrases_and_prefixes_must_occur(episodes, query, ids):
     assert sorted(episodes.found(query, mode=SearchMode.KEYWORD)) == ids
 
 
+def test_what_must_occur_is_no_weak_match_and_where_it_does_not_that_is_said(episodes):
+    episodes.save("a", "the postgres server was moved", "something else")
+    (hit,) = episodes.find("post*")
+    assert not hit.is_weak
+    assert not episodes.notices.has("only rank")
+    assert episodes.find('"moved the postgres server"') == []
+    assert episodes.notices.has("without quotes and *")
+    assert episodes.find("zzz", min_score=1.0) == []
+
+
 def test_a_phrase_may_stand_in_a_summary_or_a_topic(episodes):
     episodes.save("a", "x", summary=SUMMARY, topics=["error handling"])
     episodes.save("b", "x", summary=SUMMARY | {"brief": "Refreshed a token"})
