@@ -22,6 +22,7 @@ one: `x.sqlite` has `state/x/`, `x.db` has `state/x.db.sqlite/`.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_sidecar.core.errors import PathRefused, StoreReadOnly
+from memory_sidecar.core.errors import PathRefused, StoreReadOnly, UsageError
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.projects import locate_data_dir
 
@@ -215,7 +216,10 @@ class DataDir:
 
 
 def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> DataDir:
-    """Return the data directory of a call, as `locate_data_dir` does. Raises StoreReadOnly."""
+    """Return the data directory of a call, as `locate_data_dir` does.
+
+    Raises StoreReadOnly, and UsageError for a path that no file system takes.
+    """
     named = str(option) if option is not None else None
     root = Path(locate_data_dir(named, cwd=str(cwd), environ=environ)[0])
     try:
@@ -225,8 +229,13 @@ def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str])
             f"the data directory {root} cannot be read: {error.strerror}",
             hint="it may be another user's; name one of yours with --data-dir",
         ) from error
-    except OSError:
-        pass  # it is not there yet, or what is done with it says what is wrong
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(
+                f"the path {str(root)[:40]}… is too long",
+                hint="name another data directory with --data-dir",
+            ) from error
+        # Otherwise it is not there yet, or what is done with it says what is wrong.
     return DataDir(root)
 
 

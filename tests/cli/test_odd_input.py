@@ -173,6 +173,16 @@ def test_an_empty_name_is_none_of_the_folder_one_is_in(run, tmp_path, given):
     assert run("source", "list").out == before
 
 
+@pytest.mark.parametrize("name", ["x" * 256, "x/" * 2_500])
+def test_a_data_directory_that_no_file_system_takes_is_refused_in_a_line(sidecar, tmp_path, name):
+    for command in (("search", "x"), ("store", "x", "--category", "c"), ("status",)):
+        done = sidecar(*command, MEMORY_SIDECAR_DATA_DIR=f"{tmp_path}/{name}")
+        assert done.status == 2
+        assert "is too long" in done.err
+        assert done.err.count("\n") == 1
+        assert len(done.err) < 300
+
+
 def test_a_long_question_is_no_path(run, tmp_path):
     (tmp_path / "a.py").write_text("x = 1\n")
     run("index", ".")
