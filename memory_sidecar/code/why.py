@@ -19,7 +19,7 @@ from memory_sidecar.core.opening import escape_bytes, is_utf8
 from memory_sidecar.core.projects import CONFIG_NAME
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
-from memory_sidecar.disk.rule_files import repository_top
+from memory_sidecar.disk.rule_files import problem_of, repository_top
 from memory_sidecar.disk.ruling import (
     BUILT_IN,
     EXCLUDE,
@@ -85,26 +85,21 @@ def why_inside(
         absolute = escape_bytes(path)
         return Why(absolute, "skipped", reasons.NAME_NOT_UTF8, "rename it, and it is read", name)
     known = store.manifest(name, under=[escape_bytes(inside)])
+    scan_at_once = f"`memory-sidecar index {quote(str(source.root))}` scans at once"
     if not os.path.lexists(path):
-        if not known and (closed := _unsearchable_above(path)):
-            return Why(absolute, "failed", *closed, name)
-        if not known:
-            reason = "there is no such file or folder, and none was indexed"
-            return Why(absolute, "absent", reason, "check the name", name)
-    else:
-        is_folder = not path.is_symlink() and path.is_dir()
-        seen = builder.scan([inside])
-        files = {file.path: file for file in seen.files}
-        if inside not in files and inside not in seen.folders:
-            rule = rule_for(source.root, inside, is_folder=is_folder, excludes=builder.excludes())
-            reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
-            hint = _how_to_include(rule, source.root)
-            return Why(absolute, "ignored", reason, hint, name, rule=rule)
-        if not is_folder and inside not in known:
-            if reason := files[inside].skip_reason:
-                return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
-            hint = f"`memory-sidecar index {quote(str(source.root))}` scans at once"
-            return Why(absolute, "waiting", "not scanned yet", hint, name)
+        return _why_absent(path, source, scan_at_once, was_indexed=bool(known))
+    is_folder = not path.is_symlink() and path.is_dir()
+    seen = builder.scan([inside])
+    files = {file.path: file for file in seen.files}
+    if inside not in files and inside not in seen.folders:
+        rule = rule_for(source.root, inside, is_folder=is_folder, excludes=builder.excludes())
+        reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
+        hint = _how_to_include(rule, source.root)
+        return Why(absolute, "ignored", reason, hint, name, rule=rule)
+    if not is_folder and inside not in known:
+        if reason := files[inside].skip_reason:
+            return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
+        return Why(absolute, "waiting", "not scanned yet", scan_at_once, name)
     if why := _why_known(absolute, name, inside, known):
         return why
     if builder.shared and is_left_out(known[inside].fingerprint):
@@ -112,6 +107,20 @@ def why_inside(
     with store.reading() as connection:
         counts = _counts_at(connection, name, inside)
     return Why(absolute, "indexed", "", "", name, counts.rows, counts.rows - counts.pending)
+
+
+def _why_absent(path: Path, source: Source, scan_at_once: str, *, was_indexed: bool) -> Why:
+    """Explain a path in `source` at which nothing is, or nothing that may be looked at."""
+    absolute, name = path.as_posix(), source.name
+    if closed := _unsearchable_above(path):
+        return Why(absolute, "failed", *closed, name)
+    if not was_indexed:
+        reason = "there is no such file or folder, and none was indexed"
+        return Why(absolute, "absent", reason, "check the name", name)
+    problem = problem_of(source)
+    reason = f"{problem or 'it is gone'}: searches answer from what was indexed"
+    away = f"mount its disk again, or `memory-sidecar source remove {name}`"
+    return Why(absolute, "absent", reason, away if problem else scan_at_once, name)
 
 
 def _why_shared(absolute: str, source: str, inside: str, shared: SharedSource) -> Why:

@@ -523,6 +523,20 @@ def test_a_source_that_is_gone_is_named_and_answered_of(make_codebase, project, 
         notices.said.clear()
 
 
+def test_what_is_gone_is_not_said_to_be_indexed(make_codebase, project):
+    codebase = make_codebase()
+    codebase.index([project], reporter=Silent(), embed=False)
+    cart = project / "shop" / "cart.py"
+    cart.unlink()
+    told = codebase.why(cart)
+    assert told.fate == "absent"
+    assert told.reason == "it is gone: searches answer from what was indexed"
+    shutil.rmtree(project)
+    told = codebase.why(cart)
+    assert told.fate == "absent"
+    assert told.reason == f"{project} is not there: searches answer from what was indexed"
+
+
 def test_a_wait_scans_only_what_is_asked_about(make_codebase, project, tmp_path, notices):
     codebase = make_codebase()
     other = tmp_path / "other"
