@@ -133,8 +133,7 @@ class Owner(Generic[S]):
         """Show `error` in `status` until `what` (a source, DATABASE) succeeds; log it once."""
         lead = f"{what}: " if what not in (DATABASE, VECTORS) else ""
         message = f"{lead}{error}" if str(error) else f"{lead}{type(error).__name__}"
-        fault = None if isinstance(error, SidecarError) else error
-        self._record_failure(what, message, error=fault)
+        self._record_failure(what, message, None if isinstance(error, SidecarError) else error)
 
     def stop(self) -> None:
         """Tell the loop and the running passes to end; what is committed stays."""
@@ -189,12 +188,10 @@ class Owner(Generic[S]):
             self.activity.clear_failure(VECTORS, DATABASE)
             reporter.progress("vectors", done, total)
             self.loop.share_progress("vectors", done, total)
-            self.loop.serve()
             if until():
                 return done
             if done < total:
-                with suppress(Stopped):  # a saved file waits for one slice of texts at most
-                    self._refresh_due_source()
+                self._serve_between_slices()
         if self.loop.is_closing.is_set():
             raise Stopped("the database is being closed")
         return done
@@ -220,16 +217,28 @@ class Owner(Generic[S]):
     def _do_due(self) -> None:
         """Refresh the source that is due first; if none is, embed."""
         if not self._refresh_due_source():
-            self._embed_all()
+            try:
+                self.embed(Silent())
+            except ModelError as error:
+                self._record_failure(VECTORS, error.message)
+            else:
+                self.activity.clear_failure(VECTORS)
+            self._has_pending = False
         self.activity.clear_failure(DATABASE)
+
+    def _serve_between_slices(self) -> None:
+        """Serve requests during long work, and index what was saved in other sources meanwhile."""
+        self.loop.serve()
+        with suppress(Stopped):
+            self._refresh_due_source()
 
     def _refresh_due_source(self) -> bool:
         """Refresh the source that is due first; return whether there was one."""
-        watched = min(self.watched_sources(), key=lambda each: each.due_s, default=None)
-        if watched is None or watched.due_s > self._now_s():
+        due = [(each.due_during(self._under_way), each) for each in self.watched_sources()]
+        due_s, watched = min(due, key=lambda each: each[0], default=(math.inf, None))
+        if watched is None or due_s > self._now_s():
             return False
-        is_first = watched.refreshed_at is None
-        settled = watched.begin(self._known_folders(watched.source), everything=is_first)
+        settled = watched.begin(self._known_folders(watched.source), everything=False)
         scope = ScanScope(under=None if settled.everything else settled.paths)
         try:
             self._watched_pass(watched, scope, Silent())
@@ -238,15 +247,6 @@ class Owner(Generic[S]):
         except Exception as error:  # `watched` has set its deadline for the retry
             self.note(error, watched.source.name)
         return True
-
-    def _embed_all(self) -> None:
-        try:
-            self.embed(Silent())
-        except ModelError as error:
-            self._record_failure(VECTORS, error.message)
-        else:
-            self.activity.clear_failure(VECTORS)
-        self._has_pending = False
 
     # Private steps
 
@@ -321,7 +321,7 @@ class Owner(Generic[S]):
             store=store,
             models=models,
             state=self.file.paths.flow_state(source.name),
-            between=self.loop.serve,
+            between=self._serve_between_slices,
         )
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
@@ -341,7 +341,7 @@ class Owner(Generic[S]):
             self.start_over()
             return work(reporter)
 
-    def _record_failure(self, what: str, message: str, *, error: Exception | None = None) -> None:
+    def _record_failure(self, what: str, message: str, error: Exception | None = None) -> None:
         """Keep `message` as the failure of `what` for `status`; log it unless it was the last."""
         last = self.activity.last_failure
         if last is None or not last.message.endswith(message):

@@ -75,6 +75,17 @@ class WatchedSource:
                 return self._retry_at  # events do not shorten the back-off after a failure
             return min(self._gathering.due_s, self._retry_at, self._rescan_at)
 
+    def due_during(self, under_way: Collection[str]) -> float:
+        """Return when the next pass is due while those over the sources `under_way` run.
+
+        Only files that were saved are due then, in another source that was scanned as a whole.
+        """
+        if not under_way:
+            return self.due_s
+        with self._lock:
+            is_waiting = self.refreshed_at is None or self.error or self.source.name in under_way
+            return math.inf if is_waiting else self._gathering.due_s
+
     def state(self, indexing: FilesUnderWay | None) -> LiveState:
         with self._lock:
             waiting = self._gathering.count

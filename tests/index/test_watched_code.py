@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code.breakdown import break_down
+from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
-from memory_sidecar.core.model import FileStatus, SearchMode
+from memory_sidecar.core.model import Document, FileStatus, SearchMode, SourceFile
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
@@ -216,6 +217,36 @@ def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_pa
     codebase.remove("second", reporter=Silent())
     assert files_with(codebase, "heron") == set()
     assert list(live.states()) == ["project"]
+
+
+def test_a_save_does_not_wait_for_the_index_of_another_source(
+    codebase, live, root, tmp_path, monkeypatch
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    for number in range(2 * SLICE_FILES):
+        (second / f"s{number}.py").write_text(f"def heron{number}(): pass\n")
+    built, saved, came_between = threading.Event(), threading.Event(), list[bool]()
+    build = CodeBuilder.build
+
+    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
+        if file.path.startswith("s"):
+            built.set()
+            assert saved.wait(DEADLINE_S)
+        elif file.path == "pkg/saved.py":
+            came_between.append(live.owner.activity.files_under_way("second") is not None)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    live.owner.watch(codebase.registry.add(second))
+    assert built.wait(DEADLINE_S)
+    (root / "pkg" / "saved.py").write_text("def okapi(): pass\n")
+    eventually(lambda: live.owner.states()["project"].waiting)
+    saved.set()
+    eventually(lambda: files_with(codebase, "okapi") == {"pkg/saved.py"})
+    eventually(lambda: not live.owner.loop.is_running)
+    assert came_between == [True]
+    assert codebase.status().sources[1].files_indexed == 2 * SLICE_FILES
 
 
 def test_a_source_that_is_removed_as_its_pass_begins_leaves_no_rows(
