@@ -104,7 +104,7 @@ class Sharing:
         """
         if self.team is None or not self.team.begin(source, reporter):
             return source
-        return self._registry.publish(source.name, publishes=True)
+        return self._registry.publish(source.name)
 
     def publish(self, source: Source, *, by_force: bool, reporter: Reporter) -> Published:
         """Write the index of `source` to the team, and make this machine its indexer.
@@ -127,7 +127,7 @@ class Sharing:
                 reporter,
                 patience_s=INDEX_PATIENCE_S,
             )
-            source = self._registry.publish(source.name, publishes=True)
+            source = self._registry.publish(source.name)
         finally:
             self.source(source)  # the team's link takes over how the source is registered now
         self._data.owner.watch(source)
