@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import socket
 import threading
@@ -194,7 +195,9 @@ class Services:
             return None
         from memory_sidecar.team.codebase import TeamCode
 
-        place = f"{getpass.getuser()}@{socket.gethostname()}:{self.data_dir.root}"
+        # Others see it, and the path of a person's folder is none of theirs.
+        folder = hashlib.sha256(os.fsencode(self.data_dir.root)).hexdigest()[:8]
+        place = f"{getpass.getuser()}@{socket.gethostname()}:{folder}"
         return TeamCode(self.team, holder=place, models=self.models)
 
     def _resolve_path(self, db: Path) -> Path:

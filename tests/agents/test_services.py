@@ -87,3 +87,23 @@ def test_a_state_that_was_named_without_the_suffix_goes_on(run, project, tmp_pat
     done = run("index", "--db", db, "--json").json
     assert (done["files_processed"], done["sources"]) == (0, ["project"])
     assert [each.name for each in (tmp_path / "state").iterdir()] == ["x.db.sqlite"]
+
+
+def test_a_team_sees_no_path_of_this_machine(tmp_path, monkeypatch):
+    codebase = pytest.importorskip("memory_sidecar.team.codebase")
+    holders = set()
+    team = codebase.TeamCode
+
+    def note(link, *, holder, models):
+        holders.add(holder)
+        return team(link, holder=holder, models=models)
+
+    monkeypatch.setattr(codebase, "TeamCode", note)
+    for name in ("client", "other"):
+        services = Services(
+            DataDir(tmp_path / name), Settings(database="postgresql://me@localhost/t")
+        )
+        services.codebase()
+        services.close()
+    assert len(holders) == 2
+    assert "/" not in "".join(holders)
