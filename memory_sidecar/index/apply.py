@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -139,6 +140,7 @@ class Applier:
         self._give_way = models.gate.pass_through
         self._between = between
         self._is_stopped = threading.Event()
+        self._faults: set[tuple[str, int | None]] = set()  # of ours, by the line that raised them
         self._is_ending = threading.Event()  # tells the running engine to build nothing more
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
@@ -296,8 +298,12 @@ class Applier:
                 self._pass.failures.append((file, str(error)))
                 raise
             # A fault of ours, which must not keep the other files from being indexed.
-            _log.warning("%s of %s", file.path, self._source.name, exc_info=error)
             why = one_line(f"internal error: {type(error).__name__}: {error}")
+            kind = traceback.extract_tb(error.__traceback__)[-1]
+            is_new = (kind.filename, kind.lineno) not in self._faults
+            self._faults.add((kind.filename, kind.lineno))
+            trace = error if is_new else None
+            _log.warning("%s of %s: %s", file.path, self._source.name, why, exc_info=trace)
             self._pass.failures.append((file, why))
             raise BuildError(why) from error
 

@@ -560,6 +560,23 @@ def test_rows_of_a_source_whose_registration_was_lost_go(make_codebase, project,
     assert codebase.files(FileStatus.INDEXED)[0].source == "other"
 
 
+def test_a_fault_of_ours_is_logged_whole_once_and_in_a_line_for_each_file(
+    codebase, project, notices, monkeypatch, caplog
+):
+    def build(source, file, max_file_bytes):
+        raise ValueError("odd")
+
+    monkeypatch.setattr(flow, "build_document", build)
+    for name in ("a", "b", "c"):
+        (project / f"{name}.py").write_text(f"def {name}(): pass\n")
+    codebase.index([project], reporter=notices)
+    told = [each for each in caplog.records if "internal error" in each.getMessage()]
+    assert {each.getMessage() for each in told} == {
+        f"{name}.py of project: internal error: ValueError: odd" for name in ("a", "b", "c")
+    }
+    assert sum(bool(each.exc_info) for each in told) == 1
+
+
 # Ourselves
 
 
