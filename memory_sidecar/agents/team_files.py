@@ -74,8 +74,8 @@ def conflict_line(conflicts: Sequence[Differing]) -> str:
 
 
 BOTH_WAYS: Final = ExchangeRequest()
-PATIENCE_S: Final = 30.0  # for another exchange of the agent: a first one takes as long
-HURRY_S: Final = 1.0  # the same, of a store or a question
+WAIT_S: Final = 30.0  # how long a pull or push waits for another exchange, as a first one takes
+SHORT_WAIT_S: Final = 1.0  # how long a store or a question waits for one
 LOOK_EVERY_S: Final = 0.5  # at most; questions in between are answered from the local files
 _SESSION_PATH = re.compile(rf"\d{{4}}-\d{{2}}/{SESSION_ID.pattern}\.json")
 
@@ -101,7 +101,7 @@ class TeamFiles:
         reporter: Reporter,
         wanted: ExchangeRequest = BOTH_WAYS,
         *,
-        patience_s: float = PATIENCE_S,
+        patience_s: float = WAIT_S,
     ) -> Exchanged:
         """Run `Mirror.exchange`, then index what it downloaded, so that it can be found."""
         over = {_team_path(each) for each in wanted.over}
@@ -129,7 +129,7 @@ class TeamFiles:
             if self._link.is_unreachable:
                 reporter.notice(f"{self._link.shown} is away: answered from this machine")
             elif self._mirror.has_news():
-                self.exchange(reporter, ExchangeRequest(gives=False), patience_s=HURRY_S)
+                self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # which has no news
                 reporter.notice(f"without news of the team: {error.message}")
@@ -146,7 +146,7 @@ class TeamFiles:
                 reporter.notice(f"{self._link.shown} is away: stored here, and sent to it later")
                 return
             wanted = ExchangeRequest(changed=changed)
-            done = self.exchange(reporter, wanted, patience_s=HURRY_S)
+            done = self.exchange(reporter, wanted, patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             self._owe(changed)
             reporter.notice(f"stored here, not sent to the team yet: {error.message}")

@@ -165,7 +165,7 @@ def test_what_is_saved_while_the_teams_text_goes_to_the_disk_stays(address, mach
 
 
 def test_a_command_does_not_wait_for_a_long_exchange(address, machine, monkeypatch):
-    monkeypatch.setattr(team_files, "HURRY_S", 0.01)
+    monkeypatch.setattr(team_files, "SHORT_WAIT_S", 0.01)
     one, two = machine("one", address), machine("two", address)
     one("store", "Tabs", "--agent", "shared", "--category", "rules")
     two("store", "Delays", "--agent", "shared", "--category", "rules")
