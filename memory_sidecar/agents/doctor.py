@@ -297,7 +297,7 @@ _COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
 
 
 def examine_qmd(environ: Mapping[str, str]) -> Check:
-    """Check whether QMD is on the PATH of `environ`, and works."""
+    """Check whether QMD is on the PATH of `environ`, and works; it is optional, so none fails."""
     program = find_program("qmd", environ)
     if program is None:
         return Check(

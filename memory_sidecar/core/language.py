@@ -2,7 +2,8 @@
 
 The names of languages here are those that are stored, shown and used in filters. An unknown
 language is "text", never an error. Identifiers of any language are split into their parts, by camel
-case, too.
+case, too. `index.keyword`, which queries words, is apart, so that processes which build documents
+load less.
 """
 
 from __future__ import annotations
