@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import Any, TypeVar
 
 import psycopg
@@ -119,8 +120,13 @@ class TeamLink:
 
     @contextmanager
     def writing(self, *, patience_s: float = WRITE_S) -> Iterator[Connected]:
-        """Open a write transaction, committed at the end of the block."""
-        with self._transaction("BEGIN", patience_s) as connection:
+        """Open a write transaction, committed at the end of the block.
+
+        The server ends a wait for a lock before the connection would count as silent.
+        """
+        lock_ms = 0 if patience_s == inf else int(900 * patience_s)  # 0: no limit
+        begin = f"BEGIN; SET LOCAL lock_timeout = {lock_ms}"
+        with self._transaction(begin, patience_s) as connection:
             yield connection
 
     def retry(self, work: Callable[[], T]) -> T:
@@ -273,7 +279,8 @@ class TeamLink:
                 )
             case errors.LockNotAvailable():
                 return DatabaseError(
-                    f"{self.shown}: its tables are locked, for example by `team export`",
+                    f"{self.shown}: another call has locked it, which exports or makes the graphs"
+                    " of vectors, for example",
                     hint="try again when that is done",
                 )
             case errors.UndefinedFile() | errors.FeatureNotSupported() if "vector" in str(error):

@@ -482,3 +482,19 @@ def test_what_a_role_has_of_its_own_stands_in_for_nothing_that_functions_name(
         graphs = "SELECT schemaname FROM pg_indexes WHERE indexname = 'chunk_vectors_nearest'"
         assert connection.execute(graphs).fetchall() == [("memory_sidecar",)]
         connection.execute("DROP SCHEMA own CASCADE")
+
+
+def test_a_writer_that_waits_for_another_is_not_told_that_the_server_is_away(
+    link, link_to, database
+):
+    lock = "SELECT pg_advisory_xact_lock(4711)"
+    with link.writing() as connection:
+        connection.execute(lock)
+        other = link_to(database)
+        with (
+            pytest.raises(DatabaseError, match="another call has locked it") as raised,
+            other.writing(patience_s=1) as waiting,
+        ):
+            waiting.execute(lock)
+    assert not isinstance(raised.value, DatabaseUnreachable)
+    assert not other.is_unreachable
