@@ -86,12 +86,17 @@ class StorePaths:
     def adopt_state(self) -> None:
         """Rename the state that an earlier version named without any suffix, as far as possible.
 
-        It stays where `x.sqlite` is there, which shared it with `x.db`; then ours is made anew.
+        It stays where `x.sqlite` is there, which shared it with `x.db`; then ours is made anew. A
+        database that is not there has none: else a mistyped name would take that of `x.sqlite`,
+        where this is being made anew.
         """
-        if self.name != self.db.stem and not self.db.with_suffix(SUFFIX).exists():
-            with suppress(OSError), self.tree.enter(self.state.parent) as folder:
-                old, new = folder.at(self.db.stem), folder.at(self.name)
-                os.rename(old, new, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        if self.name == self.db.stem:
+            return
+        with suppress(OSError):
+            if self.db.exists() and not self.db.with_suffix(SUFFIX).exists():
+                with self.tree.enter(self.state.parent) as folder:
+                    old, new = folder.at(self.db.stem), folder.at(self.name)
+                    os.rename(old, new, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
     @property
     def tree(self) -> Tree:

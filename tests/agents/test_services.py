@@ -107,3 +107,10 @@ def test_a_team_sees_no_path_of_this_machine(tmp_path, monkeypatch):
         services.close()
     assert len(holders) == 2
     assert "/" not in "".join(holders)
+
+
+def test_a_mistyped_database_takes_no_state_of_another(run, project, tmp_path):
+    assert run("source", "add", project, "--db", tmp_path / "x.sqlite").status == 0
+    for name in ("x.db", "x" * 250 + ".db"):
+        run("search", "price", "--db", tmp_path / name)
+    assert "project" in run("source", "list", "--db", tmp_path / "x.sqlite").out
