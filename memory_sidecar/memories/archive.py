@@ -112,7 +112,7 @@ class Archive:
         """
         with directory.changing():
             for item in archived:
-                if not self._is_free(directory, item):
+                if not self.is_free(directory, item):
                     raise Conflict(
                         f"{item.path} exists again, with another text",
                         hint="move or remove that first",
@@ -125,7 +125,7 @@ class Archive:
                     remove_empty_folders(self.data, source, keep=self.root)
         return [item.path for item in archived]
 
-    def _is_free(self, directory: KnowledgeDirectory, archived: Archived) -> bool:
+    def is_free(self, directory: KnowledgeDirectory, archived: Archived) -> bool:
         """Whether the memory can go back: nothing, or the same text, is in its place."""
         target = directory.root / archived.path
         with named_errors(target):

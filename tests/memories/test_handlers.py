@@ -325,6 +325,19 @@ def test_categories_are_listed_with_what_they_are_for(knowledge, root):
     assert [row.description for row in knowledge.memories().categories()] == ["Edited by hand."]
 
 
+def test_a_category_described_anew_holds_up_no_batch(knowledge, root):
+    path = knowledge.store("Use SQLite.", "decision")
+    memories = knowledge.memories()
+    memories.describe_category("decision", "Of old.", creates=False)
+    batch = memories.delete_category("decision", with_memories=True).batch
+    memories.describe_category("decision", "Of now.", creates=True)
+    assert memories.restore([], batch=batch).restored == (path,)
+    assert [row.description for row in memories.categories()] == ["Of now."]
+    assert [each.path for each in memories.list_archive()] == ["decision/_category.md"]
+    with pytest.raises(Conflict):
+        memories.restore([], batch=batch)
+
+
 def test_a_lost_database_knows_all_again(knowledge, data_dir):
     paths = [knowledge.store(f"Fact {n} about storage.", "facts") for n in range(5)]
     ids = {path: row.id for path, row in knowledge.listed().items()}
