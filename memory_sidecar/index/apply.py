@@ -124,12 +124,12 @@ class Applier:
         store: DerivedStore,
         models: Models,
         state: Path,
-        between: Callable[[], object],
+        between: Callable[[int], object],
     ) -> None:
         """`state` is the state folder of the source.
 
-        Each step of a long pass first waits for queries to `models`. `between` is called between
-        two slices, to serve requests, which may begin an inner pass.
+        Each step of a long pass first waits for queries to `models`. `between` is called after each
+        slice with the number of files left, to do what is urgent, which may begin an inner pass.
         """
         self.under_way: Pass | None = None
         self._source = source
@@ -196,7 +196,7 @@ class Applier:
                     part = Differences(to_build[at : at + SLICE_FILES], gone=())
                     self._opened_engine().apply(part, beat=self._beat)
                     self._state.note_usable()
-                    self._between()
+                    self._between(max(len(to_build) - at - SLICE_FILES, 0))
                     if done.is_overtaken:
                         return
             except BaseException:

@@ -8,9 +8,9 @@
             apply    differences → rows and words    }
             embed    rows → vectors, in slices of texts
 
-Requests come before background work, which serves them between two of its slices. In a daemon the
-`Scheduler` starts the loop when a deadline has passed. Readers never come here: they open a
-snapshot.
+Requests come before background work. Between two slices of long work, more urgent requests are
+served, and files are indexed that were saved in other sources. In a daemon the `Scheduler` starts
+the loop when a deadline has passed. Readers never come here: they open a snapshot.
 
 Background work that fails (a full disk, a busy file, a lock held by another process) is retried
 with a growing back-off, and `status` shows the failure. A caller who waits gets the error instead.
@@ -190,8 +190,7 @@ class Owner(Generic[S]):
             self.loop.share_progress("vectors", done, total)
             if until():
                 return done
-            if done < total:
-                self._serve_between_slices()
+            self._serve_between_slices(total - done)
         if self.loop.is_closing.is_set():
             raise Stopped("the database is being closed")
         return done
@@ -226,11 +225,12 @@ class Owner(Generic[S]):
             self._has_pending = False
         self.activity.clear_failure(DATABASE)
 
-    def _serve_between_slices(self) -> None:
-        """Serve requests during long work, and index what was saved in other sources meanwhile."""
+    def _serve_between_slices(self, left: int) -> None:
+        """Serve requests during long work; if some is `left`, index saves in other sources."""
         self.loop.serve()
-        with suppress(Stopped):
-            self._refresh_due_source()
+        if left and not self.loop.is_closing.is_set():  # else a caller may wait for the end alone
+            with suppress(Stopped):
+                self._refresh_due_source()
 
     def _refresh_due_source(self) -> bool:
         """Refresh the source that is due first; return whether there was one."""

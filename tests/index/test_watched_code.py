@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.apply import SLICE_FILES
+from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
 from tests.waiting import eventually
 
@@ -247,6 +249,43 @@ def test_a_save_does_not_wait_for_the_index_of_another_source(
     eventually(lambda: not live.owner.loop.is_running)
     assert came_between == [True]
     assert codebase.status().sources[1].files_indexed == 2 * SLICE_FILES
+
+
+def test_the_barrier_waits_for_no_save_in_another_source(
+    codebase, live, root, tmp_path, monkeypatch
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    codebase.index([second], reporter=Silent(), embed=False)
+    begun, saved, is_answered = threading.Event(), threading.Event(), threading.Event()
+    built_before_the_answer = list[str]()
+    build = CodeBuilder.build
+
+    def note(builder: CodeBuilder, file: SourceFile) -> Document:
+        if not is_answered.is_set():
+            built_before_the_answer.append(file.path)
+        return build(builder, file)
+
+    def occupy(_: Reporter) -> None:
+        begun.set()
+        assert saved.wait(DEADLINE_S)
+
+    monkeypatch.setattr(CodeBuilder, "build", note)
+    with ThreadPoolExecutor() as threads:
+        occupied = threads.submit(live.ask, occupy, Silent(), patience_s=0.0)
+        assert begun.wait(DEADLINE_S)
+        (root / "pkg" / "saved.py").write_text("def okapi(): pass\n")
+        (second / "other.py").write_text("def heron(): pass\n")
+        watched = live.owner.watched_sources()[1]
+        eventually(lambda: watched.due_s <= time.monotonic())
+        recheck = partial(live.owner.refresh, codebase.registry.get("project"), Silent())
+        answer = live.owner.loop.ask_soon(recheck, urgency=Urgency.BARRIER, key="recheck")
+        answer.add_done_callback(lambda _: is_answered.set())
+        saved.set()
+        answer.result(DEADLINE_S)
+        occupied.result(DEADLINE_S)
+    assert built_before_the_answer == ["pkg/saved.py"]
+    eventually(lambda: files_with(codebase, "heron") == {"other.py"})
 
 
 def test_a_source_that_is_removed_as_its_pass_begins_leaves_no_rows(
