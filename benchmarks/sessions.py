@@ -23,10 +23,10 @@ from vectors import give_random_vectors
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.language import STOPWORDS
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.index.words import STOPWORDS
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, SessionFilter, SessionQuery
 

@@ -34,15 +34,8 @@ from memory_sidecar.core.credentials import count_masks, mask_document
 from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import is_utf8
-from memory_sidecar.core.results import (
-    Judged,
-    pluralize,
-    to_builtins,
-    visible,
-    visible_json,
-    visible_line,
-    warn_if_weak,
-)
+from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
+from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services

@@ -25,7 +25,7 @@ from msgspec import UNSET
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import SidecarError, UsageError
 from memory_sidecar.core.model import Explanation
-from memory_sidecar.core.results import abridge, visible_json, visible_line
+from memory_sidecar.core.visible import abridge, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

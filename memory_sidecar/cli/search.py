@@ -45,7 +45,8 @@ from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, Freshness
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.results import pluralize, visible
+from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.visible import visible
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
 

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.graph import TYPES, Graph
 from memory_sidecar.code.results import CodeHit, MapEntry
-from memory_sidecar.code.store import is_aside
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection

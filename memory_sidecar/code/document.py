@@ -19,10 +19,10 @@ from memory_sidecar.chunking.lines import read_program
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
 from memory_sidecar.core import reasons
-from memory_sidecar.core.language import index_words
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable, Source, SourceFile
 from memory_sidecar.disk.read import read_text
 from memory_sidecar.index.document import build_errors, fingerprint, skipped_document
+from memory_sidecar.index.words import index_words
 
 if TYPE_CHECKING:
     from memory_sidecar.code.directory import ChunkFile

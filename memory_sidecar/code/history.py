@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memory_sidecar.code.commits import NONE_READ, Commit, read_commits
-from memory_sidecar.core.language import index_words
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import Clock, system_clock
@@ -23,6 +22,7 @@ from memory_sidecar.disk.repository import repository_around
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import keyword_scores, keyword_share, keywords_of
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import index_words
 
 HISTORY_WEIGHT = 0.2
 HISTORY_HALF = 0.2  # the sum of shares that gives a file half of the boost

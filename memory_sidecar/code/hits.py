@@ -21,14 +21,15 @@ from textwrap import wrap
 
 from msgspec import UNSET, UnsetType
 
+from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.rows import CodeRows
-from memory_sidecar.code.store import StoredChunk, is_data
+from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.credentials import mask_across_edges, mask_credentials, may_be_cut
-from memory_sidecar.core.language import STOPWORDS, plain_words
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, Explanation
 from memory_sidecar.core.results import rounded
+from memory_sidecar.index.words import STOPWORDS, plain_words
 
 COPIES_READ = 10  # chunks read beyond the hits asked for, to find their copies
 SHARED_LINES = 0.8  # of the distinct lines of two copies together (Jaccard)

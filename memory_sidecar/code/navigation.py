@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
@@ -19,7 +20,6 @@ from memory_sidecar.code.name_parts import definitions_meant, parse_name
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
-from memory_sidecar.code.store import is_aside
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter

@@ -23,13 +23,13 @@ from itertools import chain
 
 from memory_sidecar.code.directory import ChunkFile, Directory, Line, is_at, parse_place
 from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR, definitions_meant
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.core.language import index_words, plain_words
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.keyword import match_expression
+from memory_sidecar.index.words import index_words, plain_words
 
 MAX_CHUNKS_PER_NAME = 50
 MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
@@ -51,13 +51,8 @@ MAX_COMPARED = 20_000  # names compared with an unknown one: a tenth of a second
 MIN_LIKENESS = 0.7  # ratio of difflib, 0…1, of a suggested name
 MAX_NEAREST_NAMES = 3  # suggestions
 
-MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
-
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _LAST = "\U0010ffff"  # sorts after every name
-
-ReadChunks = Callable[[Sequence[int]], Sequence[StoredChunk]]
-"""Return the chunks with these ids."""
 
 FindPhrase = Callable[[str, int], Sequence[int]]
 """Return the ids of chunks whose text holds these words in a row; a limit of how many."""

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from memory_sidecar.code.store import PROSE, asides_of, asides_to
-from memory_sidecar.core.language import STOPWORDS, name_apart, plain_words
+from memory_sidecar.code.asides import PROSE, asides_of, asides_to
+from memory_sidecar.index.words import STOPWORDS, name_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4

@@ -2,17 +2,12 @@
 
 `CodeRows` is the seam between ranking and storage: `code.search` knows no SQL, and `team.overlaid`
 implements the same protocol over PostgreSQL and SQLite together.
-
-A query may be an error message or other text that is pasted. `No such option: --verbos` stands in
-no source, but the string template `"No such option: {name}"` does: its fixed parts all stand in the
-message, in order. Several strings in a row, which the code joins, may make a message, too.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,17 +20,15 @@ from memory_sidecar.code.directory import (
     allowed_chunks,
 )
 from memory_sidecar.code.history import File, HistoryBoost, history_boosts
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks, message_phrase
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import (
-    MAX_MESSAGE_CHUNKS,
     FindPhrase,
     QueryNames,
-    ReadChunks,
     named_chunks,
     resolve_undefined,
 )
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
-from memory_sidecar.core.language import plain_words
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids
@@ -264,87 +257,3 @@ class LocalRows:
         before = "".join(f"{code}\n" for start, code in rows if start < first)
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
-
-
-# Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.
-MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
-MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
-MAX_LINES = 20  # that are looked at, of a pasted log or traceback
-
-_STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
-_ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
-_PLACEHOLDER = re.compile(
-    r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
-)
-
-
-def message_phrase(text: str) -> str:
-    """Return the words of a message, to be found in a row; "" if they are too few or too many."""
-    words = [word for word in plain_words(text) if word.isascii()]
-    return " ".join(words) if MIN_MESSAGE_WORDS <= len(words) <= MAX_MESSAGE_WORDS else ""
-
-
-def chunks_with_template(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:
-    """Return those of `ids` whose string templates make most words of a line of `text`.
-
-    None if many chunks make as many, or if no line is made well enough.
-    """
-    lines = [
-        (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * words))
-        for line in text.lower().splitlines()[:MAX_LINES]
-        if (words := len(plain_words(line))) >= MIN_MESSAGE_WORDS
-    ]
-    if not lines:
-        return []
-    matched = {chunk.chunk_id: _most_words(lines, chunk.chunk.code) for chunk in read(ids)}
-    most = max(matched.values(), default=0)
-    found = [chunk_id for chunk_id, words in matched.items() if words == most]
-    return found if most and len(found) <= MAX_MESSAGE_CHUNKS else []
-
-
-def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
-    """Return the most words of a line that templates in `code` make, 0 below the least for it."""
-    strings = (match[match.lastindex or 0].lower() for match in _STRING.finditer(code))
-    templates = [_fixed_parts(string, lines) for string in strings if " " in string]
-    matched = [(_words_made(line, templates), least) for line, least in lines]
-    return max(words if words >= least else 0 for words, least in matched)
-
-
-def _fixed_parts(string: str, lines: Sequence[tuple[str, float]]) -> list[str]:
-    """Return the parts of a string template between its placeholders.
-
-    It is returned whole if its first word stands in no line, so that not all parts do.
-    """
-    first = string.lstrip().partition(" ")[0]
-    if first.isalpha() and not any(first in line for line, _ in lines):
-        return [string]
-    parts = _PLACEHOLDER.split(_ESCAPED_QUOTE.sub(r"\1", string))
-    return [part for part in map(str.strip, parts) if part]
-
-
-def _words_made(line: str, templates: Iterable[Sequence[str]]) -> int:
-    """Return the most words of `line` that a run of adjacent templates makes, one after another.
-
-    `templates`: the fixed parts of each. One of a single word does not count.
-    """
-    most = words = at = 0
-    for parts in templates:
-        end = _match_end(line, parts, at)
-        if end < 0:
-            words, end = 0, _match_end(line, parts, 0)
-        if end < 0:
-            at = 0
-        elif (more := sum(len(plain_words(part)) for part in parts)) > 1:
-            words, at = words + more, end
-            most = max(most, words)
-    return most
-
-
-def _match_end(line: str, parts: Iterable[str], at: int) -> int:
-    """Return where in `line` the last of `parts` ends, in order from `at`; -1 if one is missing."""
-    for part in parts:
-        at = line.find(part, at)
-        if at < 0:
-            return -1
-        at += len(part)
-    return at

@@ -24,6 +24,7 @@ from memory_sidecar.code import hits
 from memory_sidecar.code.directory import ChunkFile, Line, is_at
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
+from memory_sidecar.code.messages import chunks_with_template
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.question import Question
@@ -37,7 +38,7 @@ from memory_sidecar.code.ranking import (
     rank_hybrid,
 )
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch, chunks_with_template
+from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
-from memory_sidecar.code.store import CodeStore, is_data
+from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.language import TEXT, detect_language

@@ -1,21 +1,16 @@
-"""The database of code: writes the rows of documents, and the words and vectors of chunks.
-
-Asides of a project are tests, documentation, data and examples: those that a question does not ask
-for rank lower (see `ranking`), and data waits longest for its vectors.
-"""
+"""The database of code: writes the rows of documents, and the words and vectors of chunks."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
+from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.history import delete_history
@@ -23,103 +18,6 @@ from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
 from memory_sidecar.index.schema import Corpus, Schema, Write
-
-PROSE = re.compile(
-    r"\.(?:md|mdx|markdown|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
-    r"|(?:^|/)(?=(?-i:[A-Z]))(?:readme|licen[cs]e[\w-]*|copying|change(?:log|s)|history|news"
-    r"|authors|contribut\w+|install|todo|notice)$",
-    re.IGNORECASE,
-)
-# The kinds of asides: the paths of such files, and the words by which a question asks for them.
-_ASIDES = (
-    (
-        "tests",
-        re.compile(
-            r"^(?!(.*/)?(?-i:src/(main|\w+Main))/).*?("
-            r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
-            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.feature$|^t/)",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(tests?|tested|testing|specs?|benchmarks?|coverage|fixtures?|mocks?"
-            r"|unittest|flaky)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "docs",
-        re.compile(
-            rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi)$"
-            r"|^doc/|(^|/)(docs|documentation|man)/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
-            r"|examples?|comments?|docstrings?|typos?|markdown|links?|contributing|license|faq"
-            r"|wiki|website)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "data",
-        re.compile(
-            r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
-            r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
-            r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
-            r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
-            r"|\.xcodeproj/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(json\w*|schemas?|csv|svg|data|datasets?|fixtures?|snapshots?|config\w*|settings?"
-            r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "examples",
-        re.compile(
-            r"(^|/)(_?examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
-            r"|(^|[/.])playgrounds?/",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(examples?|samples?|demos?|playgrounds?|tutorials?|benchmark\w*)\b", re.IGNORECASE
-        ),
-    ),
-)
-
-
-# "A store in memory for tests" asks for code that tests use, not for a test.
-_FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
-
-
-def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
-    """Return the kinds of files that the question `text` does not ask for.
-
-    For a guide these are all but docs.
-    """
-    if asks_for_guide:
-        return frozenset(kind for kind, _, _ in _ASIDES if kind != "docs")
-    text = _FOR_TESTS.sub("", text)
-    return frozenset(kind for kind, _, asked in _ASIDES if not asked.search(text))
-
-
-@lru_cache(maxsize=1 << 14)  # every question asks for the same paths
-def asides_of(path: str) -> frozenset[str]:
-    """Return the kinds of asides that the file at `path` is; most are of none."""
-    return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
-
-
-def is_aside(path: str) -> bool:
-    """Whether the file is a test, an example, documentation, data, generated or vendored."""
-    return bool(asides_of(path))
-
-
-def is_data(path: str) -> bool:
-    """Whether the file is data, generated or vendored."""
-    return "data" in asides_of(path)
-
 
 CHUNKS = Corpus(
     name="chunk",

@@ -23,7 +23,7 @@ from typing import Any, TextIO, cast
 
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.results import visible, visible_line
+from memory_sidecar.core.visible import visible, visible_line
 
 MAX_BYTES = 1 << 20
 OLD_FILES = 3

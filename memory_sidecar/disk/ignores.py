@@ -30,7 +30,7 @@ from pathspec import GitIgnoreSpec
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import is_utf8, with_separator
 from memory_sidecar.core.paths import KNOWLEDGE, OWN_FOLDERS
-from memory_sidecar.core.results import abridge
+from memory_sidecar.core.visible import abridge
 from memory_sidecar.disk.globs import last_match
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.language import lacks_latin
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.codes import Floats, Ids, Mask
 from memory_sidecar.index.vectors import VectorView
+from memory_sidecar.index.words import lacks_latin
 
 Scores = npt.NDArray[np.float64]
 

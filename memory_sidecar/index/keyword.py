@@ -20,11 +20,11 @@ from typing import Any
 import apsw
 import numpy as np
 
-from memory_sidecar.core.language import MAX_QUERY_WORDS, STOPWORDS, index_words, words_and_phrases
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.report import row_count
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import MAX_QUERY_WORDS, STOPWORDS, index_words, words_and_phrases
 
 BM25_HALF = 20.0  # the BM25 that gives half of the keyword share, unless a question tells it
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time

@@ -30,7 +30,8 @@ from memory_sidecar import __version__
 from memory_sidecar.code.files import read_file
 from memory_sidecar.core.credentials import count_masks, mask_credentials, mask_document
 from memory_sidecar.core.errors import Conflict, NotFound, SidecarError, as_sidecar_error, one_line
-from memory_sidecar.core.results import Silent, abridge, pluralize, to_builtins
+from memory_sidecar.core.results import Silent, pluralize, to_builtins
+from memory_sidecar.core.visible import abridge
 from memory_sidecar.mcp.budget import within
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.memories import mark_memory, resolve_memory

@@ -10,8 +10,8 @@ import re
 import unicodedata
 
 from memory_sidecar.core.errors import PathRefused, UsageError
-from memory_sidecar.core.language import is_word_character
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
+from memory_sidecar.index.words import is_word_character
 
 CATEGORY_FILE = "_category.md"
 MEMORY_SUFFIX = ".md"

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.core.language import index_words
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.words import index_words
 from memory_sidecar.sessions.documents import normalise_project_path, project_hash
 from memory_sidecar.sessions.model import HitKind, Outcome, SessionFilter, Summary
 from memory_sidecar.sessions.results import Head

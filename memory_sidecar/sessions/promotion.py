@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from memory_sidecar.core.language import is_word_character
 from memory_sidecar.core.results import about
+from memory_sidecar.index.words import is_word_character
 from memory_sidecar.sessions.model import Session, Summary
 
 EVIDENCE_PREFIX = "session:"

@@ -15,7 +15,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from memory_sidecar.core.errors import SessionInvalid
-from memory_sidecar.core.language import index_words
 from memory_sidecar.core.model import (
     Document,
     FileStatus,
@@ -27,6 +26,7 @@ from memory_sidecar.core.model import (
 )
 from memory_sidecar.index.document import Builder, build_errors, fingerprint, skipped_document
 from memory_sidecar.index.schema import Corpus, Write, read_identity, write_identity
+from memory_sidecar.index.words import index_words
 from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
 from memory_sidecar.sessions.files import SessionFiles
 from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary

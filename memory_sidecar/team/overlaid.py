@@ -16,8 +16,9 @@ import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, HistoryBoost
-from memory_sidecar.code.query_names import MAX_MESSAGE_CHUNKS, QueryNames
-from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch, message_phrase
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
+from memory_sidecar.code.query_names import QueryNames
+from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk
 from memory_sidecar.core.sqlite import FTS5ExtensionApi
 from memory_sidecar.index.arms import Arm, Scores

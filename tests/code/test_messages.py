@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeQuery
-from memory_sidecar.code.query_names import MAX_MESSAGE_CHUNKS
 from memory_sidecar.core.results import Silent
 
 MESSAGE = "The queue of retries is full"

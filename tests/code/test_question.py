@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from memory_sidecar.code.asides import is_aside, is_data
 from memory_sidecar.code.question import (
     ASIDE_PATH_SHARE,
     COMMON_NAMES,
@@ -18,7 +19,6 @@ from memory_sidecar.code.question import (
     PATH_WEIGHT,
     Question,
 )
-from memory_sidecar.code.store import is_aside, is_data
 from memory_sidecar.index.keyword import BM25_HALF, keyword_share
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code.store import CHUNKS, CodeStore
-from memory_sidecar.core.language import index_words, name_apart
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.keyword import BM25_HALF, keyword_scores, keywords_of, stems_of
 from memory_sidecar.index.schema import open_current
+from memory_sidecar.index.words import index_words, name_apart
 
 BODIES = {
     1: "def parseHttpResponse(self, response):",

@@ -1,0 +1,101 @@
+"""Finds the chunks that hold, or make, an error message or other text pasted as a query.
+
+`No such option: --verbos` stands in no source, but the string template `"No such option: {name}"`
+does: its fixed parts all stand in the message, in order. Several strings in a row, which the code
+joins, may make a message, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.index.words import plain_words
+
+MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
+# Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.
+MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
+MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
+MAX_LINES = 20  # that are looked at, of a pasted log or traceback
+
+_STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
+_ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
+_PLACEHOLDER = re.compile(
+    r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
+)
+
+ReadChunks = Callable[[Sequence[int]], Sequence[StoredChunk]]
+"""Return the chunks with these ids."""
+
+
+def message_phrase(text: str) -> str:
+    """Return the words of a message, to be found in a row; "" if they are too few or too many."""
+    words = [word for word in plain_words(text) if word.isascii()]
+    return " ".join(words) if MIN_MESSAGE_WORDS <= len(words) <= MAX_MESSAGE_WORDS else ""
+
+
+def chunks_with_template(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:
+    """Return those of `ids` whose string templates make most words of a line of `text`.
+
+    None if many chunks make as many, or if no line is made well enough.
+    """
+    lines = [
+        (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * words))
+        for line in text.lower().splitlines()[:MAX_LINES]
+        if (words := len(plain_words(line))) >= MIN_MESSAGE_WORDS
+    ]
+    if not lines:
+        return []
+    matched = {chunk.chunk_id: _most_words(lines, chunk.chunk.code) for chunk in read(ids)}
+    most = max(matched.values(), default=0)
+    found = [chunk_id for chunk_id, words in matched.items() if words == most]
+    return found if most and len(found) <= MAX_MESSAGE_CHUNKS else []
+
+
+def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
+    """Return the most words of a line that templates in `code` make, 0 below the least for it."""
+    strings = (match[match.lastindex or 0].lower() for match in _STRING.finditer(code))
+    templates = [_fixed_parts(string, lines) for string in strings if " " in string]
+    matched = [(_words_made(line, templates), least) for line, least in lines]
+    return max(words if words >= least else 0 for words, least in matched)
+
+
+def _fixed_parts(string: str, lines: Sequence[tuple[str, float]]) -> list[str]:
+    """Return the parts of a string template between its placeholders.
+
+    It is returned whole if its first word stands in no line, so that not all parts do.
+    """
+    first = string.lstrip().partition(" ")[0]
+    if first.isalpha() and not any(first in line for line, _ in lines):
+        return [string]
+    parts = _PLACEHOLDER.split(_ESCAPED_QUOTE.sub(r"\1", string))
+    return [part for part in map(str.strip, parts) if part]
+
+
+def _words_made(line: str, templates: Iterable[Sequence[str]]) -> int:
+    """Return the most words of `line` that a run of adjacent templates makes, one after another.
+
+    `templates`: the fixed parts of each. One of a single word does not count.
+    """
+    most = words = at = 0
+    for parts in templates:
+        end = _match_end(line, parts, at)
+        if end < 0:
+            words, end = 0, _match_end(line, parts, 0)
+        if end < 0:
+            at = 0
+        elif (more := sum(len(plain_words(part)) for part in parts)) > 1:
+            words, at = words + more, end
+            most = max(most, words)
+    return most
+
+
+def _match_end(line: str, parts: Iterable[str], at: int) -> int:
+    """Return where in `line` the last of `parts` ends, in order from `at`; -1 if one is missing."""
+    for part in parts:
+        at = line.find(part, at)
+        if at < 0:
+            return -1
+        at += len(part)
+    return at
