@@ -18,7 +18,7 @@ from memory_sidecar.chunking.syntax import grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, find
-from memory_sidecar.grep.reading import PatternText, Reading, read_pattern
+from memory_sidecar.grep.reading import NestedTooDeep, PatternText, Reading, read_pattern
 
 MAX_CHARS = 10_000
 MAX_HOLES = 30
@@ -84,6 +84,7 @@ class Finder:
         self._readings: dict[str, tuple[Reading, ...]] = {}
         self._is_query = _QUERY.match(self._pattern) is not None
         self._query_error = ""  # the last error of reading it as a query
+        self._too_deep: NestedTooDeep | None = None  # in some language
 
     def not_understood_in(self, languages: Iterable[str]) -> list[str]:
         """Return those of `languages` in which the pattern is neither code nor a query.
@@ -98,6 +99,8 @@ class Finder:
             raise UsageError(
                 f"the pattern is not a query in {', '.join(asked)}: {self._query_error}"
             )
+        if self._too_deep is not None:
+            raise self._too_deep
         raise UsageError(
             f"the pattern is not valid code in {', '.join(asked)}", hint=_why_no_code(self._pattern)
         )
@@ -135,7 +138,12 @@ class Finder:
                 self._query_error = str(error)
             else:
                 return True
-        self._readings[language] = () if self._is_query else read_pattern(self._pattern, language)
+        self._readings[language] = ()
+        if not self._is_query:
+            try:
+                self._readings[language] = read_pattern(self._pattern, language)
+            except NestedTooDeep as error:
+                self._too_deep = error
         return bool(self._readings[language])
 
 

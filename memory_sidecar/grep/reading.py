@@ -98,21 +98,32 @@ class Reading:
         return all(word in data for word in self.words)
 
 
+class NestedTooDeep(UsageError):
+    """A pattern is code in a language, but its nodes are nested too deep to be matched."""
+
+
 def read_pattern(pattern: str, language: str) -> tuple[Reading, ...]:
     """Return all readings of `pattern` in that language; none if it is no code there.
 
-    Raises UsageError if it would match everything, or is nested too deep.
+    Raises UsageError if it would match everything, and NestedTooDeep.
     """
+    too_deep: NestedTooDeep | None = None
     text = PatternText(Lines(pattern.strip()).data.decode())
     ranked: dict[tuple[int, int], dict[tuple[Part, ...], None]] = {}
     for number, row in enumerate(DIALECTS[language].contexts):
         for context in row:
-            spelled = _best_spelling(text, context, language)
+            try:
+                spelled = _best_spelling(text, context, language)
+            except NestedTooDeep as error:
+                too_deep = error
+                continue
             if spelled is not None:
                 parts = spelled.parts()
                 rank = (spelled.keywords_as_names() + _declarators(parts), number)
                 ranked.setdefault(rank, {})[parts] = None
     if not ranked:
+        if too_deep is not None:
+            raise too_deep
         return ()
     readings = [Reading.of(parts) for parts in ranked[min(ranked)]]
     specific = [reading for reading in readings if not reading.is_anything]
@@ -216,11 +227,11 @@ class _Spelled:
     def fits(self) -> bool:
         """Whether the nodes of the pattern stay within it, unlike in `f(` and `a) + (b`.
 
-        Raises UsageError if they are nested too deep to be matched.
+        Raises NestedTooDeep.
         """
         start, stop = self._span
         if _depth(self._around()) > MAX_DEPTH:
-            raise UsageError(
+            raise NestedTooDeep(
                 f"the pattern is nested deeper than {MAX_DEPTH} levels",
                 hint="look for a part of it",
             )

@@ -61,6 +61,12 @@ def test_a_long_row_of_tokens_is_matched():
     assert hits(code, f"var x = {code}\n", "gdscript") == [code]
 
 
+def test_a_language_that_nests_a_pattern_too_deep_hides_no_other():
+    finder = Finder(".".join("a" * 500))
+    assert finder.not_understood_in(["gdscript", "python"]) == ["python"]
+    assert finder.find(b"x = a.a", "python") == []
+
+
 def test_hits_within_hits_are_hits():
     assert hits("f($X)", "f(f(f(1)))") == ["f(f(f(1)))", "f(f(1))", "f(1)"]
 
