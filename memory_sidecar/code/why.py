@@ -87,7 +87,8 @@ def why_inside(
     known = store.manifest(name, under=[escape_bytes(inside)])
     scan_at_once = f"`memory-sidecar index {quote(str(source.root))}` scans at once"
     if not os.path.lexists(path):
-        return _why_absent(path, source, scan_at_once, was_indexed=bool(known))
+        was_indexed = any(each.status is FileStatus.INDEXED for each in known.values())
+        return _why_absent(path, source, scan_at_once, was_indexed=was_indexed)
     is_folder = not path.is_symlink() and path.is_dir()
     seen = builder.scan([inside])
     files = {file.path: file for file in seen.files}
