@@ -140,7 +140,7 @@ class Applier:
         self._give_way = models.gate.pass_through
         self._between = between
         self._is_stopped = threading.Event()
-        self._faults: set[tuple[str, int | None]] = set()  # of ours, by the line that raised them
+        self._faults: set[tuple[object, ...]] = set()  # of ours, by kind and the line that raised
         self._is_ending = threading.Event()  # tells the running engine to build nothing more
         self._engine: Engine | None = None
         self._crashes: CrashLog | None = None
@@ -299,10 +299,10 @@ class Applier:
                 raise
             # A fault of ours, which must not keep the other files from being indexed.
             why = one_line(f"internal error: {type(error).__name__}: {error}")
-            kind = traceback.extract_tb(error.__traceback__)[-1]
-            is_new = (kind.filename, kind.lineno) not in self._faults
-            self._faults.add((kind.filename, kind.lineno))
-            trace = error if is_new else None
+            *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+            fault = (type(error), frame.f_code.co_filename, line)  # those of a worker share a line
+            trace = None if fault in self._faults else error
+            self._faults.add(fault)
             _log.warning("%s of %s: %s", file.path, self._source.name, why, exc_info=trace)
             self._pass.failures.append((file, why))
             raise BuildError(why) from error

@@ -525,12 +525,16 @@ def test_a_source_that_is_gone_is_named_and_answered_of(make_codebase, project, 
 
 def test_what_is_gone_is_not_said_to_be_indexed(make_codebase, project):
     codebase = make_codebase()
+    image = project / "image.bin"
+    image.write_bytes(b"\0")
     codebase.index([project], reporter=Silent(), embed=False)
     cart = project / "shop" / "cart.py"
     cart.unlink()
     told = codebase.why(cart)
     assert told.fate == "absent"
     assert told.reason == "it is gone: searches answer from what was indexed"
+    image.unlink()
+    assert codebase.why(image).reason.endswith("none was indexed")
     shutil.rmtree(project)
     told = codebase.why(cart)
     assert told.fate == "absent"
@@ -564,7 +568,7 @@ def test_a_fault_of_ours_is_logged_whole_once_and_in_a_line_for_each_file(
     codebase, project, notices, monkeypatch, caplog
 ):
     def build(source, file, max_file_bytes):
-        raise ValueError("odd")
+        raise (TypeError if file.path == "c.py" else ValueError)("odd")
 
     monkeypatch.setattr(flow, "build_document", build)
     for name in ("a", "b", "c"):
@@ -572,9 +576,10 @@ def test_a_fault_of_ours_is_logged_whole_once_and_in_a_line_for_each_file(
     codebase.index([project], reporter=notices)
     told = [each for each in caplog.records if "internal error" in each.getMessage()]
     assert {each.getMessage() for each in told} == {
-        f"{name}.py of project: internal error: ValueError: odd" for name in ("a", "b", "c")
+        f"{name}.py of project: internal error: {kind}Error: odd"
+        for name, kind in (("a", "Value"), ("b", "Value"), ("c", "Type"))
     }
-    assert sum(bool(each.exc_info) for each in told) == 1
+    assert sum(bool(each.exc_info) for each in told) == 2
 
 
 # Ourselves
