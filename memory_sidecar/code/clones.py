@@ -98,7 +98,7 @@ class Clones:
     """
 
     def __init__(self, paths: StorePaths, registry: Registry) -> None:
-        self._folder = paths.clones
+        self._folders = paths.clones, paths.earlier_clones
         self._tree = paths.tree
         self._registry = registry
 
@@ -113,7 +113,9 @@ class Clones:
     ) -> Source:
         """Clone `address`, or fetch it again, and register it: see `Registry.add`."""
         address.check()
-        root = self._root(address)
+        root, earlier = self._roots(address)
+        if any(source.root == earlier for source in self._registry.all()):
+            root = earlier
         self._clone_or_fetch(address, root, environ, reporter)
         return self._registry.add(
             root, name=name, excludes=excludes, address=address.url, branch=address.branch
@@ -144,14 +146,19 @@ class Clones:
     def _is_clone(self, source: Source) -> bool:
         """Whether `source` is a clone of ours; a list of sources may claim that of any folder."""
         address = GitAddress(source.address, source.branch)
-        return bool(source.address) and source.root == self._root(address)
+        return bool(source.address) and source.root in self._roots(address)
 
-    def _root(self, address: GitAddress) -> Path:
-        """Return the folder of the clone of `address`, whose last part is the repository's name."""
+    def _roots(self, address: GitAddress) -> tuple[Path, Path]:
+        """Return the folder of the clone of `address`, and that of one by an earlier version.
+
+        The last part of both is the repository's name.
+        """
         url = address.url.rstrip("/").removesuffix(".git")
         key = hashlib.sha256(f"{url}\0{address.branch}".encode()).hexdigest()[:12]
         name = re.sub(r"[^\w.-]+", "-", re.split(r"[/:]", url)[-1]).strip("-.")
-        return Path(os.path.realpath(self._folder)) / key / (name or "repository")
+        inside = Path(key, name or "repository")
+        new, earlier = (Path(os.path.realpath(folder)) / inside for folder in self._folders)
+        return new, earlier
 
     def _clone_or_fetch(
         self, address: GitAddress, root: Path, environ: Mapping[str, str], reporter: Reporter

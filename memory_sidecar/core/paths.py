@@ -83,6 +83,11 @@ class StorePaths:
     def clones(self) -> Path:
         return self.db.parent / "clones" / self.name
 
+    @property
+    def earlier_clones(self) -> Path:
+        """Where an earlier version put them; those stay, as their sources name their folders."""
+        return self.db.parent / "clones" / self.db.stem
+
     def adopt_state(self) -> None:
         """Rename the state that an earlier version named without any suffix, as far as possible.
 

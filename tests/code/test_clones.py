@@ -176,3 +176,21 @@ def test_a_repository_that_is_too_large_is_not_kept(call, shop, data_dir, monkey
 def test_without_git_it_says_so(call, shop):
     done = call("index", shop.address, environ={"PATH": ""})
     assert (done.status, "install git" in done.err) == (1, True)
+
+
+def test_what_an_earlier_version_cloned_for_a_database_is_fetched_and_removed(run, shop, tmp_path):
+    environ = ENVIRON | {"HOME": str(tmp_path)}
+    db = ("--db", tmp_path / "x.db")
+    assert run("index", shop.address, *db, environ=environ).status == 0
+    for folder in ("clones", "state"):
+        (tmp_path / folder / "x.db.sqlite").rename(tmp_path / folder / "x")
+    sources = tmp_path / "state" / "x" / "sources.json"
+    sources.write_text(sources.read_text().replace("clones/x.db.sqlite/", "clones/x/"))
+    shop.commit("total = 3\n")
+    for given in ((), (shop.address,)):
+        done = run("index", *given, *db, "--json", environ=environ)
+        assert done.json["sources"] == ["shop"]
+    (hit,) = run("search", "total", *db, "--json").json
+    assert hit["code"] == "total = 3"
+    assert run("source", "remove", "shop", *db).status == 0
+    assert list((tmp_path / "clones").glob("*/*")) == []
