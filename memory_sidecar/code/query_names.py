@@ -24,7 +24,11 @@ from itertools import chain
 from memory_sidecar.code.directory import ChunkFile, Directory, Line, is_at, parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
-from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR, definitions_meant
+from memory_sidecar.code.name_parts import (
+    QUALIFIER_SEPARATOR,
+    definitions_meant,
+    without_prototype,
+)
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.sqlite import Connection, column
@@ -180,9 +184,7 @@ def resolve_undefined(
             symbols += [(name,) for name in similar]
         elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
             chunks += holding
-    places = chain.from_iterable(
-        _places_of(connection, name, sources) for name in names.symbols if len(name) > 1
-    )
+    places = chain.from_iterable(_places_of(connection, name, sources) for name in names.symbols)
     return replace(names, symbols=(*names.symbols, *symbols), places=tuple(places)), chunks
 
 
@@ -193,9 +195,10 @@ def _places_of(
 
     They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`.
     """
-    named = Graph(connection).defined(name[-1])
+    parts = without_prototype(list(name))
+    named = Graph(connection).defined_near(parts[-1], parts[-2]) if len(parts) > 1 else []
     known = [each for each in named if not sources or each.at.file.source in sources]
-    for each in definitions_meant(list(name), known)[:MAX_PLACES]:
+    for each in definitions_meant(parts, known)[:MAX_PLACES]:
         yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
 
 

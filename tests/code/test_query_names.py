@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.code import graph
+from memory_sidecar.code.document import DefinitionRow
+from memory_sidecar.code.graph import Defined, NamedFile
 from memory_sidecar.code.model import CodeQuery
-from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, names_in
+from memory_sidecar.code.query_names import (
+    MAX_FILES_AT_PATHS,
+    MAX_PLACES,
+    names_in,
+    resolve_undefined,
+)
 from memory_sidecar.core.results import Silent
 
 
@@ -102,6 +110,33 @@ def test_a_qualified_name_finds_its_definition_outside_of_what_qualifies_it(
         found = codebase.search(CodeQuery(query), reporter=Silent())
         exact = [hit.filename for hit in found if hit.score > 0.9]
         assert "cart.cc" in exact, query
+
+
+def test_of_a_qualified_name_only_what_its_qualifier_may_name_is_read(
+    make_codebase, tmp_path, monkeypatch
+):
+    classes = (f"class C{number}:\n    def __init__(self): ...\n" for number in range(60))
+    (tmp_path / "many.py").write_text("\n".join(classes))
+    (tmp_path / "reply.js").write_text(
+        "function Reply() {}\nReply.prototype.send = function (text) {};\n"
+    )
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    read = list[str]()
+
+    def defined(at: NamedFile, number: int, row: DefinitionRow) -> Defined:
+        read.append(row.path)
+        return Defined(at, number, row)
+
+    monkeypatch.setattr(graph, "Defined", defined)
+    names = names_in("C7.__init__ many.__init__ Reply.prototype.send C7.gone")
+    with codebase.data.open().reading() as connection:
+        found, _ = resolve_undefined(connection, names, (), find=lambda *_: (), read=lambda _: ())
+    many = [place for place in found.places if place.path == "many.py"]
+    assert found.places[0].line == 3 * 7 + 2
+    assert len(many) == 1 + MAX_PLACES
+    assert [(each.path, each.line) for each in found.places[len(many) :]] == [("reply.js", 2)]
+    assert len(read) == 1 + 60 + 1
 
 
 def test_a_path_is_located_at_its_end_and_at_a_folder():
