@@ -310,12 +310,16 @@ class Debouncer:
         return len(self._paths) or int(self._is_everything)
 
     @property
+    def is_save(self) -> bool:
+        """Whether the batch looks like one save after a pause."""
+        return self._follows_pause and self._is_whole and 0 < len(self._paths) <= LONE_PATHS
+
+    @property
     def due_s(self) -> float:
         """When the batch will have settled if no more changes come; infinite for an empty one."""
         if self.is_empty:
             return math.inf
-        is_save = self._follows_pause and self._is_whole and 0 < len(self._paths) <= LONE_PATHS
-        settles_s = self._saved_s if is_save else self._debounce_s
+        settles_s = self._saved_s if self.is_save else self._debounce_s
         return min(self._last_s + settles_s, self._first_s + self._max_wait_s)
 
     def add(self, path: str, now_s: float, *, is_whole: bool = False) -> None:

@@ -226,7 +226,7 @@ class Owner(Generic[S]):
         self.activity.clear_failure(DATABASE)
 
     def _serve_between_slices(self, left: int) -> None:
-        """Serve requests during long work; if some is `left`, index saves in other sources."""
+        """Serve requests during long work; if some is `left`, index what was saved meanwhile."""
         self.loop.serve()
         if left and not self.loop.is_closing.is_set():  # else a caller may wait for the end alone
             with suppress(Stopped):

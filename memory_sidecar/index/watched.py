@@ -62,7 +62,7 @@ class WatchedSource:
         self._watch = Watch(source.root, on_change=self._on_change)
         self._folders: set[str] = set()
         self._is_watching = False
-        self._is_scanning = False
+        self._passes = 0  # under way: one, and perhaps one over a few saved files within it
         self._back_off = BackOff()
         self._retry_at = math.inf
         self._rescan_at = 0.0
@@ -78,18 +78,21 @@ class WatchedSource:
     def due_during(self, under_way: Collection[str]) -> float:
         """Return when the next pass is due while those over the sources `under_way` run.
 
-        Only files that were saved are due then, in another source that was scanned as a whole.
+        Only files that were saved are due then, in a source that was scanned as a whole: during a
+        pass over the same source, those of one save.
         """
         if not under_way:
             return self.due_s
         with self._lock:
-            is_waiting = self.refreshed_at is None or self.error or self.source.name in under_way
+            is_waiting = self.refreshed_at is None or bool(self.error)
+            if self.source.name in under_way:
+                is_waiting |= self._passes > 1 or not self._gathering.is_save
             return math.inf if is_waiting else self._gathering.due_s
 
     def state(self, indexing: FilesUnderWay | None) -> LiveState:
         with self._lock:
             waiting = self._gathering.count
-            is_behind = waiting or self._is_scanning or self.refreshed_at is None
+            is_behind = waiting or self._passes or self.refreshed_at is None
             is_behind = is_behind or self._watch.has_broken_off
             return LiveState(
                 is_current=not is_behind and not self.error,
@@ -131,7 +134,7 @@ class WatchedSource:
             now_s = self._now_s()
             everything |= now_s >= min(self._retry_at, self._rescan_at)
             settled = self._gathering.take()
-            self._is_scanning = True
+            self._passes += 1
         return self._watch.catch_up(
             Settled(settled.paths, everything or settled.everything or self.refreshed_at is None)
         )
@@ -157,7 +160,7 @@ class WatchedSource:
     def _succeed(self, refreshed: PassResult, under: Collection[str] | None, *, at_ms: int) -> None:
         """Note that a pass over `under` (None: all) is committed; watch the folders it found."""
         with self._lock:
-            self._is_scanning = False
+            self._passes -= 1
             self.refreshed_at, self.error = at_ms, ""
             if under is None:
                 self._rescan_at = self._now_s() + RESCAN_S
@@ -181,7 +184,7 @@ class WatchedSource:
     def _fail(self, error: str) -> None:
         """Note that a pass failed; the whole source is scanned again after the back-off."""
         with self._lock:
-            self._is_scanning = False
+            self._passes -= 1
             self.error = error
             self._retry_at = self._now_s() + self._back_off.next_s()
             self._rescan_at = self._now_s() + RESCAN_S
@@ -189,7 +192,7 @@ class WatchedSource:
     def _interrupt(self) -> None:
         """Note that a pass was ended early: a whole scan is due again."""
         with self._lock:
-            self._is_scanning = False
+            self._passes -= 1
             self._rescan_at = self._now_s()
 
     def _on_change(self, path: str, *, is_whole: bool = False) -> None:

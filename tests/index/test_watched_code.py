@@ -221,34 +221,41 @@ def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_pa
     assert list(live.states()) == ["project"]
 
 
-def test_a_save_does_not_wait_for_the_index_of_another_source(
-    codebase, live, root, tmp_path, monkeypatch
+@pytest.mark.parametrize("is_same_source", [False, True])
+def test_a_save_does_not_wait_for_a_long_pass(
+    codebase, live, root, tmp_path, monkeypatch, is_same_source
 ):
     second = tmp_path / "second"
     second.mkdir()
     for number in range(2 * SLICE_FILES):
         (second / f"s{number}.py").write_text(f"def heron{number}(): pass\n")
-    built, saved, came_between = threading.Event(), threading.Event(), list[bool]()
+    started, saved = threading.Event(), threading.Event()
+    built, built_before = list[str](), list[int]()
     build = CodeBuilder.build
 
     def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
-        if file.path.startswith("s"):
-            built.set()
+        if file.path == "pkg/okapi.py":
+            built_before.append(len(built))
+        elif not file.path.startswith("pkg"):
+            started.set()
             assert saved.wait(DEADLINE_S)
-        elif file.path == "pkg/saved.py":
-            came_between.append(live.owner.activity.files_under_way("second") is not None)
+            built.append(file.path)
         return build(builder, file)
 
     monkeypatch.setattr(CodeBuilder, "build", build_slowly)
-    live.owner.watch(codebase.registry.add(second))
-    assert built.wait(DEADLINE_S)
-    (root / "pkg" / "saved.py").write_text("def okapi(): pass\n")
+    if is_same_source:
+        second.rename(root / "second")
+    else:
+        live.owner.watch(codebase.registry.add(second))
+    assert started.wait(DEADLINE_S)
+    (root / "pkg" / "okapi.py").write_text("def okapi(): pass\n")
     eventually(lambda: live.owner.states()["project"].waiting)
     saved.set()
-    eventually(lambda: files_with(codebase, "okapi") == {"pkg/saved.py"})
-    eventually(lambda: not live.owner.loop.is_running)
-    assert came_between == [True]
-    assert codebase.status().sources[1].files_indexed == 2 * SLICE_FILES
+    eventually(lambda: files_with(codebase, "okapi") == {"pkg/okapi.py"})
+    assert not is_same_source or not live.owner.states()["project"].is_current
+    eventually(lambda: live.owner.states()["project"].is_current)
+    eventually(lambda: len(built) == 2 * SLICE_FILES)
+    assert built_before[0] < 2 * SLICE_FILES
 
 
 def test_the_barrier_waits_for_no_save_in_another_source(
