@@ -38,7 +38,7 @@ from latency import QUESTIONS
 from machine import describe_machine
 from trees import add_tree_options, chosen_tree, copy_part
 
-from memory_sidecar.embedding.models import TOKENIZER, WEIGHTS, find_static
+from memory_sidecar.embedding.static import TOKENIZER, WEIGHTS, find_static
 
 ROOT = Path(__file__).parents[1]
 MB = 1_000_000

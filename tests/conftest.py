@@ -37,7 +37,8 @@ from memory_sidecar.core.paths import SHARED, DataDir, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.frontmatter import new_page
-from memory_sidecar.embedding.models import Models, StaticEmbedder, find_static
+from memory_sidecar.embedding.models import Models
+from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
 from tests.finished import Finished
 

@@ -42,7 +42,8 @@ from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.reads import count_reads
-from memory_sidecar.sessions.store import SESSIONS, SessionBuilder
+from memory_sidecar.sessions.builder import SessionBuilder
+from memory_sidecar.sessions.store import SESSIONS
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.team_files import TeamFiles

@@ -23,11 +23,12 @@ from memory_sidecar.core.errors import ModelError, SidecarError, one_line
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.embedding.models import STATIC_PACKAGE, STATIC_VERSION
+from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
+from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
 from memory_sidecar.memories.model import COLD_AFTER_MS
-from memory_sidecar.memories.strength import DOUBTS, FAULTS, SKIPPED, today
+from memory_sidecar.memories.strength import today
 
 SHOWN = 5  # names in the text of one check, at most
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.schema import Schema, Write
+from memory_sidecar.index.schema import Schema
+from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.store import (
     MEMORY_CHUNKS,
     CategoryDocument,

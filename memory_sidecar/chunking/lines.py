@@ -4,22 +4,16 @@ Lines are counted as in editors: a break is LF, CRLF or a lone CR. A span is `(f
 the last)`, from 0; only a Chunk counts from 1. Form feeds and other line breaks of Unicode are
 characters of a line. All sizes are UTF-8 bytes. Spans are cut only between lines, so that a line
 longer than the maximum stays one chunk.
-
-The cells of a Jupyter notebook are read as one program, whose lines keep their numbers. Jupyter
-writes each line of a cell as a line of JSON: with blank lines for all the JSON around them, the
-program can be cut and searched like any other, and every line number leads to the right place.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
-from memory_sidecar.core.language import LANGUAGES, detect_language
 from memory_sidecar.core.model import Chunk
 
 if TYPE_CHECKING:
@@ -153,65 +147,3 @@ def _splitter() -> RecursiveSplitter:
     from cocoindex.ops.text import RecursiveSplitter
 
     return RecursiveSplitter()
-
-
-_CELL = re.compile(r'\s*"cell_type": "(\w+)"')
-_SOURCE = '"source": '
-_LANGUAGE = re.compile(  # of the notebook: cells and their outputs may name others
-    r'"(?:kernelspec|language_info)": \{(?:[^{}]|\{[^{}]*\})*?'
-    r'(?:"language": "(\w+)"|"file_extension": "\.(\w+)")'
-)
-_MAGIC = ("%", "!")
-_OF_PYTHON = re.compile(r"%%(?:time|timeit|capture|prun)\b")
-_WITH_SLASHES = frozenset({"csharp", "go", "java", "javascript", "kotlin", "rust", "typescript"})
-
-
-def read_program(path: str, text: str) -> tuple[str, str]:
-    """Return the program in the file at `path`, whose text is `text`, and its language."""
-    found = read_notebook(text) if is_notebook(path) else None
-    return found or (text, detect_language(path, text))
-
-
-def is_notebook(path: str) -> bool:
-    return path.endswith(".ipynb")
-
-
-def read_notebook(text: str) -> tuple[str, str] | None:
-    """Return the program in the notebook `text`, and its language; None if no cell is found.
-
-    Prose and magic commands are comments of it.
-    """
-    found = _LANGUAGE.search(text)
-    if found is None:
-        language = "python"
-    else:
-        language = found[1].lower() if found[1] else detect_language(f"cell.{found[2]}")
-    comment = "// " if language in _WITH_SLASHES else "# "
-    rows = text.split("\n")
-    program = [""] * len(rows)
-    is_code = is_source = is_magic = False
-    for number, row in enumerate(rows):
-        if cell := _CELL.match(row):
-            is_code, is_magic = cell[1] == "code", False
-        literal = row.strip().removesuffix(",")
-        if literal.startswith(_SOURCE):
-            literal = literal.removeprefix(_SOURCE)
-            is_source = literal == "["
-        elif not is_source:
-            continue
-        elif literal == "]":
-            is_source = False
-        if literal.startswith('"'):
-            line = _string(literal)
-            is_magic = is_magic or (line.startswith("%%") and not _OF_PYTHON.match(line))
-            is_comment = not is_code or is_magic or line.lstrip().startswith(_MAGIC)
-            program[number] = comment + line if is_comment and line else line
-    return ("\n".join(program), language) if language in LANGUAGES and any(program) else None
-
-
-def _string(literal: str) -> str:
-    """Return the text of a JSON string in one line; the literal itself if it is no valid one."""
-    try:
-        return " ".join(str(json.loads(literal)).rstrip().splitlines())
-    except ValueError:
-        return literal

@@ -21,14 +21,14 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
-from memory_sidecar.chunking.captures import (
-    KEYWORDS,
+from memory_sidecar.chunking.aliases import (
     AliasMeaning,
     find_aliases,
     is_capital,
     last_part,
     meaning_of_alias,
 )
+from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.syntax import bare_byte, load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import AT_LEAST_ONE, title
+from memory_sidecar.cli.form import title
+from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import globs_from_here, with_call, with_globs, with_language
 from memory_sidecar.core.language import known_language
 from memory_sidecar.grep import handlers as handler

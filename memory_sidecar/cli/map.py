@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import AT_LEAST_ONE, DIM, Styled
+from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import locate
+from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import Within, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
 from memory_sidecar.code.model import CodeFilter, CodeQuery

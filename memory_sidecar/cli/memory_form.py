@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import FRACTION, Styled, title
+from memory_sidecar.cli.form import Styled, title
+from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import parse_past_time, system_clock
 from memory_sidecar.disk.atoms import AtomKind

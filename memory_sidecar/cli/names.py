@@ -10,7 +10,8 @@ from typing import TypeVar
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import DIM, Count, Styled
+from memory_sidecar.cli.form import DIM, Styled
+from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import Within, with_call, with_places
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import FRACTION, AgentOption, Count, Hints
+from memory_sidecar.cli.form import AgentOption, Hints
+from memory_sidecar.cli.numbers import FRACTION, Count
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import known_language

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import AT_LEAST_ONE, explanation_line
+from memory_sidecar.cli.form import explanation_line
 from memory_sidecar.cli.memory_form import (
     body_lines,
     memories_of,
@@ -17,6 +17,7 @@ from memory_sidecar.cli.memory_form import (
     project_around,
     with_filters,
 )
+from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import (
     TextCommand,
     resolve_text,
@@ -26,7 +27,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.code.hits import MAX_LOOKED_THROUGH, excerpt, stems_of
+from memory_sidecar.code.excerpt import MAX_LOOKED_THROUGH, excerpt, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.memories.model import MemoryFilter, MemoryQuery

@@ -8,8 +8,8 @@ from dataclasses import replace
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import COUNT, FRACTION
 from memory_sidecar.cli.memory_form import STRENGTH_HELP, memories_of
+from memory_sidecar.cli.numbers import COUNT, FRACTION
 from memory_sidecar.cli.options import with_agent, with_hash
 from memory_sidecar.core.times import require_duration, system_clock
 from memory_sidecar.memories.archive import PruneRule

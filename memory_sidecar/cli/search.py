@@ -18,16 +18,9 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import (
-    AT_LEAST_ONE,
-    COUNT,
-    DIM,
-    Count,
-    Places,
-    Styled,
-    explanation_line,
-)
+from memory_sidecar.cli.form import DIM, Places, Styled, explanation_line
 from memory_sidecar.cli.memory_form import note_team, project_around
+from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT, Count
 from memory_sidecar.cli.options import (
     MAX_TOP_K,
     Within,
@@ -39,7 +32,7 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.cli.query import show_memories
-from memory_sidecar.code.hits import Excerpt, excerpt, names_shown, spans, stems_of
+from memory_sidecar.code.excerpt import Excerpt, excerpt, names_shown, spans, stems_of
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, Freshness

@@ -10,7 +10,7 @@ import click
 
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.form import COUNT
+from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, with_agent
 from memory_sidecar.cli.session_search import indent_lines, list_sessions, search, sessions_of
 from memory_sidecar.core.errors import SessionInvalid, UsageError
@@ -24,7 +24,6 @@ from memory_sidecar.sessions.documents import (
     unread_in_summary,
 )
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
-from memory_sidecar.sessions.merge import Retention
 from memory_sidecar.sessions.promotion import Candidate, Fate
 from memory_sidecar.sessions.results import (
     Imported,
@@ -34,6 +33,7 @@ from memory_sidecar.sessions.results import (
     SessionsPruned,
     ShownSession,
 )
+from memory_sidecar.sessions.retention import Retention
 
 
 @command_group

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import AT_LEAST_ONE, COUNT, explanation_line, title
+from memory_sidecar.cli.form import explanation_line, title
+from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
     TextCommand,
     resolve_text,
@@ -19,7 +20,7 @@ from memory_sidecar.cli.options import (
     with_mode,
     with_top_k,
 )
-from memory_sidecar.code.hits import shorten, stems_of
+from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.sessions.handlers import Sessions

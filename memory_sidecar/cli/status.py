@@ -14,7 +14,8 @@ from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call, TextLine
-from memory_sidecar.cli.form import Count, path_from, title
+from memory_sidecar.cli.form import path_from, title
+from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError, one_line

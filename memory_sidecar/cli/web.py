@@ -13,7 +13,8 @@ import click
 
 from memory_sidecar.agents.status import daemon_here
 from memory_sidecar.cli.call import IMPORTING, Call
-from memory_sidecar.cli.form import Count, title
+from memory_sidecar.cli.form import title
+from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.children import find_program
 from memory_sidecar.core.errors import UsageError

@@ -34,7 +34,7 @@ from memory_sidecar.disk.ruling import EXCLUDE, OWN_FOLDER, SETTING, Excludes
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.schema import ReadyVectors
+from memory_sidecar.index.writing import ReadyVectors
 
 _processes = threading.RLock()
 """Held by the one thread that has worker processes; others build without them and do not wait."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
-from memory_sidecar.chunking.lines import read_program
+from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.chunking.outline import Definition
 from memory_sidecar.chunking.references import How, Reference
 from memory_sidecar.core import reasons

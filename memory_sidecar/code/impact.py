@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.chunking.chunk import parse_text
-from memory_sidecar.chunking.lines import read_program
+from memory_sidecar.chunking.notebook import read_program
 from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph

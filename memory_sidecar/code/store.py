@@ -17,7 +17,8 @@ from memory_sidecar.code.history import delete_history
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
-from memory_sidecar.index.schema import Corpus, Schema, Write
+from memory_sidecar.index.schema import Corpus, Schema
+from memory_sidecar.index.writing import Write
 
 CHUNKS = Corpus(
     name="chunk",

@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar import __version__
+from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.process import CrashLog
 from memory_sidecar.daemon.address import state_file
-from memory_sidecar.daemon.listener import Listener, notify, watchdog_period_s
+from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.log import route_standard_streams
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.start import ENDS_WITHIN_S
+from memory_sidecar.daemon.systemd import notify, watchdog_period_s
 
 IN_PLACE_CHECK_S = 1.0
 _IDLE = frozenset({"MainThread", "end"})  # threads that the end need not wait for

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from memory_sidecar.core.process import CrashLog
+from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.settings import LOG_LEVELS
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import BACKLOG, Listener

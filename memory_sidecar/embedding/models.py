@@ -1,199 +1,34 @@
-"""The models and the vector cache, each loaded when it is first used; and the static vectors.
-
-A static vector of a text is the sum of its tokens' vectors, without a transformer. It takes
-microseconds, so that a chunk has one as soon as it has words, and questions are answered by meaning
-before the first transformer vector is there. The table is WordLlama's
-(https://github.com/dleemiller/WordLlama, MIT): 32,000 tokens, 256 dimensions. Its package is a
-carrier of two files, and is never imported.
-
-A token that comes again adds less (its count to the power of 1/4), and long token vectors count
-less (divided by the root of their length): on CoSQA NDCG@10 by these vectors alone is .38 with
-both, .32 as a plain sum. Weights by the tokens' rarity lower it: the table has learnt them.
-"""
+"""The embedding models, the reranker and the vector cache, each loaded when it is first used."""
 
 from __future__ import annotations
 
-import json
 import logging
-import mmap
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from memory_sidecar.core.errors import ModelCorrupt, ModelError, ModelMissing
-from memory_sidecar.core.installation import install_command
+from memory_sidecar.core.errors import ModelCorrupt, ModelError
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache, embed_texts
 from memory_sidecar.embedding.embedder import (
     Embedder,
-    OnDemand,
     QueryGate,
     Reranker,
     Vectors,
-    readable,
 )
+from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import (
     ModelFiles,
     fetch_model,
     find_model,
     find_reranker,
-    package_files,
 )
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-Floats = npt.NDArray[np.float32]
-Halves = npt.NDArray[np.float16]
 
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
 """Scores each of some texts by how well it answers a question."""
-
-STATIC_DIMENSION = 256
-STATIC_PACKAGE, STATIC_VERSION = "wordllama", "0.2.2.post0"
-_PINNED = f"{STATIC_PACKAGE}=={STATIC_VERSION}"
-TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
-WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
-STATIC_SHA256 = {
-    TOKENIZER: "bf467c9e0f536bda271283c6ef85eb1a943e3196b621c8a912d64953b205df83",
-    WEIGHTS: "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5",
-}
-_AT_ONCE = 64  # texts, in 20 ms
-_ROWS_AT_ONCE = 1024  # of the table: 1 MB of floats
-MAX_STATIC_CHARACTERS = 2_000  # of a text; what is embedded of a chunk is far shorter
-
-
-def find_static(package_path: Sequence[str] | None = None) -> dict[str, Path]:
-    """Find TOKENIZER and WEIGHTS in the installed package, by default looked for on `sys.path`.
-
-    Raises ModelMissing if the package is not installed, ModelCorrupt if its files differ from the
-    published ones.
-    """
-    files = package_files(STATIC_PACKAGE, STATIC_VERSION, STATIC_SHA256, package_path)
-    if files is None:
-        raise ModelMissing(
-            f"the package {STATIC_PACKAGE} is not installed: until the model's vectors are there, "
-            "search is by keyword alone",
-            hint=f"`{install_command(f'--no-deps {_PINNED}')}`, and index again",
-        )
-    return files
-
-
-class _Table:
-    """The vectors of all tokens, as they lie in the file `weights`.
-
-    Of its 16 MB a text reads some kilobytes, which the system goes on to cache.
-    """
-
-    def __init__(self, weights: Path, tokens: int) -> None:
-        """Raises whatever a file that is none of these makes of it."""
-        with weights.open("rb") as file:
-            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        numbers = _read_safetensors(self._file)
-        self._rows: Halves = numbers.reshape(tokens, STATIC_DIMENSION)
-        self._roots: Floats = np.empty(tokens, np.float32)  # of the rows' lengths
-        for at in range(0, tokens, _ROWS_AT_ONCE):
-            rows = self._rows[at : at + _ROWS_AT_ONCE].astype(np.float32)
-            lengths = np.linalg.norm(rows, axis=1)
-            self._roots[at : at + _ROWS_AT_ONCE] = np.sqrt(np.maximum(lengths, 1e-6))
-        self.let_go()
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def sum_of(self, tokens: npt.NDArray[np.int64], weights: Floats) -> Floats:
-        """Return the weighted sum of the vectors of `tokens`, (256,)."""
-        return (weights / self._roots[tokens]) @ self._rows[tokens].astype(np.float32)
-
-    def let_go(self) -> None:
-        """Release the pages of the file that were read."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._file.madvise(mmap.MADV_DONTNEED)
-
-
-class StaticEmbedder(OnDemand["tuple[Tokenizer, _Table]"]):
-    """Makes static vectors with the table in `files`, which the first call opens. Thread-safe."""
-
-    version = STATIC_SHA256[WEIGHTS][:16]  # of all that decides a vector
-
-    def __init__(self, files: Mapping[str, Path]) -> None:
-        super().__init__()
-        self.files = files
-
-    def embed(
-        self, texts: Sequence[str], *, between: Callable[[], object] = lambda: None
-    ) -> Floats:
-        """Return the vectors of `texts` in order, (n, 256) float32 of length one each.
-
-        A text without a token gets zeros. Calls `between` between two batches. Raises ModelCorrupt.
-        """
-        tokenizer, table = self._loaded()
-        vectors = np.zeros((len(texts), STATIC_DIMENSION), np.float32)
-        for at in range(0, len(texts), _AT_ONCE):
-            if at:
-                between()
-            _add(vectors[at : at + _AT_ONCE], texts[at : at + _AT_ONCE], tokenizer, table)
-        table.let_go()
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return vectors
-
-    def _load(self) -> tuple[Tokenizer, _Table]:
-        from tokenizers import Tokenizer
-
-        try:
-            tokenizer = Tokenizer.from_file(str(self.files[TOKENIZER]))
-            tokenizer.no_truncation()
-            tokenizer.no_padding()
-            # It would keep 10,000 texts, 5 KB each, none of which comes again.
-            tokenizer.model._resize_cache(0)
-            table = _Table(self.files[WEIGHTS], tokenizer.get_vocab_size())
-        except Exception as error:  # tokenizers has no class of its own for what it raises
-            raise ModelCorrupt(
-                f"{self.files[WEIGHTS]} and its tokenizer do not load: {error}",
-                hint=f"`{install_command(f'--force-reinstall --no-deps {_PINNED}')}`",
-            ) from error
-        return tokenizer, table
-
-
-def _add(vectors: Floats, texts: Sequence[str], tokenizer: Tokenizer, table: _Table) -> None:
-    """Fill `vectors`, one row of zeros for each of `texts`, with sums of whatever length."""
-    whole = [readable(text[:MAX_STATIC_CHARACTERS]) for text in texts]
-    if len(whole) == 1:  # a question: the threads of batches, made by the first, go behind it
-        encodings = [tokenizer.encode(whole[0], add_special_tokens=False)]
-    else:
-        encodings = tokenizer.encode_batch_fast(whole, add_special_tokens=False)
-    ids = [encoding.ids for encoding in encodings]
-    row_of = np.repeat(np.arange(len(ids)), list(map(len, ids)))
-    each = np.fromiter(chain.from_iterable(ids), np.int64, len(row_of))
-    # Sorted by text, then by token: one sort for all of them is a quarter of one for each.
-    cells, counts = np.unique(row_of * len(table) + each, return_counts=True)
-    weights: Floats = np.sqrt(np.sqrt(counts)).astype(np.float32)
-    begins = np.searchsorted(cells, np.arange(len(ids) + 1) * len(table)).tolist()
-    tokens = cells % len(table)
-    for row, (begin, end) in enumerate(pairwise(begins)):
-        vectors[row] = table.sum_of(tokens[begin:end], weights[begin:end])
-
-
-def _read_safetensors(data: mmap.mmap) -> Halves:
-    """Return the numbers of the only tensor of a file.
-
-    https://huggingface.co/docs/safetensors#format: length of the header, header, numbers.
-    """
-    begin = 8 + int.from_bytes(data[:8], "little")
-    (tensor,) = (
-        entry for name, entry in json.loads(data[8:begin]).items() if name != "__metadata__"
-    )
-    start, end = tensor["data_offsets"]
-    return np.frombuffer(data, np.float16, (end - start) // 2, offset=begin + start)
 
 
 _log = logging.getLogger(__name__)

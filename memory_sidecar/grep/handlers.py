@@ -9,7 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
-from memory_sidecar.chunking.lines import Lines, is_notebook, read_program
+from memory_sidecar.chunking.lines import Lines
+from memory_sidecar.chunking.notebook import is_notebook, read_program
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.language import TEXT, detect_language

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import tree_sitter
 
-from memory_sidecar.grep.dialects import Child, children_of, has_own_text, is_name
+from memory_sidecar.grep.nodes import Child, children_of, has_own_text, is_name
 from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading
 
 Bound: TypeAlias = Mapping[str, tuple[tree_sitter.Node, ...]]

@@ -23,16 +23,8 @@ import tree_sitter
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.syntax import grammar
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.grep.dialects import (
-    DIALECTS,
-    FRAGMENT,
-    SEPARATORS,
-    Child,
-    children_of,
-    has_own_text,
-    is_list,
-    is_name,
-)
+from memory_sidecar.grep.dialects import DIALECTS, FRAGMENT
+from memory_sidecar.grep.nodes import SEPARATORS, Child, children_of, has_own_text, is_list, is_name
 
 MAX_DEPTH = 80  # of a pattern's tree: matching recurses, a few Python frames a level
 

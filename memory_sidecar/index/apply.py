@@ -18,9 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.errors import SidecarError, one_line
 from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile
-from memory_sidecar.core.process import CrashLog, require_descriptors
+from memory_sidecar.core.process import require_descriptors
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry

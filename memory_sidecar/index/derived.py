@@ -24,16 +24,14 @@ from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.core.sqlite import column, connect, give_back_free_pages, is_reusable, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.schema import (
-    NO_READY_VECTORS,
-    ReadyVectors,
     Schema,
-    Write,
     found_version,
     open_current,
     read_identity,
     write_identity,
 )
 from memory_sidecar.index.vectors import VectorIndex
+from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors, Write
 
 FILES_VERSION = "files_version"  # key of `identity`: counts the transactions that changed files
 MAX_IDLE_READERS = 4  # connections kept for the next questions

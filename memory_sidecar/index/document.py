@@ -14,7 +14,7 @@ from memory_sidecar.core.opening import FileRefused
 if TYPE_CHECKING:
     from memory_sidecar.core.model import Scan
     from memory_sidecar.index.derived import DerivedStore, ManifestEntry
-    from memory_sidecar.index.schema import ReadyVectors
+    from memory_sidecar.index.writing import ReadyVectors
 
 
 class Builder(Protocol):

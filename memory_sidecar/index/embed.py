@@ -18,14 +18,9 @@ from memory_sidecar.embedding.embedder import EmbeddingStopped, Vectors
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_pending
-from memory_sidecar.index.schema import (
-    QUEUED_LAST,
-    Corpus,
-    ReadyVectors,
-    read_identity,
-    write_identity,
-)
+from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.vectors import Vector
+from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from pydantic import Field, model_validator
 
 from memory_sidecar.code.directory import parse_place
+from memory_sidecar.code.excerpt import MAX_LINE, best_part, elided, names_shown, stems_of
 from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
-from memory_sidecar.code.hits import MAX_LINE, best_part, elided, names_shown, stems_of
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, SourceStatus

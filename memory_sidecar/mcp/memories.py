@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, UnsetType
 from pydantic import Field
 
-from memory_sidecar.code.hits import shorten, stems_of
+from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
@@ -17,16 +17,9 @@ from memory_sidecar.core.results import Reporter, Score, about, build_from, warn
 from memory_sidecar.core.times import parse_past_time, system_clock
 from memory_sidecar.mcp.budget import budget, cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
-from memory_sidecar.mcp.uris import (
-    MEMORY,
-    as_name,
-    join_notes,
-    memory_uri,
-    parts_of,
-    quote,
-    quote_line,
-)
+from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category, is_in

@@ -8,15 +8,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from memory_sidecar.agents.promotion import Promoter
-from memory_sidecar.code.hits import shorten, stems_of
+from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.budget import budget, cut_to_fit
-from memory_sidecar.mcp.caller import Caller, cursor_after, offset_of
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.pages import cursor_after, offset_of
+from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
 from memory_sidecar.mcp.tool import Answer, ArgumentPart, Arguments, StoredAnswer, Unlisted
-from memory_sidecar.mcp.uris import DATA, as_name, quote, quote_line
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (

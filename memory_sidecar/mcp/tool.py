@@ -32,8 +32,8 @@ from pydantic import (
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
 from memory_sidecar.mcp.caller import Caller, Toolset
+from memory_sidecar.mcp.quoting import DATA
 from memory_sidecar.mcp.report import CallReport
-from memory_sidecar.mcp.uris import DATA
 
 T = TypeVar("T")
 _UNLISTED = object()

@@ -1,32 +1,20 @@
-"""Counts memories by the values that a list can be filtered by, such as tags, and by their use.
-
-The owner of the machine sees those of several agents at once. An agent whose database cannot be
-read is left out, and a notice says so.
-"""
+"""Counts memories by the values that a list can be filtered by, such as tags, and by their use."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.results import Reporter, about
-from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.index.report import row_count
-from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql, list_memories
+from memory_sidecar.core.results import about
+from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
     HOT_USES,
     MemoryFilter,
-    MemoryList,
-    MemoryQuery,
 )
 from memory_sidecar.memories.names import with_parents
-from memory_sidecar.memories.recall import Recall
-from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
 MOST_VALUES = 40  # values of one facet, at most
@@ -145,51 +133,3 @@ class Facets:
             for name in cls.__dataclass_fields__
         }
         return cls(**counts | {"memories": sums["memories"].total()})
-
-
-T = TypeVar("T")
-
-
-class Overview:
-    """Reads the memories of all `agents`, for one call."""
-
-    def __init__(self, agents: Sequence[AgentDatabase], reporter: Reporter) -> None:
-        self._agents = [agent for agent in agents if agent.exists]
-        self._reporter = reporter
-
-    def list_memories(self, wanted: MemoryList) -> list[Memory]:
-        """List the memories that `wanted` describes, in its order, equal ones by path."""
-        return [stored.memory for stored in list_memories(self._ask_each, wanted)]
-
-    def query(self, query: MemoryQuery) -> list[MemoryHit]:
-        """Search all agents and merge the hits, since a relevance means the same for each."""
-        found = self._collect(
-            lambda agent: Recall(agent, self._reporter).query(query, with_shared=False)
-        )
-        best = sorted(chain(*found), key=lambda hit: (-hit.relevance, hit.path, hit.agent))
-        return best[: query.top_k]
-
-    def count(self) -> int:
-        """Count all memories."""
-        return sum(self._ask_each(lambda rows: row_count(rows.connection, "memories")))
-
-    def facets(self, wanted: MemoryFilter) -> Facets:
-        """Count the memories that satisfy `wanted` by each property."""
-        return Facets.of(self._ask_each(lambda rows: (rows.agent, count_by_facet(rows, wanted))))
-
-    def _ask_each(self, ask: Callable[[MemoryRows], T]) -> list[T]:
-        """Collect the answers of all agents, each from one commit of its database."""
-        return self._collect(
-            lambda agent: agent.answer(
-                lambda _, here: ask(MemoryRows(agent.name, here, agent.clock())), self._reporter
-            )
-        )
-
-    def _collect(self, ask: Callable[[AgentDatabase], T]) -> list[T]:
-        answers = []
-        for agent in self._agents:
-            try:
-                answers.append(ask(agent))
-            except SidecarError as error:
-                self._reporter.notice(f"without {agent.name}: {error.with_hint}")
-        return answers

@@ -1,4 +1,4 @@
-"""The strength of a memory: from 1, just written or read, falling towards 0; and SQL for `doctor`.
+"""The strength of a memory: from 1, just written or read, falling towards 0.
 
 Forgetting is exponential with a half-life that grows with every use, as in half-life regression
 (Settles & Meeder, "A Trainable Spaced Repetition Model for Language Learning", ACL 2016), which
@@ -15,8 +15,6 @@ therefore changes a score little: it decides between memories that match about e
 from __future__ import annotations
 
 import math
-
-from memory_sidecar.core import reasons
 
 HALF_LIFE_DAYS = 60.0
 EVIDENCE_SHARE = 0.25
@@ -57,71 +55,3 @@ STRENGTH_ORDER_SQL = (
 def today(now_ms: int) -> int:
     """Return the value of `:today` in the SQL above: whole days since 1970."""
     return now_ms // _DAY_MS
-
-
-FADED = 0.1  # strength below which a memory counts as faded
-
-_CURRENT = "standing = 'active' AND NOT superseded AND (expires_at IS NULL OR expires_at > :now)"
-_NOT_INDEXED = (
-    "SELECT path || ': ' || reason FROM files INDEXED BY files_not_indexed"
-    " WHERE status <> 'indexed' AND status"
-)
-
-FAULTS = (
-    (
-        "cannot be read as they should be",
-        "fix them; what could be read of them counts",
-        "SELECT path || ': ' || problem FROM memories WHERE problem <> '' ORDER BY path",
-    ),
-    (
-        "could not be read",
-        "make them readable; they are tried again",
-        f"{_NOT_INDEXED} = 'failed' ORDER BY source, path",
-    ),
-    (  # atoms of different projects may have the same id
-        "give an id that is given twice",
-        "give one of each another id",
-        "SELECT declared_id || ': ' || group_concat(path, ', ' ORDER BY path) FROM memories"
-        " WHERE declared_id <> '' GROUP BY declared_id, directory, project HAVING count(*) > 1"
-        " ORDER BY declared_id, min(path)",
-    ),
-    (
-        "are superseded by one that is not there",
-        "name another, or remove superseded_by",
-        "SELECT m.path || ' -> ' || r.target FROM memories m"
-        " JOIN memory_relations r ON r.memory = m.key WHERE r.relation = 'superseded_by'"
-        " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
-        " ORDER BY m.path, r.target",
-    ),
-    (
-        "supersede each other",
-        "remove one of the two `supersedes`",
-        "SELECT m.path || ' and ' || r.target FROM memories m"
-        " JOIN memory_relations r ON r.memory = m.key JOIN memories o ON o.path = r.target"
-        " JOIN memory_relations b ON b.memory = o.key AND b.target = m.path"
-        " WHERE r.relation = 'supersedes' AND b.relation = 'supersedes' AND m.path < r.target"
-        " ORDER BY m.path, r.target",
-    ),
-)
-"""What is wrong with the files of an agent, the hint, and the SQL that lists them."""
-
-SKIPPED = f"{_NOT_INDEXED} = 'skipped' AND reason <> '{reasons.EMPTY}' ORDER BY source, path"
-"""The SQL that lists the files that are no memories, except for empty ones."""
-
-DOUBTS = (
-    (
-        "stale, hardly any strength left",
-        f"SELECT path FROM memories WHERE {_CURRENT} AND {STRENGTH_SQL} < {FADED}"
-        f" ORDER BY {STRENGTH_SQL}, path",
-    ),
-    (
-        "cold, two weeks old and never read",
-        f"SELECT path FROM memories WHERE {_CURRENT} AND uses + refs = 0"
-        " AND created_at < :cold_before ORDER BY created_at, path",
-    ),
-    (
-        "contradicted, their status is challenged",
-        "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path",
-    ),
-)
-"""What the user may want to update or prune, and the SQL that lists the paths of it."""

@@ -44,7 +44,7 @@ from memory_sidecar.sessions.files import (
     unknown_session,
 )
 from memory_sidecar.sessions.lookup import CORPUS_OF, list_sessions
-from memory_sidecar.sessions.merge import Retention, expired_sessions, merge_documents
+from memory_sidecar.sessions.merge import merge_documents
 from memory_sidecar.sessions.model import Required, SessionFilter, SessionQuery
 from memory_sidecar.sessions.mv2 import Memvid, entry_document
 from memory_sidecar.sessions.results import (
@@ -56,6 +56,7 @@ from memory_sidecar.sessions.results import (
     SessionHit,
     SessionsPruned,
 )
+from memory_sidecar.sessions.retention import Retention, expired_sessions
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import SESSIONS
 from memory_sidecar.sessions.transcripts import read_sessions

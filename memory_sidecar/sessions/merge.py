@@ -3,8 +3,6 @@
 A transcript that was cut, compacted, rolled back or continued elsewhere holds a part of the known
 messages, and new ones. The same message has the same id in both versions, or else the same words at
 the same place among the others.
-
-Decides, too, which sessions are expired, by age and by count.
 """
 
 from __future__ import annotations
@@ -13,12 +11,9 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.core.results import build_from
-from memory_sidecar.core.times import iso_utc, parse_time
-from memory_sidecar.sessions.results import ExpiredSession, Head
+from memory_sidecar.core.times import parse_time
 
 _MERGED_LISTS = ("messages", "code_snippets", "topics")
 _IDENTIFYING = ("role", "content", "code")
@@ -139,35 +134,3 @@ def _order_by_time(known: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     if not known or not new or None in moments:
         return items
     return [items[at] for at in sorted(range(len(items)), key=lambda at: moments[at] or 0)]
-
-
-DAY_MS = 24 * 60 * 60 * 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How long sessions are kept; `None` sets no limit. Pinned sessions are always kept."""
-
-    keep_days: int | None = None  # days since the last update
-    keep_count: int | None = None  # number of sessions, the latest by update
-
-
-def expired_sessions(
-    sessions: Sequence[Head], keep: Retention, *, now: int
-) -> list[ExpiredSession]:
-    """List the sessions that `keep` does not keep, the latest first, each with a reason."""
-    kept_since = "" if keep.keep_days is None else iso_utc(max(now - keep.keep_days * DAY_MS, 0))
-    found = []
-    latest = sorted(sessions, key=lambda each: each.session_id)
-    latest.sort(key=lambda each: each.updated_at, reverse=True)  # in UTC, of one length
-    for place, session in enumerate(latest):
-        if session.pinned:
-            continue
-        if keep.keep_count is not None and place >= keep.keep_count:
-            reason = f"older than the latest {keep.keep_count}"
-        elif session.updated_at < kept_since:
-            reason = f"not updated for {keep.keep_days} days"
-        else:
-            continue
-        found.append(build_from(ExpiredSession, session, reason=reason))
-    return found

@@ -1,34 +1,23 @@
-"""Builds documents from session files; writes and deletes their rows in an agent's database.
+"""Writes and deletes the rows of sessions in an agent's database, with their words and vectors.
 
-Triggers keep the FTS tables that the contract names in step with their rows; see `sessions.sql`. An
-invalid session file is skipped with the field that is wrong as the reason, and built again as soon
-as it changes. `index.source` shows the whole pass.
+Triggers keep the FTS tables that the contract names in step with their rows; see `sessions.sql`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
-from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.model import (
     Document,
-    FileStatus,
     Findable,
-    Scan,
-    Source,
-    SourceFile,
-    Stamp,
 )
-from memory_sidecar.index.document import Builder, build_errors, fingerprint, skipped_document
-from memory_sidecar.index.schema import Corpus, Write, read_identity, write_identity
+from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.words import index_words
-from memory_sidecar.sessions.documents import parse_document, project_hash, read_session
-from memory_sidecar.sessions.files import SessionFiles
+from memory_sidecar.index.writing import Write
+from memory_sidecar.sessions.documents import project_hash
 from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary
 
 SESSIONS = "sessions"
@@ -233,52 +222,3 @@ def _insert_snippets(
 
 def _array(items: tuple[str, ...]) -> str:
     return json.dumps(items, ensure_ascii=False)
-
-
-class SessionBuilder(Builder):
-    """Builds documents from the session files of one agent."""
-
-    # The files lie beside the database: if they are absent, no disk is, they were deleted.
-    trusts_empty_root = True
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._files = SessionFiles(source.root)
-
-    @property
-    def version(self) -> str:
-        return VERSION
-
-    def scan(
-        self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
-    ) -> Scan:
-        del known  # serves sources with ignore rules
-        return self._files.scan(under)
-
-    def build(self, file: SourceFile) -> Document:
-        try:
-            with build_errors():
-                data = self._files.read_bytes(file.path)
-            session = _session_named(file.path, data)
-        except SessionInvalid as error:
-            return skipped_document(self._source, file, error.message, version=VERSION)
-        return self._document(file, session, hashlib.sha256(data).hexdigest())
-
-    def _document(self, file: SourceFile, session: Session, content_hash: str) -> SessionDocument:
-        return SessionDocument(
-            source=self._source.name,
-            file=file,
-            fingerprint=fingerprint(VERSION, content_hash),
-            language="json",
-            status=FileStatus.INDEXED,
-            session=session,
-            found=make_findable(session),
-        )
-
-
-def _session_named(path: str, data: bytes) -> Session:
-    """Read the session in `data`. Raises SessionInvalid, also if its file has another name."""
-    session = read_session(parse_document(data))
-    if session.session_id != PurePosixPath(path).stem:
-        raise SessionInvalid(f"session_id: is {session.session_id!r}, not the name of the file")
-    return session

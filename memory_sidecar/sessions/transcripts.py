@@ -22,7 +22,8 @@ from typing import Any
 
 from memory_sidecar.core.errors import SessionInvalid
 from memory_sidecar.core.json_text import BrokenJson, read_json
-from memory_sidecar.sessions.chat_exports import chat_lines, exported_sessions, is_chat, is_export
+from memory_sidecar.sessions.chat_exports import chat_lines, is_chat
+from memory_sidecar.sessions.claude_mem import exported_sessions, is_export
 from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.model import Role
 from memory_sidecar.sessions.transcript_lines import SYNTHETIC, as_text, parse_message, unwrap_event

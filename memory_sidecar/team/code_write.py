@@ -20,7 +20,7 @@ from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
-from memory_sidecar.index.schema import ReadyVectors
+from memory_sidecar.index.writing import ReadyVectors
 from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
 from memory_sidecar.team.shared_files import KEPT_GENERATIONS

@@ -10,8 +10,8 @@ from memory_sidecar.code.store import CHUNKS, CodeStore, chunk_from_row
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
-from memory_sidecar.index.schema import ReadyVectors
 from memory_sidecar.index.vectors import stored_vector
+from memory_sidecar.index.writing import ReadyVectors
 
 
 def read_documents(

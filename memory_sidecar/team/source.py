@@ -23,7 +23,7 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
 from memory_sidecar.index.report import VectorCounts
-from memory_sidecar.index.schema import NO_READY_VECTORS, ReadyVectors
+from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (
     LeaseHeld,
     TeamDocument,

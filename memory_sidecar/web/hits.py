@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
-from memory_sidecar.code.hits import excerpt, names_shown, shorten, stems_of
+from memory_sidecar.code.excerpt import excerpt, names_shown, shorten, stems_of
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document

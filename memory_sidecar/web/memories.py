@@ -8,13 +8,13 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets, Overview
+from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category
+from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, Memory, MemoryHit
 from memory_sidecar.web.memory import memories_of
-from memory_sidecar.web.rendering import stamps_of
-from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
+from memory_sidecar.web.visit import PAGE_ROWS, View, Visit, stamps_of
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000

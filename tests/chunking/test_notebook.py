@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.chunking.chunk import parse_text
-from memory_sidecar.chunking.lines import read_notebook
+from memory_sidecar.chunking.notebook import read_notebook
 
 PROSE = ("markdown", ["# Churn\n", "Trains on customers."])
 LOADS = ("code", ["%matplotlib inline\n", "def load(path):\n", "    return open(path)"])

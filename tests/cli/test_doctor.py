@@ -20,7 +20,7 @@ from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding import models
 from memory_sidecar.embedding.embedder import QueryGate
-from memory_sidecar.embedding.models import WEIGHTS, find_static
+from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index.apply import FEW_FILES
 from tests.conftest import STATIC, run_with, write_memory

@@ -13,7 +13,7 @@ import pytest
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Places
 from memory_sidecar.cli.search import HitView, hit_lines
-from memory_sidecar.code.hits import excerpt, names_shown, spans, stems_of
+from memory_sidecar.code.excerpt import excerpt, names_shown, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.mcp.code import shorten_hits
 

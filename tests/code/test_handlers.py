@@ -22,9 +22,9 @@ from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.query_names import named_chunks, names_in
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.search import search_code, take_apart
+from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, StoreBusy, UsageError
 from memory_sidecar.core.model import FileStatus, SearchMode, SourceFile
-from memory_sidecar.core.process import MAX_CRASHES, CrashLog
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect

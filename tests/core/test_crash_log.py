@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.process import CrashLog
+from memory_sidecar.core.crash_log import CrashLog
 
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from memory_sidecar.core.process import CrashLog
+from memory_sidecar.core.crash_log import CrashLog
 folder, *keys = sys.argv[1:]
 log = CrashLog(Path(folder), "work")
 with log.under_way("harmless"):

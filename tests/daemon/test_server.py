@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.process import MAX_CRASHES, CrashLog
+from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.daemon import server as server_module
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
 from memory_sidecar.daemon.listener import Listener

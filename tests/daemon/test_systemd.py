@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.service import UNITS, render_units
-from memory_sidecar.daemon.listener import notify, passed_socket, watchdog_period_s
+from memory_sidecar.daemon.systemd import notify, passed_socket, watchdog_period_s
 from tests.conftest import PROGRAM
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")

@@ -12,13 +12,8 @@ import pytest
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.core.settings import Settings
-from memory_sidecar.embedding.models import (
-    STATIC_DIMENSION,
-    WEIGHTS,
-    Models,
-    StaticEmbedder,
-    find_static,
-)
+from memory_sidecar.embedding.models import Models
+from memory_sidecar.embedding.static import STATIC_DIMENSION, WEIGHTS, StaticEmbedder, find_static
 
 
 @pytest.fixture(name="embedder", scope="module")

@@ -15,7 +15,8 @@ from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
-from memory_sidecar.index.schema import DIMENSION, ReadyVectors
+from memory_sidecar.index.schema import DIMENSION
+from memory_sidecar.index.writing import ReadyVectors
 
 UNIT = np.eye(1, DIMENSION, dtype=np.float32)[0]
 

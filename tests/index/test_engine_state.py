@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.process import MAX_CRASHES, CrashLog
+from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.engine import Engine

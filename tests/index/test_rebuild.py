@@ -17,9 +17,9 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList, MemoryQuery
+from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionQuery
-from memory_sidecar.sessions.store import SessionBuilder
 from tests.conftest import Notices, write_memory
 
 NOW = 1_772_356_320_000

@@ -9,7 +9,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp_types import CallToolResult
 
-from memory_sidecar.code.hits import shorten
+from memory_sidecar.code.excerpt import shorten
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from tests.mcp.talk import call, given, talk, text_of

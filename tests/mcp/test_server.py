@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.server import PAGE
+from memory_sidecar.mcp.resources import PAGE
 from memory_sidecar.mcp.tool import Answer, Arguments, Effect, Tool
 from memory_sidecar.mcp.tools import TOOLS
 from tests.mcp.talk import call, conversation, given, talk, text_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import StoreBusy
-from memory_sidecar.memories.facets import Overview
 from memory_sidecar.memories.lists import MemoryRows
 from memory_sidecar.memories.model import MemoryList
+from memory_sidecar.memories.overview import Overview
 from tests.conftest import write_memory
 
 

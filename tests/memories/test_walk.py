@@ -7,7 +7,7 @@ import os
 import pytest
 
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.memories.builder import walk_memories
+from memory_sidecar.memories.walk import walk_memories
 
 
 @pytest.fixture

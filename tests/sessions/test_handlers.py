@@ -20,7 +20,6 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions import files
 from memory_sidecar.sessions.handlers import Sessions
-from memory_sidecar.sessions.merge import Retention, expired_sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
@@ -29,6 +28,7 @@ from memory_sidecar.sessions.model import (
     SessionQuery,
 )
 from memory_sidecar.sessions.results import ExpiredSession, SessionHit
+from memory_sidecar.sessions.retention import Retention, expired_sessions
 from memory_sidecar.sessions.search import search_sessions
 from memory_sidecar.sessions.store import LEAST_ROOM
 from tests.conftest import HashModels, Notices

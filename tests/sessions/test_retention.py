@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.sessions.merge import Retention, expired_sessions
 from memory_sidecar.sessions.results import Head
+from memory_sidecar.sessions.retention import Retention, expired_sessions
 from tests.sessions.conftest import DAY_MS, NOW
 
 

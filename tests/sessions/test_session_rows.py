@@ -13,7 +13,7 @@ from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.sqlite import Connection, connect
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import next_pending
-from memory_sidecar.index.schema import ReadyVectors
+from memory_sidecar.index.writing import ReadyVectors
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.store import CORPORA, SessionDocument, make_findable
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from memory_sidecar.core.errors import SummarizerFailed
-from memory_sidecar.sessions.extract import summarize
+from memory_sidecar.sessions.summarizer import summarize
 
 DOCUMENT = {"session_id": "s", "messages": [{"role": "user", "content": "Größe"}]}
 

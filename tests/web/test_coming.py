@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.watching import Watching
-from memory_sidecar.sessions.store import SessionBuilder
+from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.web.site import Site
 from tests.conftest import hashing_services
 from tests.waiting import eventually

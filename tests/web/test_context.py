@@ -16,7 +16,7 @@ from memory_sidecar.context.results import AtomUse
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.results import Silent, to_builtins
 from memory_sidecar.disk.atoms import AtomKind
-from memory_sidecar.web.context import MOST, draw
+from memory_sidecar.web.graph import MOST, draw
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 

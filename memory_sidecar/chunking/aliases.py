@@ -1,0 +1,108 @@
+"""Finds what the imports of a source file call by another name.
+
+An alias of an import counts as the name that it stands for: after `from shop.cart import Cart as
+Basket`, a use of `Basket` is one of `Cart`. `queries/aliases/<language>.scm` captures the `@alias`
+and its `@name` (a string is the path of a module); if given, the `@module` of the name, or a
+`@class`, which is a package if its first letter is small; and `@by`, the function that is called to
+import.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import tree_sitter
+
+from memory_sidecar.chunking.syntax import load_query
+
+# Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
+_MODULE = re.compile(r"(?<![^/\\:])([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
+
+_ALIAS_QUERIES = {
+    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin", "elixir")},
+    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
+}
+_MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
+    rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
+)
+_PATHS_OF_MODULES = frozenset(
+    {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
+)
+
+
+class Alias(NamedTuple):
+    """A name that an import binds, and the name that it stands for, as nodes."""
+
+    alias: tree_sitter.Node
+    name: tree_sitter.Node
+    module: tree_sitter.Node | None
+
+    @property
+    def is_of_module(self) -> bool:
+        """Whether it stands for a module, whose path is `name`."""
+        return self.name.type in _PATHS_OF_MODULES
+
+
+def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, Alias]:
+    """Return the aliases under `root`, by the first byte of the alias."""
+    found: dict[int, Alias] = {}
+    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
+        return found
+    query = load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")
+    for _, captures in tree_sitter.QueryCursor(query).matches(root):
+        (alias, *_), (name, *_) = captures["alias"], captures["name"]
+        classes = captures.get("class", ())
+        if not all(is_capital(each, data) for each in classes):
+            continue
+        module = next(iter(captures.get("module", classes)), None)
+        each = Alias(alias, name, module)
+        if "by" in captures and not _is_required(each, captures["by"][0], data):
+            continue
+        if module or alias.start_byte not in found:
+            found[alias.start_byte] = each
+    return found
+
+
+def _is_required(alias: Alias, by: tree_sitter.Node, data: bytes) -> bool:
+    """Whether `by` is a function that imports, and binds `alias` to a module or a name of it.
+
+    Checked here because predicates of the query cannot read text. A capitalised name bound to a
+    module is the class in it, no alias: `const Cart = require('./cart')`.
+    """
+    is_class = alias.is_of_module and is_capital(alias.alias, data)
+    return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class
+
+
+def is_capital(name: tree_sitter.Node, data: bytes) -> bool:
+    """Whether the `name` begins with a capital letter."""
+    return data[name.start_byte : name.start_byte + 1].isupper()
+
+
+class AliasMeaning(NamedTuple):
+    """The name that an alias stands for."""
+
+    name: str  # "" for a module, which is no reference by itself
+    module: str  # that the name is imported from, or ""
+    owner: str  # the receiver that the alias stands for before a dot
+
+
+def meaning_of_alias(data: bytes, alias: Alias, language: str) -> AliasMeaning:
+    name = last_part(_text(data, alias.name), language)
+    if alias.is_of_module:
+        return AliasMeaning("", "", name)
+    module = last_part(_text(data, alias.module), language) if alias.module else ""
+    return AliasMeaning(name, module, name)
+
+
+def _text(data: bytes, node: tree_sitter.Node) -> str:
+    return data[node.start_byte : node.end_byte].decode(errors="replace")
+
+
+def last_part(path: str, language: str) -> str:
+    """Return the last part of the path of a module or file: `y` of `./x/y.js`, `<x/y.h>`."""
+    path = path.strip("\"'`<>")
+    if language in ("elixir", "lua"):
+        path = path.replace(".", "/")
+    part = _MODULE.search(path)
+    return part[1] if part else path

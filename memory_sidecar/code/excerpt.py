@@ -1,0 +1,160 @@
+"""Chooses the few lines of a text to show, and the words in them to highlight. Pure functions.
+
+A word matches the question if both have the same stem, so that `retries` shows `retry`. This is
+cruder than ranking: it only has to show a reader where to look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from memory_sidecar.code.question import without_framing
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.index.words import STOPWORDS, plain_words
+
+LINES = 5
+MAX_LINE = 160  # characters of a line of prose
+MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
+_WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])")  # of an identifier: get, URL, Parts
+_ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
+_MIN_STEM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a text; `first` is the index of the first, from 0."""
+
+    first: int
+    lines: tuple[str, ...]
+
+
+def stems_of(question: str) -> frozenset[str]:
+    """Return the stems of the words of what `question` is about, without stop words."""
+    return frozenset(map(_stem, set(plain_words(without_framing(question))) - STOPWORDS))
+
+
+def excerpt(
+    lines: Sequence[str],
+    stems: Collection[str],
+    *,
+    at_most: int = LINES,
+    around: int | None = None,
+) -> Excerpt:
+    """Return the run of `at_most` lines with the most of `stems`, rare ones counting more.
+
+    Without any it is the beginning; if a row to show is given, the lines `around` that. Blank lines
+    at the edges are left out, so it may be shorter.
+    """
+    last = max(len(lines) - at_most, 0)
+    found = [{_stem(word) for word in plain_words(line)} & set(stems) for line in lines]
+    rows = Counter(stem for each in found for stem in each)
+    filled = [row for row, line in enumerate(lines) if line.strip()] or [0]
+
+    def worth(start: int) -> tuple[float, int, int]:
+        window = found[start : start + at_most]
+        inside: set[str] = set().union(*window)
+        hits = [row for row, each in enumerate(window) if each]
+        # Among equals prefer matches in the middle, then the first.
+        off = abs(hits[0] + hits[-1] - (at_most - 1)) if hits else 0
+        return sum(1 / rows[stem] for stem in inside), len(hits), -off
+
+    if around is not None:
+        best = min(max(around - at_most // 2, 0), last)
+    else:
+        best = max(range(last + 1), key=worth) if any(found) else filled[0]
+    window = range(best, min(best + at_most, len(lines)))
+    kept = [row for row in window if lines[row].strip()] or [best]
+    return Excerpt(kept[0], tuple(lines[kept[0] : kept[-1] + 1]))
+
+
+def excerpt_within(
+    lines: Sequence[str],
+    stems: Collection[str],
+    *,
+    characters: int,
+    around: int | None = None,
+) -> Excerpt:
+    """Return the `excerpt` of as many lines as fit into `characters`, none if not one fits."""
+    at_most = len(lines)
+    while at_most > 0:
+        found = excerpt(lines, stems, at_most=at_most, around=around)
+        size = sum(len(line) + 1 for line in found.lines)
+        if size <= characters:
+            return found
+        at_most = min(at_most - 1, at_most * characters // size)
+    return Excerpt(0, ())
+
+
+def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
+    """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
+
+    Long lines are wrapped. Secrets are masked first.
+    """
+    if len(text) <= characters:
+        return text
+    characters = max(characters, 0)
+    width = min(MAX_LINE, characters - len("…\n…\n") - 1)
+    if width < 1:
+        return "…"[:characters]
+    lines = [
+        part
+        for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
+        for part in wrap(line, width) or [""]
+    ]
+    return elided(best_part(lines, stems, characters), lines)
+
+
+def best_part(
+    lines: Sequence[str], stems: Collection[str], characters: int, *, around: int | None = None
+) -> Excerpt:
+    """Return the best of `lines`, or those `around` a row, that fit into `characters`, `elided`."""
+    if sum(len(line) + 1 for line in lines) <= characters:
+        return Excerpt(0, tuple(lines))
+    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"), around=around)
+
+
+def elided(part: Excerpt, lines: Sequence[str]) -> str:
+    """Return the text of `part` with `…` for each side at which some of `lines` are left out."""
+    if not part.lines:
+        return ""
+    before = ["…"] * (part.first > 0)
+    behind = ["…"] * (part.first + len(part.lines) < len(lines))
+    return "\n".join([*before, *part.lines, *behind])
+
+
+def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> tuple[str, ...]:
+    """Return those of `symbols`, defined in `lines` in order, that `part` of these is about.
+
+    They are the one in which it begins, and those that its lines name. One that is indented more
+    than the first gets the name of that before it: `Cart.add`. Empty if `part` is all of `lines`.
+    """
+    stop = part.first + len(part.lines)
+    if len(part.lines) == len(lines):
+        return ()
+    names: list[str] = []
+    row, outer = 0, ""
+    for number, symbol in enumerate(symbols):
+        word = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
+        row = next((each for each in range(row, stop) if word.search(lines[each])), stop)
+        if row == stop:
+            break
+        indent = len(lines[row]) - len(lines[row].lstrip())
+        if number == 0:
+            outer, margin = symbol, indent
+        name = f"{outer}.{symbol}" if number and indent > margin else symbol
+        names = [*names, name] if row > part.first else [name]
+    return tuple(names)
+
+
+def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:
+    """Return the (start, end) of each word in `line` that has one of `stems`."""
+    return [found.span() for found in _WORD.finditer(line) if _stem(found[0].lower()) in stems]
+
+
+def _stem(word: str) -> str:
+    stem = _ENDING.sub("", word)
+    return stem if len(stem) >= _MIN_STEM else word

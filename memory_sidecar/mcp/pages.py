@@ -1,0 +1,92 @@
+"""Pages of a long answer: the cursor to the next one, and what those before it have shown.
+
+What is found changes between two pages: files are saved, memories come to the front, and a search
+that looks deeper ranks in another way. So a conversation keeps what was shown of its last
+questions, and a page has what was not, whatever its place is by now. Of older ones a cursor counts.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from memory_sidecar.core.errors import UsageError
+
+T = TypeVar("T")
+
+QUESTIONS_KEPT = 32
+
+_CURSOR = re.compile(r"from-(\d{1,9})")
+
+
+def offset_of(cursor: str) -> int:
+    """Return how many results come before `cursor`; "" is the start. Raises UsageError."""
+    if not cursor:
+        return 0
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise UsageError(
+            f"{cursor!r} is not a cursor",
+            hint="pass the `next_cursor` of the result before, or none",
+        )
+    return int(found[1])
+
+
+def cursor_after(offset: int, shown: Sequence[object], found: Sequence[object]) -> str:
+    """Return the cursor after `shown`, the start of `found` at `offset`; "" if that is all."""
+    return f"from-{offset + len(shown)}" if len(shown) < len(found) else ""
+
+
+class Pages:
+    """The hits that one conversation has been shown, by question. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._shown: OrderedDict[str, list[int]] = OrderedDict()  # hashes, in order
+        self._lock = threading.Lock()
+
+    def page(self, question: str, cursor: str) -> AnswerPage:
+        """Begin the page of the answer to `question` at `cursor`. Raises UsageError."""
+        offset = offset_of(cursor)
+        with self._lock:
+            shown = self._shown.get(question, [])
+        return AnswerPage(self, question, offset, shown[:offset] if len(shown) >= offset else None)
+
+    def keep(self, question: str, shown: list[int]) -> None:
+        """Remember `shown`, the hashes of what the pages up to now have shown."""
+        with self._lock:
+            self._shown[question] = shown
+            self._shown.move_to_end(question)
+            if len(self._shown) > QUESTIONS_KEPT:
+                self._shown.popitem(last=False)
+
+
+class AnswerPage:
+    """One page that is being made, which begins at `offset`: so many have to be found besides."""
+
+    def __init__(self, pages: Pages, question: str, offset: int, before: list[int] | None) -> None:
+        """`before`: hashes of what earlier pages showed; `None` if unknown."""
+        self.offset = offset
+        self._pages = pages
+        self._question = question
+        self._before = before
+        self._found: list[int] = []
+
+    def rest(self, found: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
+        """Return the items of `found`, which begins with the first page, that were not shown yet.
+
+        `key` tells items apart, also after they have moved.
+        """
+        before = set(self._before or ())
+        left = found[self.offset :] if self._before is None else found
+        kept = [each for each in left if hash(key(each)) not in before]
+        self._found = [hash(key(each)) for each in kept]
+        return kept
+
+    def cursor_after(self, shown: Sequence[object]) -> str:
+        """Return the cursor after `shown`, the start of the rest; "" if that is all."""
+        if self._before is not None:
+            self._pages.keep(self._question, [*self._before, *self._found[: len(shown)]])
+        return cursor_after(self.offset, shown, self._found)
