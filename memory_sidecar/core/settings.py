@@ -78,7 +78,8 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
             chosen[key] = _from_text(key, text, kind)
     for key, value in chosen.items():
         if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
-            raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {str(value)[:20]}")
+            shown = str(value) if value.bit_length() <= 64 else "one of many digits"
+            raise UsageError(f"{key} must be between 0 and {MAX_NUMBER:,}, not {shown}")
     level = chosen.get("log_level", settings.log_level)
     if level not in LOG_LEVELS:
         levels = ", ".join(LOG_LEVELS)

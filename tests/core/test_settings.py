@@ -69,6 +69,7 @@ def test_lists_and_paths(user_config, environ, tmp_path):
         ("excludes = [1]", "excludes must be of type list of str"),
         ('log_level = "loud"', "log_level must not be 'loud'"),
         ("x = ", "is not readable TOML"),
+        ("max_file_bytes = 0x" + "f" * 5_000, "between 0 and 2,147,483,647, not one of many"),
         ("a=" + "[" * 100_000, "is not readable TOML"),
         ("# " + "x" * (1 << 20), "is not read: larger than 1 MiB"),
     ],
