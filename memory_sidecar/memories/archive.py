@@ -27,7 +27,7 @@ from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import StoredMemory
-from memory_sidecar.memories.names import check_path, is_markdown, spellings
+from memory_sidecar.memories.names import CATEGORY_FILE, check_path, is_markdown, spellings
 from memory_sidecar.memories.results import Archived
 
 
@@ -86,8 +86,8 @@ class Archive:
     def latest(self, named: Iterable[tuple[str, str]], *, batch: str = "") -> list[Archived]:
         """Return the newest archived version of each memory, or the one in `batch`.
 
-        `named`: the directory and the path of each, of which the beginning suffices. Raises
-        NotFound, and UsageError where several begin so.
+        `named`: the directory and the path of each, of which the beginning suffices, but not for
+        the page of a category. Raises NotFound, and UsageError where several begin so.
         """
         held: dict[str, list[Archived]] = {}
         for each in self.all():
@@ -142,7 +142,8 @@ def _latest(held: Sequence[Archived], path: str) -> Archived:
     is_whole = any(each.path == path for each in held)
     names = (path,) if is_whole else spellings(check_path(path))
     if all(each.path not in names for each in held):
-        paths = sorted({each.path for each in held if each.path.startswith(path)})
+        begun = {each.path for each in held if each.path.startswith(path)}
+        paths = sorted(each for each in begun if each.rpartition("/")[2] != CATEGORY_FILE)
         names = (sole_match(path, paths) or names[0],)
     for archived in held:
         if archived.path in names:

@@ -86,6 +86,7 @@ def test_what_a_person_named_otherwise_is_deleted_and_comes_back(directory, arch
     assert not page.parent.exists()
     archived = ["My Notes/POOLS.MD", "My Notes/_category.md"]
     assert [each.path for each in archive.all()] == archived
+    assert [each.path for each in archive.latest([("memories", "My")])] == archived[:1]
     archive.give_back(directory, archive.latest([("memories", path) for path in archived]))
     assert sorted(tree(directory.root)) == archived
     assert page.read_text() == "Pools are small.\n"
