@@ -30,7 +30,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.rule_files import problem_of
+from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar.core.model import Explanation, Source
 from memory_sidecar.core.results import IsWeak, Score, Time, about
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.rule_files import problem_of
+from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.disk.ruling import Rule
 from memory_sidecar.index.report import Failure, SourceCounts, VectorCounts
 from memory_sidecar.index.watched import LiveState

@@ -19,7 +19,8 @@ from memory_sidecar.core.opening import escape_bytes, is_utf8
 from memory_sidecar.core.projects import CONFIG_NAME
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
-from memory_sidecar.disk.rule_files import problem_of, repository_top
+from memory_sidecar.disk.roots import problem_of
+from memory_sidecar.disk.rule_files import repository_top
 from memory_sidecar.disk.ruling import (
     BUILT_IN,
     EXCLUDE,

@@ -1,8 +1,7 @@
-"""Which files the path filters of a question mean, and which line of a rule file decides.
+"""Which files the path filters of a question mean: each is a line of a `.gitignore`, or has braces.
 
-Each filter is a line of a `.gitignore`, or has braces. One with `!` before it excludes the files
-that it means, wherever it stands among the others. People and models write them as shells and
-editors do: `./src`, `..`, absolute, `*.{ts,tsx}`.
+One with `!` before it excludes the files that it means, wherever it stands among the others.
+People and models write them as shells and editors do: `./src`, `..`, absolute, `*.{ts,tsx}`.
 """
 
 from __future__ import annotations
@@ -18,12 +17,11 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.disk.rule_files import most_wildcards
 
 MAX_ALTERNATIVES = 256
 MAX_CHARACTERS = 4096  # of a glob, as of a path
 MAX_WILDCARDS = 4  # in one name of a glob, and `**` in the whole of it
-MAX_RULE_WILDCARDS = 3  # the same in a line of a rule file, to say that it matches
-_STARS = re.compile(r"\*+")
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 _INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 _HINT = "for example 'src/**/*.py'"
@@ -107,32 +105,3 @@ def _alternatives(glob: str) -> Iterator[str]:
         if count > MAX_ALTERNATIVES:
             raise UsageError(f"--path: {glob!r} has too many alternatives in braces", hint=_HINT)
         pending += [one[: braces.start()] + part + one[braces.end() :] for part in parts]
-
-
-def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
-    """Return the index of the last line that matches `path`, and whether it ignores it.
-
-    Lines that could take minutes, which people do not write, match nothing here.
-    """
-    if not lines:
-        return None
-    found = _compiled(tuple(lines)).check_file(f"{path}/" if is_folder else path)
-    if found.include is None or found.index is None:
-        return None
-    return found.index, found.include
-
-
-@lru_cache(maxsize=8)  # to compile 1,000 rules takes 0.3 s, and a walk has many paths to match
-def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(
-        "" if most_wildcards(line) > MAX_RULE_WILDCARDS else line for line in lines
-    )
-
-
-def most_wildcards(glob: str) -> int:
-    """Count the `*` of the name in `glob` with the most of them; or the `**`, if these are more.
-
-    The time to match a path is a power of its length with this exponent.
-    """
-    names = glob.split("/")
-    return max(names.count("**"), *(len(_STARS.findall(name)) for name in names))

@@ -31,7 +31,6 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.opening import is_utf8, with_separator
 from memory_sidecar.core.paths import KNOWLEDGE, OWN_FOLDERS
 from memory_sidecar.core.visible import abridge
-from memory_sidecar.disk.globs import last_match
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
     RULE_FILES,
@@ -39,6 +38,7 @@ from memory_sidecar.disk.rule_files import (
     excludes_of_submodule,
     find_rule_line,
     folders_up_to,
+    last_match,
     repository_top,
     rule_place,
     rule_text,

@@ -1,6 +1,4 @@
-"""Checks the root of a source; finds, checks and reads files of ignore rules.
-
-A walk may open no device, FIFO or endless file.
+"""Finds, checks and reads files of ignore rules: a walk may open no device, FIFO or endless file.
 
 A link is followed only within its source. The exclude file of a worktree or a submodule is in the
 git directory that its file `.git` names. `rules_elsewhere` is a digest of the rules outside of a
@@ -15,16 +13,17 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
+from pathspec import GitIgnoreSpec
+
 from memory_sidecar.core import reasons
-from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.model import Source
+from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.projects import CONFIG_NAME
-from memory_sidecar.disk.globs import last_match
 
 OWN_FILE = ".sidecarignore"
 
@@ -34,12 +33,13 @@ RULE_FILES = frozenset({".gitignore", OWN_FILE})
 RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 """These and the name of the settings file of a source, which may exclude more."""
 
-_IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
+MAX_WILDCARDS = 3  # in one name of a rule, and `**` in the whole of it, to say that it matches
 MAX_RULES_BYTES = 1 << 20
 MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
 _UNCHECKED_BYTES = 8192  # too few for MAX_RULES
 _POINTER_BYTES = 4096
 
+_STARS = re.compile(r"\*+")
 _GIT, _SHARED = ".git", "commondir"
 # The same expression as in the `ignore` crate, which walks.
 _EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
@@ -51,42 +51,6 @@ def check_rules(folder: str, root: str) -> None:
         _check_file(f"{folder}{os.sep}{name}", within=root)
     if excludes := git_excludes(folder):
         _check_file(excludes)
-
-
-def check_root(top: str, if_gone: str = _IF_GONE) -> None:
-    """Raise NotFound or PathRefused, unless `top` is a readable folder."""
-    try:
-        os.scandir(top).close()
-    except FileNotFoundError as error:
-        raise NotFound(f"{top} is not there", hint=if_gone) from error
-    except NotADirectoryError as error:
-        raise PathRefused(f"{top} is not a folder", hint="name the folder that holds it") from error
-    except OSError as error:
-        raise PathRefused(
-            f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
-        ) from error
-
-
-def require_root_is_itself(source: Source) -> None:
-    """Raise PathRefused if the root is, or lies behind, a link, so that its files are others."""
-    root = os.fspath(source.root)
-    if (real := os.path.realpath(root)) != root:
-        raise PathRefused(
-            f"{root} is a link to {real} now",
-            hint=f"bring the folder back, or `memory-sidecar source remove {source.name}`",
-        )
-
-
-def problem_of(source: Source) -> str:
-    """Return why a scan of `source` would fail at its root; "" if it would not."""
-    root = os.fspath(source.root)
-    try:
-        require_root_is_itself(source)
-        check_root(root)
-        check_rules(root, root)
-    except (NotFound, PathRefused) as error:
-        return error.message
-    return ""
 
 
 def git_excludes(folder: str) -> str:
@@ -315,6 +279,35 @@ def find_rule_line(places: Iterable[RulePlace], *, is_folder: bool) -> RuleLine 
             index, ignores = match
             return RuleLine(f"{folder}{os.sep}{name}", index + 1, lines[index].strip(), ignores)
     return None
+
+
+def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
+    """Return the index of the last line that matches `path`, and whether it ignores it.
+
+    Lines that could take minutes, which people do not write, match nothing here.
+    """
+    if not lines:
+        return None
+    found = _compiled(tuple(lines)).check_file(f"{path}/" if is_folder else path)
+    if found.include is None or found.index is None:
+        return None
+    return found.index, found.include
+
+
+@lru_cache(maxsize=8)  # to compile 1,000 rules takes 0.3 s, and a walk has many paths to match
+def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(
+        "" if most_wildcards(line) > MAX_WILDCARDS else line for line in lines
+    )
+
+
+def most_wildcards(glob: str) -> int:
+    """Count the `*` of the name in `glob` with the most of them; or the `**`, if these are more.
+
+    The time to match a path is a power of its length with this exponent.
+    """
+    names = glob.split("/")
+    return max(names.count("**"), *(len(_STARS.findall(name)) for name in names))
 
 
 def rule_place(folder: Path, name: str, path: Path) -> RulePlace:

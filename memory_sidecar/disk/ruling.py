@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from memory_sidecar.core.results import about
-from memory_sidecar.disk.globs import last_match
 from memory_sidecar.disk.ignores import IgnoreRules, is_own_folder, worktree_around
 from memory_sidecar.disk.rule_files import (
     OWN_FILE,
@@ -23,6 +22,7 @@ from memory_sidecar.disk.rule_files import (
     folders_above,
     folders_up_to,
     git_excludes,
+    last_match,
     repository_top,
     rule_place,
     user_excludes,

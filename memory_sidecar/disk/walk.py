@@ -23,13 +23,8 @@ from memory_sidecar.core.model import Scan, SourceFile, Stamp
 from memory_sidecar.core.opening import escape_bytes, is_folder, is_utf8, real_path, with_separator
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
-from memory_sidecar.disk.rule_files import (
-    RULE_NAMES,
-    check_root,
-    folders_above,
-    folders_of,
-    rules_above,
-)
+from memory_sidecar.disk.roots import check_root
+from memory_sidecar.disk.rule_files import RULE_NAMES, folders_above, folders_of, rules_above
 
 _OF_LINK: Stamp = (-1, -1, -1)
 _CLOCK_NS = 10_000_000  # the one that stamps files ticks this slowly

@@ -26,7 +26,8 @@ from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.rule_files import folders_of, require_root_is_itself, rules_above
+from memory_sidecar.disk.roots import require_root_is_itself
+from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import were_rules_written
 from memory_sidecar.index.apply import Applier, Progress
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry

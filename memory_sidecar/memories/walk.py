@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from memory_sidecar.core import reasons
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import escape_bytes
-from memory_sidecar.disk.rule_files import check_root
+from memory_sidecar.disk.roots import check_root
 from memory_sidecar.disk.walk import normalised
 from memory_sidecar.memories.names import is_hidden, is_markdown
 

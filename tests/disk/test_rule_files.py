@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.disk import globs
-from memory_sidecar.disk.globs import last_match
-from memory_sidecar.disk.rule_files import MAX_RULES, MAX_RULES_BYTES
+from memory_sidecar.disk import rule_files
+from memory_sidecar.disk.rule_files import MAX_RULES, MAX_RULES_BYTES, last_match
 from memory_sidecar.disk.walk import walk
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
@@ -109,11 +108,11 @@ def test_a_link_within_the_source_counts(root, write):
 
 def test_the_rules_of_many_paths_are_compiled_once():
     rules = [f"pkg{number}/*.gen" for number in range(20)]
-    compiled = globs._compiled.cache_info().misses
+    compiled = rule_files._compiled.cache_info().misses
     for number in range(30):
         match = last_match(rules, f"pkg{number}/a.gen", is_folder=False)
         assert match == ((number, True) if number < 20 else None)
-    assert globs._compiled.cache_info().misses == compiled + 1
+    assert rule_files._compiled.cache_info().misses == compiled + 1
 
 
 def test_a_rule_that_would_take_minutes_is_not_matched_to_explain_a_path():

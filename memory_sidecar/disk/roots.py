@@ -1,0 +1,51 @@
+"""Checks the root of a source: that it is there, can be read, and is no link to another folder.
+
+A root that is gone may be on a disk that is not mounted. So that is an error, and does not mean
+that there are no files.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memory_sidecar.core.errors import NotFound, PathRefused
+from memory_sidecar.core.model import Source
+from memory_sidecar.disk.rule_files import check_rules
+
+_IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
+
+
+def check_root(top: str, if_gone: str = _IF_GONE) -> None:
+    """Raise NotFound or PathRefused, unless `top` is a readable folder."""
+    try:
+        os.scandir(top).close()
+    except FileNotFoundError as error:
+        raise NotFound(f"{top} is not there", hint=if_gone) from error
+    except NotADirectoryError as error:
+        raise PathRefused(f"{top} is not a folder", hint="name the folder that holds it") from error
+    except OSError as error:
+        raise PathRefused(
+            f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
+        ) from error
+
+
+def require_root_is_itself(source: Source) -> None:
+    """Raise PathRefused if the root is, or lies behind, a link, so that its files are others."""
+    root = os.fspath(source.root)
+    if (real := os.path.realpath(root)) != root:
+        raise PathRefused(
+            f"{root} is a link to {real} now",
+            hint=f"bring the folder back, or `memory-sidecar source remove {source.name}`",
+        )
+
+
+def problem_of(source: Source) -> str:
+    """Return why a scan of `source` would fail at its root; "" if it would not."""
+    root = os.fspath(source.root)
+    try:
+        require_root_is_itself(source)
+        check_root(root)
+        check_rules(root, root)
+    except (NotFound, PathRefused) as error:
+        return error.message
+    return ""
