@@ -79,12 +79,13 @@ class WatchedSource:
         """Return when the next pass is due while those over the sources `under_way` run.
 
         Only files that were saved are due then, in a source that was scanned as a whole: during a
-        pass over the same source, those of one save.
+        pass over the same source, those of one save. Passes over two sources at most run at once:
+        each has an engine, and may have worker processes.
         """
         if not under_way:
             return self.due_s
         with self._lock:
-            is_waiting = self.refreshed_at is None or bool(self.error)
+            is_waiting = len(under_way) > 1 or self.refreshed_at is None or bool(self.error)
             if self.source.name in under_way:
                 is_waiting |= self._passes > 1 or not self._gathering.is_save
             return math.inf if is_waiting else self._gathering.due_s
@@ -132,12 +133,16 @@ class WatchedSource:
             self._is_watching = True
         with self._lock:
             now_s = self._now_s()
-            everything |= now_s >= min(self._retry_at, self._rescan_at)
+            if not self._passes:  # else the pass around this one does it, and moves the deadlines
+                everything |= now_s >= min(self._retry_at, self._rescan_at)
             settled = self._gathering.take()
             self._passes += 1
-        return self._watch.catch_up(
-            Settled(settled.paths, everything or settled.everything or self.refreshed_at is None)
-        )
+        everything |= settled.everything or self.refreshed_at is None
+        try:
+            return self._watch.catch_up(Settled(settled.paths, everything))
+        except BaseException:
+            self._interrupt()
+            raise
 
     def record(
         self, run_pass: Callable[[], PassResult], under: Collection[str] | None, *, clock: Clock

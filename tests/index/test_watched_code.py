@@ -248,14 +248,16 @@ def test_a_save_does_not_wait_for_a_long_pass(
     else:
         live.owner.watch(codebase.registry.add(second))
     assert started.wait(DEADLINE_S)
-    (root / "pkg" / "okapi.py").write_text("def okapi(): pass\n")
+    if is_same_source:
+        live.owner.watched_sources()[0].rescan_soon()  # which the pass over the save leaves alone
+    (root / "pkg" / "okapi.py").write_text("def okapi(): pass\n" * 50)  # others are smaller
     eventually(lambda: live.owner.states()["project"].waiting)
     saved.set()
     eventually(lambda: files_with(codebase, "okapi") == {"pkg/okapi.py"})
     assert not is_same_source or not live.owner.states()["project"].is_current
     eventually(lambda: live.owner.states()["project"].is_current)
     eventually(lambda: len(built) == 2 * SLICE_FILES)
-    assert built_before[0] < 2 * SLICE_FILES
+    assert built_before[0] <= SLICE_FILES
 
 
 def test_the_barrier_waits_for_no_save_in_another_source(
