@@ -132,12 +132,14 @@ def _hybrid(
         literal_ids = _message_chunks(rows, question) or chunks_with_template(
             question.message, likely, rows.read
         )
+    # A message, or a test that is asked for, may name what it is about: that does not lead then.
+    is_about_name = not (question.message and literal_ids) and "tests" in question.asides
     named = rows.named_chunks(names)
     if at_lines := _chunks_at_lines(rows, names, named):
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
     named = [*named, *literal_ids]
-    qualified = {rows.chunk_at(place) for place in names.places}
+    qualified = {rows.chunk_at(place) for place in names.places if is_about_name}
     if question.asks_for_guide:
         named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     history = rows.history_boosts(question.subject)

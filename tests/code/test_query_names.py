@@ -112,6 +112,22 @@ def test_a_qualified_name_finds_its_definition_outside_of_what_qualifies_it(
         assert "cart.cc" in exact, query
 
 
+def test_a_message_and_a_question_for_tests_lead_to_no_qualified_name_in_them(
+    make_codebase, tmp_path
+):
+    (tmp_path / "cart.js").write_text("Cart.prototype.merge = function (other) {\n  return 1\n}\n")
+    (tmp_path / "shop.js").write_text('throw Error("Cart.merge needs another cart")\n')
+    (tmp_path / "cart.test.js").write_text('describe("merge", () => { cart.merge(another) })\n')
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    for query, first in (
+        ("how does Cart.merge work", "cart.js"),
+        ("Cart.merge needs another cart", "shop.js"),
+        ("tests of Cart.merge with another cart", "cart.test.js"),
+    ):
+        assert codebase.search(CodeQuery(query), reporter=Silent())[0].filename == first, query
+
+
 def test_of_a_qualified_name_only_what_its_qualifier_may_name_is_read(
     make_codebase, tmp_path, monkeypatch
 ):
