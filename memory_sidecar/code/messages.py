@@ -54,7 +54,10 @@ def chunks_with_template(text: str, ids: Sequence[int], read: ReadChunks) -> lis
 
 
 def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
-    """Return the most words of a line that templates in `code` make, 0 below the least for it."""
+    """Return how many words of one line the string templates in `code` make at most.
+
+    `lines`: each with the number of words below which a match counts 0.
+    """
     strings = (match[match.lastindex or 0].lower() for match in _STRING.finditer(code))
     templates = [_fixed_parts(string, lines) for string in strings if " " in string]
     matched = [(_words_made(line, templates), least) for line, least in lines]
@@ -64,7 +67,7 @@ def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
 def _fixed_parts(string: str, lines: Sequence[tuple[str, float]]) -> list[str]:
     """Return the parts of a string template between its placeholders.
 
-    It is returned whole if its first word stands in no line, so that not all parts do.
+    If its first word stands in no line, so do not all parts: then `string` is returned whole.
     """
     first = string.lstrip().partition(" ")[0]
     if first.isalpha() and not any(first in line for line, _ in lines):

@@ -1,4 +1,4 @@
-"""Parses the name that a question is about, as people and models write it."""
+"""Parses the name that a question is about, and finds the definitions that it means."""
 
 from __future__ import annotations
 

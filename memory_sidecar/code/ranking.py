@@ -18,7 +18,7 @@
 A question that names a programming language is about no project's own words: many chunks hold
 those it uses, so only a few that stand out by them count.
 
-An aside is a test, documentation, an example or data (see `store`) that the question does not ask
+An aside is a test, documentation, an example or data (see `asides`) that the question does not ask
 for; its path counts half. A question of how to install, run or contribute asks for a guide: prose
 gains, READMEs most.
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from memory_sidecar.context import checks_atoms as atoms
 from memory_sidecar.context import checks_pages as pages
 from memory_sidecar.context.atoms import Atom, Finding
-from memory_sidecar.context.layout import (
-    Project,
-)
+from memory_sidecar.context.layout import Project
 from memory_sidecar.context.loaded import Loaded
 from memory_sidecar.core.errors import Conflict, PageBroken
 from memory_sidecar.core.results import Reporter

@@ -21,13 +21,13 @@ from pathlib import Path
 from memory_sidecar import __version__
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.opening import Tree
+from memory_sidecar.daemon import systemd
 from memory_sidecar.daemon.address import state_file
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.lock import ProcessLock
 from memory_sidecar.daemon.log import route_standard_streams
 from memory_sidecar.daemon.server import Application, Server
 from memory_sidecar.daemon.start import ENDS_WITHIN_S
-from memory_sidecar.daemon.systemd import notify, watchdog_period_s
 
 IN_PLACE_CHECK_S = 1.0
 _IDLE = frozenset({"MainThread", "end"})  # threads that the end need not wait for
@@ -93,7 +93,7 @@ class _Life:
             asyncio.create_task(_stop_when_unused(server, self.application)),
             asyncio.create_task(_feed_watchdog(self.environ)),
         ]
-        notify("READY=1", self.environ)
+        systemd.notify("READY=1", self.environ)
         await server.run()
         for task in tending:
             task.cancel()
@@ -101,7 +101,7 @@ class _Life:
         server.hang_up()
 
     def _finish(self, starting: threading.Thread) -> None:
-        notify("STOPPING=1", self.environ)
+        systemd.notify("STOPPING=1", self.environ)
         starting.join()
         if self.lock.is_in_place:  # else SQLite would remove the WAL files of another daemon
             self.application.close()
@@ -163,6 +163,6 @@ async def _stop_when_unused(server: Server, application: Application) -> None:
 
 
 async def _feed_watchdog(environ: Mapping[str, str]) -> None:
-    while period_s := watchdog_period_s(environ):
-        notify("WATCHDOG=1", environ)
+    while period_s := systemd.watchdog_period_s(environ):
+        systemd.notify("WATCHDOG=1", environ)
         await asyncio.sleep(period_s)

@@ -13,23 +13,12 @@ from memory_sidecar.core.errors import ModelCorrupt, ModelError
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache, embed_texts
-from memory_sidecar.embedding.embedder import (
-    Embedder,
-    QueryGate,
-    Reranker,
-    Vectors,
-)
+from memory_sidecar.embedding.embedder import Embedder, QueryGate, Reranker, Vectors
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
-from memory_sidecar.embedding.supply import (
-    ModelFiles,
-    fetch_model,
-    find_model,
-    find_reranker,
-)
+from memory_sidecar.embedding.supply import ModelFiles, fetch_model, find_model, find_reranker
 
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
 """Scores each of some texts by how well it answers a question."""
-
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,6 @@ from memory_sidecar.index.words import lacks_latin
 
 Scores = npt.NDArray[np.float64]
 
-
 SEARCH_POOL = ThreadPoolExecutor(4, thread_name_prefix="question")
 """The threads for work beside the keyword arm, nearly all of which releases Python's lock.
 

@@ -9,7 +9,7 @@
             embed    rows → vectors, in slices of texts
 
 Requests come before background work. Between two slices of long work, more urgent requests are
-served, and files are indexed that were saved in other sources. In a daemon the `Scheduler` starts
+served, and files are indexed that were saved meanwhile. In a daemon the `Scheduler` starts
 the loop when a deadline has passed. Readers never come here: they open a snapshot.
 
 Background work that fails (a full disk, a busy file, a lock held by another process) is retried

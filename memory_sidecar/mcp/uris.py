@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote as escaped
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
 
 from memory_sidecar.core.errors import UsageError
@@ -15,11 +14,11 @@ _OF_A_FILE = re.compile(r"file://(?:localhost)?(?=/)")
 
 
 def memory_uri(agent: str, path: str) -> str:
-    return f"{MEMORY}://{agent}/{escaped(path)}"
+    return f"{MEMORY}://{agent}/{quote(path)}"
 
 
 def source_uri(name: str, path: str) -> str:
-    return f"{SOURCE}://{name}/{escaped(path)}"
+    return f"{SOURCE}://{name}/{quote(path)}"
 
 
 def plain_path(text: str) -> str:

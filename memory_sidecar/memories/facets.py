@@ -9,11 +9,7 @@ from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql
-from memory_sidecar.memories.model import (
-    COLD_AFTER_MS,
-    HOT_USES,
-    MemoryFilter,
-)
+from memory_sidecar.memories.model import COLD_AFTER_MS, HOT_USES, MemoryFilter
 from memory_sidecar.memories.names import with_parents
 from memory_sidecar.memories.strength import STRENGTH_SQL
 

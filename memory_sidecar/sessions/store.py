@@ -10,10 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.core.model import (
-    Document,
-    Findable,
-)
+from memory_sidecar.core.model import Document, Findable
 from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write

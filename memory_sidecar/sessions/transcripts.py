@@ -2,7 +2,7 @@
 
     one object, or a list of them        session documents as in our own files
     a list of messages                   one session
-    an export of claude-mem              its sessions, see `chat_exports`
+    an export of claude-mem              its sessions, see `claude_mem`
     an export of ChatGPT or Claude       its chats, see `chat_exports`
     JSON lines                           one message or session each: a transcript of Claude Code,
                                          Codex, Gemini CLI or Cursor, or plain objects with `role`
