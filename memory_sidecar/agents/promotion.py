@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -172,7 +171,8 @@ class Promoter:
         """Compare each candidate with the agent's and shared memories, and with those before it."""
         embed = self._embed
         vectors = embed([each.text for each in suggested]) if embed else None
-        asked = list(zip(suggested, repeat(None) if vectors is None else vectors, strict=False))
+        of_each = [None] * len(suggested) if vectors is None else vectors
+        asked = list(zip(suggested, of_each, strict=True))
         known_by_agent = [
             agent.answer(partial(_find_known, asked, agent.name), self._reporter, MEMORY_CHUNKS)
             for agent in (self._agent, self._agent.shared)

@@ -163,8 +163,10 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     lines: list[str] = []
     for hit in hits:
         code = visible(hit.code).split("\n")
-        best = excerpt(code, stems, around=names.row_in(hit))
-        part = Excerpt(0, tuple(code)) if shown.full else best
+        if shown.full:
+            part = Excerpt(0, tuple(code))
+        else:
+            part = excerpt(code, stems, around=names.row_in(hit))
         lines.append(_heading(call, hit, shown, names_shown(hit.symbols, code, part)))
         if hit.copies:
             lines.append(_copies(call, hit, shown))

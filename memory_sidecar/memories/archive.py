@@ -27,7 +27,7 @@ from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import StoredMemory
-from memory_sidecar.memories.names import CATEGORY_FILE, check_path, is_markdown, spellings
+from memory_sidecar.memories.names import check_path, is_category_page, is_markdown, spellings
 from memory_sidecar.memories.results import Archived
 
 
@@ -143,7 +143,7 @@ def _latest(held: Sequence[Archived], path: str) -> Archived:
     names = (path,) if is_whole else spellings(check_path(path))
     if all(each.path not in names for each in held):
         begun = {each.path for each in held if each.path.startswith(path)}
-        paths = sorted(each for each in begun if each.rpartition("/")[2] != CATEGORY_FILE)
+        paths = sorted(each for each in begun if not is_category_page(each))
         names = (sole_match(path, paths) or names[0],)
     for archived in held:
         if archived.path in names:

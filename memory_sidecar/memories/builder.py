@@ -37,7 +37,7 @@ from memory_sidecar.memories.model import (
     address,
     parse_address,
 )
-from memory_sidecar.memories.names import CATEGORY_FILE
+from memory_sidecar.memories.names import is_category_page
 from memory_sidecar.memories.store import (
     CategoryDocument,
     MemoryChunk,
@@ -105,7 +105,7 @@ class MemoryBuilder(Builder):
             return self._skipped(file, _UNFILLED_REASON)
         page = _decode_page(data)
         content_hash = file_hash(data)
-        if file.path.rpartition("/")[2] == CATEGORY_FILE:
+        if is_category_page(file.path):
             return self._category(file, page, content_hash)
         return self._memory(file, page, content_hash)
 

@@ -12,6 +12,7 @@ from memory_sidecar.memories.names import (
     CATEGORY_FILE,
     check_category,
     check_known_category,
+    is_category_page,
     is_hidden,
     is_markdown,
 )
@@ -88,7 +89,7 @@ def delete(
             and file.is_file()
             and not file.is_symlink()
         ]
-        if (memories := sum(not is_page(path) for path in paths)) and not with_memories:
+        if (memories := sum(not is_category_page(path) for path in paths)) and not with_memories:
             raise Conflict(
                 f"{category} holds {pluralize(memories, 'memory', 'memories')}",
                 hint="move them, or give --with-memories to archive them",
@@ -97,11 +98,6 @@ def delete(
         if folder.is_dir():
             directory.tidy(f"{category}/{CATEGORY_FILE}")
         return taken, category
-
-
-def is_page(path: str) -> bool:
-    """Whether `path` is that of the page of a category."""
-    return path.rpartition("/")[2] == CATEGORY_FILE
 
 
 def description_of(page: Page) -> str:

@@ -34,7 +34,7 @@ from memory_sidecar.memories.model import (
 )
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
-from memory_sidecar.memories.names import check_known_category, check_path
+from memory_sidecar.memories.names import check_known_category, check_path, is_category_page
 from memory_sidecar.memories.recall import Readable, Recall
 from memory_sidecar.memories.results import (
     Archived,
@@ -238,7 +238,7 @@ class Memories(Recall):
             wanted = [
                 each
                 for each in held
-                if not categories.is_page(each.path) or free(self._directory(each.directory), each)
+                if not is_category_page(each.path) or free(self._directory(each.directory), each)
             ] or held
         by_directory: dict[str, list[Archived]] = defaultdict(list)
         for each in dict.fromkeys(wanted):
@@ -274,7 +274,7 @@ class Memories(Recall):
             now_ms=self._agent.clock(),
         )
         self._index(OWN_DIRECTORY, [folder])
-        memories = sum(not categories.is_page(each.path) for each in taken)
+        memories = sum(not is_category_page(each.path) for each in taken)
         return CategoryDeleted(folder, memories, taken[0].batch if taken else None)
 
     # How

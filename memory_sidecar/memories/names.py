@@ -142,6 +142,11 @@ def spellings(path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def is_category_page(path: str) -> bool:
+    """Whether `path` is that of the page of a category."""
+    return path.rpartition("/")[2] == CATEGORY_FILE
+
+
 def is_markdown(name: str) -> bool:
     """Whether a file called `name` may be a memory: it ends in `.md`, in letters of any case."""
     return name.lower().endswith(MEMORY_SUFFIX)

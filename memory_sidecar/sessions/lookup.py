@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,8 @@ def read_rows(connection: Connection, kind: HitKind, ids: Collection[int]) -> li
     if kind is not HitKind.SUMMARY:
         return [FoundRow(*row) for row in rows]
     return [
-        replace(FoundRow(*row[:6]), text="\n".join(_read_summary(*row[6:]).lines)) for row in rows
+        FoundRow(row_id, session, "\n".join(_read_summary(*parts).lines), "", None, created_at)
+        for row_id, session, created_at, *parts in rows
     ]
 
 
@@ -153,8 +154,9 @@ def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]
 
 
 _SHOWN = {
-    HitKind.SUMMARY: "SELECT u.id, u.session_id, '', '', NULL, s.created_at, brief,"
-    " ifnull(detailed, ''), ifnull(user_note, ''), key_decisions, problems_solved, technologies"
+    HitKind.SUMMARY: "SELECT u.id, u.session_id, s.created_at, u.brief,"
+    " ifnull(u.detailed, ''), ifnull(u.user_note, ''),"
+    " u.key_decisions, u.problems_solved, u.technologies"
     " FROM summaries u JOIN sessions s ON s.id = u.session_id"
     " WHERE u.id IN (SELECT value FROM json_each(?))",
     HitKind.MESSAGE: "SELECT id, session_id, content, heading, sequence, created_at FROM messages"

@@ -62,9 +62,9 @@ def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list
     registry = visit.services.codebase().registry
     roots = {source.name: source.root for source in registry.all()} if found.code else {}
     stems = stems_of(question)
-    lines = names_in(question)
+    names = names_in(question)
     code = [
-        _code_row(visit, hit, roots.get(hit.source), judged, stems=stems, around=lines.row_in(hit))
+        _code_row(visit, hit, roots.get(hit.source), judged, stems=stems, around=names.row_in(hit))
         for hit in found.code
     ]
     by_kind = {
