@@ -12,12 +12,13 @@ import re
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from dataclasses import replace
+from typing import Final
 
+from memory_sidecar.agents.exchanged import Differing, Exchanged, KeptBack, conflict_line
 from memory_sidecar.core.errors import SidecarError, TeamEmpty, UsageError
 from memory_sidecar.core.model import ExchangeRequest, Source
-from memory_sidecar.core.results import Reporter, Time, about
+from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.index.agent_database import AgentDatabase
@@ -32,46 +33,6 @@ from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror import Mirror
 from memory_sidecar.team.mirror_rows import TeamFile
 from memory_sidecar.team.mirror_state import MirroredFolder, MirrorReport
-
-SHOWN: Final = 5  # conflicts named in one line, at most
-
-
-@dataclass(frozen=True, slots=True)
-class Differing:
-    """A file that was changed both here and by another machine, and that neither overwrites."""
-
-    path: Annotated[str, about("of a memory, or sessions/MONTH/ID.json")]
-    removed: Annotated[bool, about("whether the team's was removed")]
-    written_by: Annotated[str, about("the role that wrote the team's")]
-    written_at: Time
-
-
-@dataclass(frozen=True, slots=True)
-class KeptBack:
-    """A file that was not uploaded to the team, and why."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Exchanged:
-    """What `memory push` or `memory pull` did."""
-
-    agent: str
-    database: Annotated[str, about("the team's")]
-    given: Annotated[tuple[str, ...], about("written or removed at the team")]
-    taken: Annotated[tuple[str, ...], about("written or removed here")]
-    conflicts: tuple[Differing, ...]
-    left_out: tuple[KeptBack, ...]
-
-
-def conflict_line(conflicts: Sequence[Differing]) -> str:
-    """Name the first SHOWN of `conflicts` and count the others, in one line for people."""
-    named = ", ".join(f"{each.path} (by {each.written_by})" for each in conflicts[:SHOWN])
-    more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
-    return f"changed both here and by the team, and left as they are: {named}{more}"
-
 
 BOTH_WAYS: Final = ExchangeRequest()
 WAIT_S: Final = 30.0  # how long a pull or push waits for another exchange, as a first one takes

@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
+from memory_sidecar.agents.exchanged import Differing
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.team_files import Differing
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Problem, about, build_from
 

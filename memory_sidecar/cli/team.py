@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from memory_sidecar.agents.team_files import Exchanged, conflict_line
+from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, with_agent, with_call
 from memory_sidecar.core.errors import Conflict

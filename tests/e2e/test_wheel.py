@@ -42,6 +42,7 @@ def works(command: list[str], folder: Path, environ: dict[str, str]) -> None:
     (hit, *_) = json.loads(told("search", "total_price", "--json"))
     assert hit["filename"] == "shop/cart.py"
     assert json.loads(told("store", "Totals are cents"))["project"] == "project"
+    assert [each["name"] for each in json.loads(told("status", "--json"))["agents"]] == ["default"]
     assert len(json.loads(told("skills", "list", "--json"))) >= 5
     told("context", "init", folder / "context", "--project", "shop")
     told("context", "new", "decision", "Cents", "--root", folder / "context", "--json")
@@ -55,10 +56,11 @@ def environ_of(folder: Path, **more: str) -> dict[str, str]:
 
 
 def test_the_wheel_holds_every_file_that_it_reads(wheel, tmp_path):
-    """Unpacked, beside the packages that are installed here."""
+    """Unpacked, beside the packages that are installed here, but without the extra `postgres`."""
     unpacked = tmp_path / "unpacked"
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet"]
     subprocess.run([*install, "--target", unpacked, wheel], check=True, capture_output=True)
+    (unpacked / "psycopg.py").write_text("raise ImportError('no psycopg')", encoding="utf-8")
     environ = environ_of(tmp_path, PYTHONPATH=str(unpacked), MEMORY_SIDECAR_MODEL_DIR="/nowhere")
     where = [sys.executable, "-P", "-c", "import memory_sidecar as m; print(m.__file__)"]
     found = subprocess.run(where, env=environ, capture_output=True, text=True, check=True).stdout

@@ -35,12 +35,15 @@ from tests.conftest import Notices
 from tests.team.conftest import GUARDED
 
 
-def test_without_a_database_nothing_of_it_is_imported():
-    """A clean process that has all a search needs: the extra may not even be installed."""
+def test_without_the_extra_all_else_can_be_imported():
+    """A clean process without the driver imports each module but those of a team alone."""
     code = (
-        "import sys; sys.modules['psycopg'] = None\n"
-        "import memory_sidecar.cli.main, memory_sidecar.cli.search\n"
-        "import memory_sidecar.agents.services, memory_sidecar.agents.agent"
+        "import importlib, pkgutil, sys; sys.modules['psycopg'] = None\n"
+        "import memory_sidecar\n"
+        "for each in pkgutil.walk_packages(memory_sidecar.__path__, 'memory_sidecar.'):\n"
+        "    if not each.name.startswith(('memory_sidecar.team.', 'memory_sidecar.agents.team_f',\n"
+        "                                 'memory_sidecar.disk.tree_observer')):\n"
+        "        importlib.import_module(each.name)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
