@@ -253,20 +253,20 @@ class Call:
             )
         return bytes(data)
 
-    def confirm(self, lines: Iterable[TextLine], question: str, *, unless: str) -> None:
+    def confirm(self, lines: Iterable[TextLine], question: str) -> None:
         """Show `lines` and ask the user `question`. Raises UsageError unless the answer is yes.
 
-        `unless`: the option that answers yes, for programs and where there is no terminal.
+        The option `--yes` answers for programs, and where there is no terminal.
         """
         self.reporter.close()
         for line in () if self.wants_json else lines:
             self.stderr.write(self.line(*(line if isinstance(line, tuple) else (line,))) + "\n")
         if self.wants_json or not (self.shows_progress and self.is_terminal):
-            raise UsageError(f"no terminal to ask at: {question}", hint=f"{unless} answers yes")
+            raise UsageError(f"no terminal to ask at: {question}", hint="--yes answers yes")
         self.stderr.write(f"{question} [y/N] ")
         self.stderr.flush()
         if self.stdin.readline().strip().lower() not in (b"y", b"yes"):
-            raise UsageError("nothing was changed", hint=f"answer y, or add {unless}")
+            raise UsageError("nothing was changed", hint="answer y, or add --yes")
 
     def hint(self, text: str) -> str:
         """Return `text`, its commands completed with the options of this call."""

@@ -283,7 +283,7 @@ def prune(call: Call, yes: bool) -> list[Source]:
     if gone and not yes:
         missing = (f"gone: {each.name}: {each.root}" for each in gone)
         question = f"Forget {pluralize(len(gone), 'source')} and the index?"
-        call.confirm(missing, question, unless="--yes")
+        call.confirm(missing, question)
     removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
     lines = map(_forgotten_line, removed) if removed else ["no source is missing"]
     return call.show(removed, lines)

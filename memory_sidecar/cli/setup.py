@@ -62,7 +62,7 @@ def setup(
     may_write = not dry_run and any(step.outcome.is_change for step in plan.steps)
     asks = may_write and not yes
     if asks:
-        call.confirm(_step_lines(plan.steps, is_done=False), "Write this?", unless="--yes")
+        call.confirm(_step_lines(plan.steps, is_done=False), "Write this?")
     if may_write:
         plan.carry_out()
     shown = () if asks else plan.steps

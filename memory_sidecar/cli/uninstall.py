@@ -76,7 +76,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     asks = bool(going) and not (dry_run or yes)
     if asks:
         lines = _removal_lines(removals, is_done=False)
-        call.confirm(lines, f"Remove {pluralize(len(going), 'thing')}?", unless="--yes")
+        call.confirm(lines, f"Remove {pluralize(len(going), 'thing')}?")
     done = bool(going) and not dry_run
     if not dry_run:  # even where nothing is going: what cannot be read is an error
         _carry_out(undos)
@@ -122,7 +122,7 @@ def _undo_setup(call: Call) -> Undo:
     try:
         plan = Plan(call.environ)
     except PathRefused as error:
-        return _refused("what coding agents were given", notes_path(call.environ), error)
+        return _refused(notes_path(call.environ), error)
     plan.take_back(plan.known_agents())
     removals = [
         Removal(f"{step.what} of {step.agent}", step.path, step.outcome, step.reason)
@@ -136,11 +136,14 @@ def _undo_setup(call: Call) -> Undo:
     return Undo(removals, carry_out)
 
 
-def _refused(what: str, path: Path, error: SidecarError) -> Undo:
+def _refused(path: Path, error: SidecarError) -> Undo:
     def refuse() -> None:
         raise error
 
-    return Undo([Removal(what, str(path), StepOutcome.FAILED, error.message)], refuse)
+    return Undo(
+        [Removal("what coding agents were given", str(path), StepOutcome.FAILED, error.message)],
+        refuse,
+    )
 
 
 def _undo_completion(call: Call) -> list[Undo]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_sidecar.core.children import child_environment, run_child
-from memory_sidecar.core.process import EMBEDDING, lower_process_priority
+from memory_sidecar.core.process import lower_process_priority
 from memory_sidecar.disk.repository import Repository
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def read_commits(repository: Repository, known: Collection[str]) -> Read | None:
 def main() -> None:
     """Run as the child process: the request on stdin, the response on stdout, as JSON."""
     until_s = time.monotonic() + WALL_S
-    lower_process_priority(EMBEDDING)
+    lower_process_priority()
     _limit_memory()
     asked = json.load(sys.stdin)
     repository = _open_objects(asked["objects"])

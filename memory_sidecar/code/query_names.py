@@ -136,9 +136,9 @@ def named_chunks(connection: Connection, names: QueryNames, directory: Directory
     """Return ids of chunks that define one of `names`, qualifiers aside, or lie at a path."""
     ids: list[int] = []
     for name in names.symbols:
-        ids += _chunks_defining(connection, name[-1], limit=MAX_CHUNKS_PER_NAME)
+        ids += _chunks_defining(connection, name[-1])
     for path in names.paths:
-        ids += _chunks_of(connection, directory.files_at(path), limit=MAX_CHUNKS_PER_NAME)
+        ids += _chunks_of(connection, directory.files_at(path))
     return ids
 
 
@@ -317,26 +317,27 @@ def _chunks_holding(token: str, find: FindPhrase, read: ReadChunks) -> Sequence[
     return ids if holding and len(ids) == MAX_PHRASE_CHUNKS else holding
 
 
-def _chunks_defining(connection: Connection, name: str, *, limit: int) -> list[int]:
+def _chunks_defining(connection: Connection, name: str) -> list[int]:
     """Return the ids of chunks that define `name`, in the same case."""
+    symbols = f"symbols : ({match_expression([symbol_phrase(name)])})"
     return column(
         connection,
         "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
         " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
         " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
-        (f"symbols : ({match_expression([symbol_phrase(name)])})", MAX_SYMBOL_ROWS, name, limit),
+        (symbols, MAX_SYMBOL_ROWS, name, MAX_CHUNKS_PER_NAME),
     )
 
 
-def _chunks_of(connection: Connection, files: Iterable[ChunkFile], *, limit: int) -> list[int]:
+def _chunks_of(connection: Connection, files: Iterable[ChunkFile]) -> list[int]:
     """Return the ids of chunks of `files`."""
     ids: list[int] = []
     for file in files:
-        if len(ids) >= limit:
+        if len(ids) >= MAX_CHUNKS_PER_NAME:
             break
         ids += column(
             connection,
             "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
-            (file.source, file.path, limit - len(ids)),
+            (file.source, file.path, MAX_CHUNKS_PER_NAME - len(ids)),
         )
     return ids

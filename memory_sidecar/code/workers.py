@@ -25,7 +25,7 @@ import msgspec
 
 from memory_sidecar.code.document import CodeDocument, build_document
 from memory_sidecar.core.model import Document, Source, SourceFile
-from memory_sidecar.core.process import EMBEDDING, lower_process_priority
+from memory_sidecar.core.process import lower_process_priority
 from memory_sidecar.index.document import BuildCrashed, BuildError
 
 if sys.platform != "win32":
@@ -199,7 +199,7 @@ def _safe_import_path() -> Iterator[None]:
 
 def _init_worker() -> None:
     """Set up a worker: it ignores SIGINT and ends with its parent, however that ends."""
-    lower_process_priority(EMBEDDING)
+    lower_process_priority()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

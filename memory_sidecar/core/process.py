@@ -118,7 +118,7 @@ def lower_thread_priority(niceness: int) -> None:
         os.setpriority(os.PRIO_PROCESS, thread, max(given, niceness))
 
 
-def lower_process_priority(niceness: int) -> None:
-    """Raise the niceness of this process to `niceness`; does nothing on Windows."""
+def lower_process_priority() -> None:
+    """Raise the niceness of this process to EMBEDDING; does nothing on Windows."""
     if sys.platform != "win32":
-        os.nice(max(niceness - os.nice(0), 0))  # the parent process may be nice already
+        os.nice(max(EMBEDDING - os.nice(0), 0))  # the parent process may be nice already

@@ -22,10 +22,10 @@ WAIT_S = 0.2  # how long a reader waits for its own read to be counted
 _LOG_POSITION = "access_log_position"
 
 
-def note_read(agent: AgentDatabase, path: str, *, tool: str) -> None:
-    """Log that `tool` has just read the memory at `path`, and count the read."""
+def note_read(agent: AgentDatabase, path: str) -> None:
+    """Log that the memory at `path` has just been read, and count the read."""
     paths = agent.paths
-    log_reads(paths.tree, paths.access_log, [path], tool=tool, at_ms=agent.clock())
+    log_reads(paths.tree, paths.access_log, [path], tool="get", at_ms=agent.clock())
     count_reads(agent)
 
 

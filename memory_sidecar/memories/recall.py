@@ -302,7 +302,7 @@ def _find_by_beginning(rows: MemoryRows, first: str) -> StoredMemory | None:
 def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:
     """Count that `get` read a memory of `agent`; if the log cannot be written, only log that."""
     try:
-        note_read(agent, read.memory.path, tool="get")
+        note_read(agent, read.memory.path)
         with suppress(NotFound):  # its directory is out of reach at the moment
             agent.on_read(agent.source(read.directory).root / read.file, "get")
     except (OSError, SidecarError) as error:

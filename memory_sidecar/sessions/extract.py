@@ -66,7 +66,7 @@ def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
     likeness = _likeness_of_vectors(embed(sentences)) if embed else _likeness_of_words(sentences)
     weights = centrality(likeness)
     weights[[_is_question(sentence) for sentence in sentences]] *= 0.5
-    picked = _pick(weights, likeness, DETAILED_SENTENCES)
+    picked = _pick(weights, likeness)
     decisions = _select_matching(_DECISION, sentences, weights)
     return Summary(
         brief=sentences[picked[0]],
@@ -159,12 +159,12 @@ def _likeness_of_words(texts: Sequence[str]) -> Floats:
     return cosines
 
 
-def _pick(weights: Floats, likeness: Floats, count: int) -> list[int]:
-    """Pick the places of the `count` most central sentences that differ, the most central first."""
+def _pick(weights: Floats, likeness: Floats) -> list[int]:
+    """Pick the places of the most central sentences that differ, the most central first."""
     picked: list[int] = []
     left = weights / weights.max()
     scale = max(float(likeness.max()), 1e-9)
-    while len(picked) < min(count, len(weights)):
+    while len(picked) < min(DETAILED_SENTENCES, len(weights)):
         best = int(left.argmax())
         picked.append(best)
         left = left - NOVELTY * likeness[best] / scale
