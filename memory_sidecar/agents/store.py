@@ -32,13 +32,10 @@ class AgentStore(DerivedStore):
             sessions.replace_session(write, document)
             return
         self._delete_rows(write, document.source, document.file.path)
-        match document:
-            case MemoryDocument():
-                insert_memory(write, document)
-            case CategoryDocument():
-                insert_category(write, document)
-            case other:
-                raise TypeError(f"no rows are made of a {type(other).__name__}")
+        if isinstance(document, MemoryDocument):
+            insert_memory(write, document)
+        elif isinstance(document, CategoryDocument):
+            insert_category(write, document)
 
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
         if source == sessions.SESSIONS:

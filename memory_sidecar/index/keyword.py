@@ -38,10 +38,6 @@ class Keywords:
     idf: Mapping[str, float]  # of single words, by stem
     rows: Mapping[str, int]  # how many rows hold a word, by term
 
-    @classmethod
-    def none(cls) -> Keywords:
-        return cls((), {}, {})
-
     @property
     def whole(self) -> float:
         """The BM25 of a row of common length that holds each of its words once."""
