@@ -7,11 +7,13 @@ are no fault either: they are listed, and left to the user.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from memory_sidecar.agents.agent import Agent
@@ -50,6 +52,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
     return [
         Check("runtime", True, f"Python {version}, SQLite {SQLITE_VERSION} with sqlite-vec"),
+        _data_dir(services.data_dir.root),
         _model(services),
         _static(services),
         *examine_team(services),
@@ -68,6 +71,16 @@ def repair(
     elif "index" in remedies:
         codebase.index((), reporter=reporter, embed=True)
     repair_agents(checks, services, reporter=reporter)
+
+
+def _data_dir(root: Path) -> Check:
+    check = "data directory"
+    if not root.exists():
+        return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
+    if not os.access(root, os.W_OK):
+        hint = "what is there is found: check its permissions, or name another with --data-dir"
+        return Check(check, False, f"{root} cannot be written", hint)
+    return Check(check, True, f"{root} can be written")
 
 
 def _model(services: Services) -> Check:

@@ -19,6 +19,7 @@ from memory_sidecar.core.installation import install_command
 from memory_sidecar.core.paths import (
     EPISODIC,
     KNOWLEDGE,
+    MAX_DATABASE_PATH_BYTES,
     SHARED,
     AgentPaths,
     DataDir,
@@ -204,13 +205,17 @@ class Services:
         """Resolve the links above `db`, so that each database has one path and thus one owner.
 
         A link below the data directory, or in place of the database, stays unresolved: whatever
-        opens the database refuses it.
+        opens the database refuses it. Raises UsageError for a path that SQLite cannot open.
         """
         named, real = self.data_dir.root, Path(os.path.realpath(self.data_dir.root))
-        for root in (named, real):
-            if db.is_relative_to(root):
-                return real / db.relative_to(root)
-        return Path(os.path.realpath(db.parent), db.name)
+        root = next((root for root in (named, real) if db.is_relative_to(root)), None)
+        path = real / db.relative_to(root) if root else Path(os.path.realpath(db.parent), db.name)
+        if len(os.fsencode(path)) > MAX_DATABASE_PATH_BYTES:
+            raise UsageError(
+                f"the path {str(path)[:40]}… is too long for a database",
+                hint=f"it has at most {MAX_DATABASE_PATH_BYTES} bytes: choose a shorter --data-dir",
+            )
+        return path
 
     def _open_databases(self) -> list[Codebase | Agent]:
         return [*self._codebases.values(), *self._agents.values()]

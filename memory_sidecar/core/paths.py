@@ -54,6 +54,9 @@ ASKED = "asked.jsonl"
 SHARED = "shared"
 """The agent whose memories all others may read."""
 
+MAX_DATABASE_PATH_BYTES = 504
+"""SQLite on Unix opens none with a longer path: its 512 bytes are also to hold that of the log."""
+
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """The name of an agent, a source or a project, each of which names a folder."""
 FOLDER_NAME_RULE = "letters, digits, `.`, `_` and `-`, at most 64, a letter or digit first"

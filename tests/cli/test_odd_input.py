@@ -183,6 +183,23 @@ def test_a_data_directory_that_no_file_system_takes_is_refused_in_a_line(sidecar
         assert len(done.err) < 300
 
 
+@pytest.mark.parametrize("length", [500, 4_080])
+def test_a_data_directory_whose_databases_sqlite_cannot_open_is_refused_in_a_line(
+    sidecar, tmp_path, length
+):
+    """Its folder may exist, and the disk takes its path, up to 4,095 bytes."""
+    name = f"{tmp_path}/{'x' * 100}"
+    while len(name) < length - 100:
+        name += "/" + "x" * 100
+    name += "/" + "x" * (length - len(name) - 1)
+    texts = (("store", "x"), ("query", "x"), ("list",), ("doctor",), ("status",), ("index", "."))
+    for command in texts:
+        done = sidecar(*command, MEMORY_SIDECAR_DATA_DIR=name)
+        assert done.status == 2
+        assert "is too long for a database" in done.err
+        assert len([line for line in done.err.splitlines() if "too long" in line]) == 1
+
+
 def test_a_long_question_is_no_path(run, tmp_path):
     (tmp_path / "a.py").write_text("x = 1\n")
     run("index", ".")
