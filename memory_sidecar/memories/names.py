@@ -19,6 +19,7 @@ MEMORY_SUFFIX = ".md"
 MAX_SLUG_BYTES = 80  # of names made here; a file system takes 255
 MAX_NAME_BYTES = 200  # leaves room for a number and the suffix
 MAX_DEPTH = 8
+MAX_PATH_CHARACTERS = 4096  # no disk has a longer path, whose spellings may be gigabytes
 
 _PLURAL = re.compile(r"s(?=/|$)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -133,6 +134,8 @@ def spellings(path: str) -> tuple[str, ...]:
 
     Its name and the folders above may differ, as where a file from macOS is put into one of ours.
     """
+    if path.isascii() or len(path) > MAX_PATH_CHARACTERS:
+        return (path,)
     both = [unicodedata.normalize(form, path).split("/") for form in ("NFC", "NFD")]
     found = (
         "/".join([*above[:at], *below[at:]])

@@ -13,6 +13,7 @@ from memory_sidecar.memories.names import (
     check_path,
     is_name,
     slug,
+    spellings,
 )
 
 
@@ -171,6 +172,11 @@ def test_why_an_agent_id_is_refused_is_said(agent, why):
     with pytest.raises(UsageError) as refused:
         check_agent(agent)
     assert why in refused.value.hint
+
+
+def test_a_path_that_no_disk_has_is_not_spelt_in_gigabytes():
+    assert len(spellings("é/" * 35_000 + "x.md")) == 1
+    assert len(spellings("é/é/x.md")) > 2
 
 
 def test_a_suffix_in_capitals_is_one():
