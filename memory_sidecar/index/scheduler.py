@@ -16,7 +16,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.process import return_free, trim
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.owner import Owner
@@ -45,7 +44,7 @@ class Scheduler:
         self._chores: list[_Chore] = []
         self._pollers = ThreadPoolExecutor(POLL_THREADS, thread_name_prefix="polling")
         self._polls: dict[WatchedSource, Future[None]] = {}  # by source, the last poll of it
-        self._lock = threading.Lock()  # guards `_owners` and `_unwatched`
+        self._lock = threading.Lock()  # guards `_owners`
         self._woken = threading.Event()
         self._is_closed = False
         self._has_worked = False
@@ -134,15 +133,14 @@ class Scheduler:
 
     def _watch(self) -> None:
         """Watch the registered sources of new databases, and of those whose last attempt failed."""
-        with self._lock:
-            unwatched, self._unwatched = self._unwatched, []
-        for database in unwatched:
+        for database in list(self._unwatched):
             try:
                 for source in database.sources():
                     database.owner.watch(source)
-            except (SidecarError, OSError) as error:
+            except Exception as error:  # the others are to be watched all the same
                 database.owner.note(error)
-                self._unwatched.append(database)
+            else:
+                self._unwatched.remove(database)
 
     def _poll(self) -> None:
         """Poll the watched sources whose last poll has ended, and release what idle databases hold.

@@ -70,17 +70,18 @@ class Archive:
                     taken.append(self.take(directory, file.path, now_ms=now_ms))
         return taken
 
-    def all(self) -> list[Archived]:
-        """List what the archive holds, the latest batch first, each by path."""
+    def all(self, *, batch: str = "") -> list[Archived]:
+        """List what the archive, or `batch` of it, holds, the latest batch first, each by path."""
         if not self.root.is_dir():
             return []
         found = []
-        batches = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
-        for batch in sorted(batches, reverse=True):
-            for file in sorted(filter(lambda each: is_markdown(each.name), batch.rglob("*"))):
-                directory, _, path = file.relative_to(batch).as_posix().partition("/")
+        named = (path for path in self.root.iterdir() if batch in ("", path.name))
+        batches = (path for path in named if path.is_dir() and not path.is_symlink())
+        for folder in sorted(batches, reverse=True):
+            for file in sorted(filter(lambda each: is_markdown(each.name), folder.rglob("*"))):
+                directory, _, path = file.relative_to(folder).as_posix().partition("/")
                 if path:
-                    found.append(Archived(batch.name, directory, path))
+                    found.append(Archived(folder.name, directory, path))
         return found
 
     def latest(self, named: Iterable[tuple[str, str]], *, batch: str = "") -> list[Archived]:
@@ -90,14 +91,13 @@ class Archive:
         the page of a category. Raises NotFound, and UsageError where several begin so.
         """
         held: dict[str, list[Archived]] = {}
-        for each in self.all():
-            if batch in ("", each.batch):
-                held.setdefault(each.directory, []).append(each)
+        for each in self.all(batch=batch):
+            held.setdefault(each.directory, []).append(each)
         return [_latest(held.get(directory, []), path) for directory, path in named]
 
     def batch(self, name: str) -> list[Archived]:
         """List what the batch called `name` holds. Raises NotFound."""
-        found = [archived for archived in self.all() if archived.batch == name]
+        found = self.all(batch=name) if name else []
         if not found:
             raise NotFound(
                 f"the archive holds no batch {name!r}",

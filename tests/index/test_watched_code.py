@@ -18,7 +18,7 @@ from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
-from memory_sidecar.core.model import Document, FileStatus, SearchMode, SourceFile
+from memory_sidecar.core.model import Document, FileStatus, SearchMode, Source, SourceFile
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
@@ -83,6 +83,30 @@ def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) 
 def test_a_save_is_found_without_a_call(codebase, live, root):
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+
+
+def test_a_database_whose_sources_cannot_be_read_holds_up_no_other(codebase, root, monkeypatch):
+    codebase.index([root], reporter=Silent(), embed=False)
+    other = Codebase(
+        StorePaths(codebase.paths.db.with_name("other.sqlite")),
+        settings=WITHOUT_MODEL,
+        models=codebase.data.models,
+        clock=system_clock,
+    )
+
+    def fail() -> list[Source]:
+        raise ValueError("an error that no code expects")
+
+    monkeypatch.setattr(other.data, "sources", fail)
+    scheduler = Scheduler()
+    scheduler.add(other.data)
+    scheduler.add(codebase.data)
+    scheduler.start()
+    try:
+        eventually(lambda: len(codebase.data.states()) == 1)
+    finally:
+        end(scheduler)
+        other.close()
 
 
 def test_a_change_replaces_what_was_there(codebase, live, root):
