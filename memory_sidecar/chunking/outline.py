@@ -65,7 +65,7 @@ _RECORDS = frozenset({"struct", "union", "enum"})
 _QUALIFIED = re.compile(r"(?:::)?(?:[\w$]+(?:::|[.:]))+(?:operator\b.+|[\w$~]+)")
 _SEPARATOR = re.compile(r"(?<!operator)(?:::|[.:])(?=[\w$~])")
 _ARGUMENTS = re.compile(r"(?<=[\w$])(?<!operator)<[^<>]*>")  # of a C++ template
-_CONVERSION = re.compile(r"(\boperator\s+\w[^(]*)\(.*")  # `operator bool() const`
+_CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w[^(]*)\(.*")  # `operator bool() const`
 _IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*\(")
 _WORD = re.compile(r"[\w$]+")
 _MODIFIERS = re.compile(rb"[\w \t]*")
@@ -306,7 +306,7 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
         text = " ".join(text.split())[:_MAX_NAME]
         if text[:1] in "\"'`:":  # `'` may end a name of Haskell
             text = text.strip("\"'`:")
-        text = _CONVERSION.sub(r"\1", text)
+        text = _CONVERSION.sub(r"\1\2", text)
         while "<" in text and text != (text := _ARGUMENTS.sub("", text)):
             pass
         if match.symbol and _QUALIFIED.fullmatch(text):

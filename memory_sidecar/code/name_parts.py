@@ -12,9 +12,9 @@ MAX_CHARACTERS = 4096  # of a name with its file, as of a path
 QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _HINT = "for example total_price, Cart.total_price or shop/cart.py:12"
 
-_NAME = re.compile(  # total, Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator==, <=>
+_NAME = re.compile(  # Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator bool, <=>
     r"(?:[^\W\d][\w$?!']*(?:<[^<>]*>)?(?:\.|::|->|#))*"
-    r"(?:operator\W{1,3}|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
+    r"(?:operator(?:\W{1,3}|\s[\w\s*&]+)|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
 )
 _IN_FILE = re.compile(r"(?:\./)?([^:\s]*/[^:\s]+)\.\w+::?(?=[^\W\d])")  # shop/cart.py:Cart.total
 _KEYWORD = re.compile(

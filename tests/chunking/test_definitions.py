@@ -12,9 +12,10 @@ IDIOMS = [
         "cpp",
         "template <> struct Box<int> { int& at(int i); operator bool() const; int** all(); };\n"
         "template <class T> T Box<T>::get() const { return x; }\n"
-        "template <class T> Box<T>& Box<T>::operator=(const Box<T>& o) { return *this; }\n",
+        "template <class T> Box<T>& Box<T>::operator=(const Box<T>& o) { return *this; }\n"
+        "template <class T> Box<T>::operator std::string() const { return s; }\n",
         "struct Box, method Box.at, method Box.operator bool, method Box.all, method Box.get,"
-        " method Box.operator=",
+        " method Box.operator=, method Box.operator string",
     ),
     (
         "pointers to pointers, and a function type in parentheses",

@@ -327,6 +327,8 @@ def test_in_cpp_a_method_is_one_wherever_it_stands_and_a_static_function_of_its_
         ("Box::~Box", "box.h"),
         ("Box.operator==", "box.h"),
         ("Box::size_", "box.h"),
+        ("operator bool", "box.h"),
+        ("Box::operator bool()", "box.h"),
     ],
 )
 def test_a_name_may_have_marks_and_arguments_of_types(run, tmp_path, name, path):
@@ -336,7 +338,8 @@ def test_a_name_may_have_marks_and_arguments_of_types(run, tmp_path, name, path)
             "A.hs": "area' :: Int -> Int\narea' x = x\nx |> f = f x\n",
             "cart.rb": "class Cart\n  def owner=(x); end\n  def <=>(o); end\nend\n",
             "box.h": "namespace n {\ntemplate <class T> struct Box {\n  ~Box();\n  T get();\n"
-            "  int size_;\n  bool operator==(const Box& o);\n};\n}\n",
+            "  int size_;\n  bool operator==(const Box& o);\n};\n}\n"
+            "n::Box<int>::operator bool() const { return true; }\n",
         },
     )
     run("index", tmp_path / "names", "--wait", "keyword")

@@ -17,7 +17,7 @@
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
 (function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) body: (_)? @body) @definition
 (function_definition declarator: (reference_declarator (function_declarator declarator: (_) @name)) body: (_)? @body) @definition
-(function_definition declarator: (operator_cast) @name body: (_)? @body) @definition
+(function_definition declarator: [(operator_cast) (qualified_identifier)] @name body: (_)? @body) @definition
 (declaration declarator: [(operator_cast) @name
   (function_declarator declarator: [(identifier) (qualified_identifier) (destructor_name) (operator_name)] @name)
   (pointer_declarator declarator: (function_declarator declarator: [(identifier) (qualified_identifier) (operator_name)] @name))
