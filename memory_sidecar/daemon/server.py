@@ -117,9 +117,7 @@ class Server:
         self._turns = {kind: asyncio.Semaphore(count) for kind, count in TURNS.items()}
         self._running: set[Exchange] = set()
         self._clients: set[asyncio.Task[None]] = set()
-        self._owed: set[asyncio.Task[None]] = (
-            set()
-        )  # clients that were greeted and must get an answer
+        self._owed: set[asyncio.Task[None]] = set()  # clients that were greeted: owed an answer
         self._conversing: set[asyncio.Task[None]] = set()  # those of `_owed` in a conversation
         self._not_begun: set[asyncio.StreamWriter] = set()  # clients that can ask the next daemon
         self._kept_open: set[asyncio.StreamWriter] = set()  # clients that asked to stop

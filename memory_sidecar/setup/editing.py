@@ -181,7 +181,8 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
     if found:
         raise Taken(f"{'.'.join(path)} has another value already")
     lines = [f"[{'.'.join(path)}]"]
-    lines += [f"{name} = {json.dumps(value)}" for name, value in table.items()]  # TOML, too
+    # TOML is like JSON here, but has no escapes of half a character.
+    lines += [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in table.items()]
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
     try:

@@ -79,11 +79,13 @@ def checks(visit: Visit) -> View:
 def log(visit: Visit) -> View:
     """Show the end of the daemon's log.
 
-    Raises NotFound while viewing as an agent, as the log names every agent, or without a daemon.
+    Raises NotFound while viewing as an agent, as the log names every agent, or without a file.
     """
     daemon = visit.daemon()
     if visit.seen_as or daemon is None:
         raise NotFound("there is no log to see", hint="see as everyone, served by the daemon")
+    if not os.path.exists(daemon.log):  # noqa: PTH110  `serve` logs to standard error
+        raise NotFound(f"there is no {daemon.log}", hint="where the daemon runs, its log is shown")
     with open(daemon.log, "rb") as file:  # noqa: PTH123  our own file, and a long one
         file.seek(max(file.seek(0, os.SEEK_END) - LOG_BYTES, 0))
         lines = file.read().decode("utf-8", "replace").splitlines()

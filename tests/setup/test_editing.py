@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
 
@@ -127,16 +128,13 @@ def test_what_is_no_toml_or_closed_to_tables_is_refused(before, reason):
 
 
 def test_a_table_is_appended():
-    before = 'model = "x"\n'
-    insertion = toml_table(before, ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []})
+    before, entry = 'model = "x"\n', {"command": 'a"b\\\x01\U0001f600', "args": []}
+    insertion = toml_table(before, ["mcp_servers", AT[1]], entry)
     assert insertion is not None
-    assert insertion.apply_to(before).startswith(before)
-    assert (
-        toml_table(
-            insertion.apply_to(before), ["mcp_servers", AT[1]], {"command": 'a"b\\', "args": []}
-        )
-        is None
-    )
+    after = insertion.apply_to(before)
+    assert after.startswith(before)
+    assert tomllib.loads(after)["mcp_servers"][AT[1]] == entry
+    assert toml_table(after, ["mcp_servers", AT[1]], entry) is None
 
 
 @pytest.mark.parametrize(

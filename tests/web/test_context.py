@@ -10,13 +10,15 @@ from urllib.parse import quote
 import pytest
 
 from memory_sidecar.context.atoms import AtomDraft
-from memory_sidecar.context.handlers import Context, init
+from memory_sidecar.context.handlers import ROOT_VARIABLE, Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.results import AtomUse
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.results import Silent, to_builtins
 from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.web.context import show
 from memory_sidecar.web.graph import MOST, draw
+from memory_sidecar.web.visit import Visit
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
@@ -156,3 +158,8 @@ def test_a_root_in_a_browser(tab, faults_of):
     tab.wait_for_url("**atom=**")
     assert tab.locator(".graph .chosen").count() == 1
     assert faults_of(tab) == []
+
+
+def test_a_root_in_the_home_of_nobody_is_none(served):
+    visit = Visit("/context", (), served.services, {ROOT_VARIABLE: "~no-such-user/x"}, lambda: None)
+    assert "no-such-user" not in str(show(visit).data["roots"])

@@ -7,10 +7,12 @@ import os
 
 import pytest
 
-from memory_sidecar.agents.status import status_of
+from memory_sidecar.agents.status import daemon_here, status_of
 from memory_sidecar.agents.watching import Watching
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent, to_builtins
-from memory_sidecar.web.index import tree_of
+from memory_sidecar.web.index import log, tree_of
+from memory_sidecar.web.visit import Visit
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
@@ -60,6 +62,17 @@ def test_a_name_that_is_not_utf8_is_told_as_json_has_it(served, reader):
     ]
     assert "caf\udce9.py" in paths
     assert "caf\\udce9.py" in reader.get(address).text
+
+
+def test_the_log_of_a_daemon_that_logs_elsewhere_is_not_to_be_seen(served, tmp_path):
+    """As one does that `serve` runs, by hand or for systemd."""
+    file = tmp_path / "daemon.log"
+    daemon = daemon_here(str(file))
+    visit = Visit("/index/log", (), served.services, {}, lambda: daemon)
+    with pytest.raises(NotFound):
+        log(visit)
+    file.write_text("one\ntwo\n")
+    assert log(visit).data["lines"] == ["two", "one"]
 
 
 def test_what_was_left_out_stands_by_folder():
