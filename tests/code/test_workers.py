@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -36,6 +37,18 @@ def files_of(source):
 
 def running(source, files, *, processes):
     return closing(Workers(source, files, max_file_bytes=MAX_FILE_BYTES, processes=processes))
+
+
+def has_semaphores() -> bool:
+    """Whether processes can wait for each other: not in a container without /dev/shm."""
+    try:
+        multiprocessing.get_context("spawn").Lock()
+    except OSError:
+        return False
+    return True
+
+
+NEEDS_PROCESSES = pytest.mark.skipif(not has_semaphores(), reason="no semaphores: no processes")
 
 
 def assert_built_as_here(source):
@@ -77,6 +90,7 @@ def build_group_that_dies(source, files, max_file_bytes):
     return {file.path: die_on_m07(source, file, max_file_bytes) for file in files}
 
 
+@NEEDS_PROCESSES
 def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
     monkeypatch.setattr(module, "_build_group", build_group_that_dies)
     files = files_of(source)
@@ -102,6 +116,7 @@ def end_at_once() -> None:
     os._exit(1)
 
 
+@NEEDS_PROCESSES
 def test_without_processes_documents_are_built_here(source, monkeypatch, caplog):
     monkeypatch.setattr(module, "_init_worker", end_at_once)
     assert_built_as_here(source)
@@ -120,6 +135,7 @@ time.sleep(3600)
 """
 
 
+@NEEDS_PROCESSES
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread sees to it")
 def test_a_process_ends_with_its_killed_parent_whatever_it_does():
     command = [sys.executable, "-c", PARENT_OF_ONE_AT_WORK]
