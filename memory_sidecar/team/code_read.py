@@ -105,7 +105,11 @@ class SharedRows:
             " ORDER BY c.id LIMIT 1",
             (source.id if source else None, at.path, at.line, at.line),
         )
-        return rows[0][0] if rows and rows[0][1] not in self._scope.masked else None
+        if not rows or rows[0][1] in self._scope.masked:
+            return None
+        self._in_scope(*zip(*rows, strict=True))  # its file is asked for if it is a hit
+        chunk: int = rows[0][0]
+        return chunk
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
         table = "chunk_static" if static else "chunk_vectors"

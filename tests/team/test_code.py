@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from psycopg.conninfo import conninfo_to_dict
 from schemas import all_schemas
 
+from memory_sidecar.code import search
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.model import CodeFilter
@@ -191,6 +192,20 @@ def test_own_changes_lie_over_what_the_team_has(make_member):
         assert not any("self.items" in hit.code for hit in reader.find(question))
     assert giver.find("charge_card")[0].filename == "shop/payment.py"
     assert all(hit.filename != "shop/coupon.py" for hit in giver.find("redeem a coupon"))
+
+
+def test_a_line_that_is_named_far_down_in_a_long_file_is_found(make_member, monkeypatch):
+    body = "    value = value.adjusted_by(another_value_of_many)\n" * 40
+    steps = [f"def step_{n}(value):\n{body}" for n in range(100)]
+    giver = make_member("a")
+    giver.write("shop/steps.py", "".join(steps))
+    giver.index()
+    for of in (code_read, search):  # as in a source so large that no arm finds the chunk
+        monkeypatch.setattr(of, "KEYWORD_DEPTH" if of is code_read else "DEPTH", 1)
+    monkeypatch.setattr(code_read, "MAX_CHUNKS_PER_NAME", 1)
+    (first, *_) = giver.find("shop/steps.py:3000")
+    assert first.filename == "shop/steps.py"
+    assert first.start_line <= 3000 <= first.end_line
 
 
 def test_what_is_like_a_place_is_found_in_the_team_and_here(make_member):
