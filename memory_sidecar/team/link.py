@@ -45,7 +45,7 @@ AWAY_S = 15.0  # after a failure readers do not ask the server for this long
 SCHEMA_NAME = "memory_sidecar"
 
 _PATH = f"{SCHEMA_NAME},public"
-EF = 600  # rows of a graph that a search of the model's vectors finds in one pass
+EF = 500  # rows of a graph that a search of the model's vectors finds in one pass
 _OURS = {
     "application_name": "memory-sidecar",
     "client_encoding": "utf8",  # whatever the environment says; without it that of the database
@@ -62,7 +62,7 @@ _OF_DAEMON = "a daemon has the PGPASSWORD that it was started with, until `memor
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL hnsw.ef_search = 100"
 """A search of static vectors needs a smaller `ef_search` than one of the model's, which runs on the
-second connection: with 100 and 600 either finds 99 of a hundred nearest rows."""
+second connection: with 100 and 500 either finds 99 of a hundred nearest rows."""
 
 _HASTE = ("SELECT set_config('lock_timeout', '200ms', true)", ())
 """The caller's transaction may hold up the lock that a query waits for: `VACUUM FULL` queues."""

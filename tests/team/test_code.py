@@ -538,8 +538,8 @@ def test_what_one_pass_over_a_graph_does_not_find_is_found_by_the_next(
 
     monkeypatch.setattr(TeamLink, "ask", counted)
     found = giver.find("how is a card charged", SearchMode.VECTOR)
+    options = team_link._OURS["options"].replace(f"ef_search={team_link.EF}", "ef_search=1")
     monkeypatch.setattr(team_link, "EF", 1)  # rows that a pass finds
-    options = team_link._OURS["options"].replace("ef_search=600", "ef_search=1")
     monkeypatch.setitem(team_link._OURS, "options", options)
     giver.codebase.sharing.team.link.drop_idle()
     assert giver.find("how is a card charged", SearchMode.VECTOR) == found
