@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
+import apsw
 import numpy as np
 import pytest
 from pathspec import GitIgnoreSpec
 
-from memory_sidecar.code.directory import ChunkFile, ChunkFiles, Directory, file_filter
+from memory_sidecar.code.directory import (
+    ChunkDirectory,
+    ChunkFile,
+    ChunkFiles,
+    Directory,
+    file_filter,
+)
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import UsageError
@@ -42,6 +49,21 @@ def test_the_file_at_the_root_comes_before_those_in_folders() -> None:
     directory = Directory(none, none.astype(np.int32), files, {"README.md": [0, 1, 2]})
     found = [file.path for file in directory.files_at("README.md")]
     assert found == ["README.md", "a/README.md", "a/b/README.md"]
+
+
+def test_of_many_chunks_that_are_deleted_a_new_reader_keeps_none_and_an_older_one_all():
+    rows = apsw.Connection(":memory:")
+    rows.execute("CREATE TABLE code_chunks (id INTEGER PRIMARY KEY, source, filename, language)")
+    add = "INSERT INTO code_chunks VALUES (?, 'shop', ?, 'python')"
+    rows.executemany(add, [(number, f"old/{number}.py") for number in range(1, 3001)])
+    directory = ChunkDirectory()
+    before = directory.read(rows)
+    rows.execute("DELETE FROM code_chunks")
+    rows.execute(add, (3001, "new.py"))
+    after = directory.read(rows)
+    assert (after.ids.tolist(), [file.path for file in after.files]) == ([3001], ["new.py"])
+    assert before.ids.tolist() == list(range(1, 3001))
+    assert before.files_at("2999.py") == [ChunkFile("shop", "old/2999.py", "python")]
 
 
 WANTED = (

@@ -72,6 +72,26 @@ def test_words_in_a_row_are_found_whatever_their_ends_and_accents(make_member):
     assert _saying(giver, "activity happy relation") == []
 
 
+def test_a_key_that_the_borders_of_chunks_cut_is_masked_in_what_the_team_has_and_what_is_own(
+    make_member,
+):
+    key = [f"{number:02}" + "okapiZEBRA01" * 5 for number in range(40)]
+    begin, end = ("-----" + f"{edge} PRIVATE KEY-----" for edge in ("BEGIN", "END"))
+    text = "\n".join(['deploy_key = """', begin, *key, end, '"""', "", "def deploy(): ...", ""])
+    giver, reader = make_member("a"), make_member("b")
+    for each in (giver, reader):
+        each.write("deploy.py", text)
+        each.index()
+    reader.write("own.py", text.replace("deploy", "own"))
+    reader.index()
+    assert reader.own() == {"own.py"}
+    for name in ("deploy", "own"):
+        found = reader.find(f"{name}.py {name}_key", path_globs=(f"{name}.py",))
+        pieces = [hit.code for hit in found]
+        assert len(pieces) > 1
+        assert not [line for line in key if any(line in piece for piece in pieces)]
+
+
 def test_a_message_that_many_hold_in_the_team_and_here_together_tells_none_of_them(make_member):
     giver, reader = make_member("a"), make_member("b")
     for number in range(8):
