@@ -213,7 +213,7 @@ class Services:
         if len(os.fsencode(path)) > MAX_DATABASE_PATH_BYTES:
             raise UsageError(
                 f"the path {str(path)[:40]}… is too long for a database",
-                hint=f"it has at most {MAX_DATABASE_PATH_BYTES} bytes: choose a shorter --data-dir",
+                hint=f"{MAX_DATABASE_PATH_BYTES} bytes at most: choose another --data-dir or --db",
             )
         return path
 
