@@ -215,6 +215,8 @@ def add(
     else:
         its = call.services.agent(agent, call.db)
         added = its.register(call.path(path), name=name, force=force)
+    if agent is None and added.name in call.codebase.data.states():
+        call.codebase.data.owner.watch(added)  # with its new excludes
     return call.show(added, [f"{added.name}: {added.root}"])
 
 

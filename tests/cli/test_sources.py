@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import HashEmbedder, write_project
+from memory_sidecar.agents.services import Services
+from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.settings import Settings
+from memory_sidecar.index.scheduler import Scheduler
+from tests.conftest import HashEmbedder, run_with, write_project
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -33,6 +40,22 @@ def test_a_moved_source_keeps_what_is_indexed(make_codebase, project, tmp_path, 
     assert moved.chunks == before.chunks_total + 1
     assert len(embedder.embedded) == embedded + 1
     assert codebase.index([], reporter=notices).files_processed == 0
+
+
+def test_new_excludes_of_a_watched_source_apply_at_once(data_dir, project, tmp_path):
+    with closing(Services(DataDir(data_dir), Settings())) as services:
+        serve = run_with(services, cwd=tmp_path)
+        assert serve("index", project, "--wait", "keyword").status == 0
+        scheduler = Scheduler()
+        scheduler.add(services.codebase().data)
+        scheduler.start()
+        try:
+            eventually(lambda: serve("status", "--json").json["sources"][0]["live"]["is_current"])
+            assert "cart.py" in serve("search", "add_item", "--files", cwd=project).out
+            assert serve("source", "add", project, "--exclude", "cart.py").status == 0
+            eventually(lambda: "cart.py" not in serve("search", "add_item", cwd=project).out)
+        finally:
+            scheduler.close(until_s=math.inf)
 
 
 def test_a_path_may_be_where_one_is(serve, project):
