@@ -310,6 +310,11 @@ class Debouncer:
         return len(self._paths) or int(self._is_everything)
 
     @property
+    def is_everything(self) -> bool:
+        """Whether the whole source waits."""
+        return self._is_everything
+
+    @property
     def is_save(self) -> bool:
         """Whether the batch looks like one save after a pause."""
         return self._follows_pause and self._is_whole and 0 < len(self._paths) <= LONE_PATHS

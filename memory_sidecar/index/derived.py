@@ -176,13 +176,16 @@ class DerivedStore(ABC):
 
     # Sources
 
-    def begin_source(self, name: str, *, root: Path, state_id: str) -> None:
-        """Note that every row of `name` is to be rebuilt; each old row stays until it is."""
+    def begin_source(self, name: str, *, root: Path, state_id: str, chunker: str = "") -> None:
+        """Note that every row of `name` is to be rebuilt; each old row stays until it is.
+
+        A source without rows has none that builder version `chunker` did not make.
+        """
         with self.writing() as write:
             write.connection.execute(
-                "INSERT INTO sources VALUES (?, ?, ?, '', NULL) ON CONFLICT DO UPDATE"
+                "INSERT INTO sources VALUES (?, ?, ?, ?, NULL) ON CONFLICT DO UPDATE"
                 " SET root = excluded.root, state_id = excluded.state_id, chunker = ''",
-                (name, str(root), state_id),
+                (name, str(root), state_id, chunker),
             )
 
     def move_source(self, name: str, root: Path) -> None:

@@ -121,7 +121,7 @@ class SourceFlow(Applier):
         if len(found.changed) >= MANY_FILES and not manifest:
             notice(_many_files_notice(found.changed))
         done = self.apply(found, progress, is_full=scope.full)
-        if under is None:
+        if under is None and not done.is_overtaken:
             self._store.end_scan(name, chunker=version, rules=rules)
             self._builder.finish(self._store)
             if around is not None:
@@ -176,15 +176,13 @@ class SourceFlow(Applier):
         return known.chunker if known.state_id == self._state.paired_with else None
 
     def _reset_state(self) -> None:
-        """Begin an empty CocoIndex state, so that this pass writes the rows of every file again.
-
-        Each row stays until it is replaced: after a kill all are there, and the next pass goes on.
-        """
+        """Begin an empty CocoIndex state, so that this pass writes the rows of every file again."""
         with suppress(Exception):  # the state may have been deleted while it was open
             self.close()
         self._state.clear()
         state_id = secrets.token_hex(16)
-        self._store.begin_source(self._source.name, root=self._source.root, state_id=state_id)
+        root, version = self._source.root, self._builder.version
+        self._store.begin_source(self._source.name, root=root, state_id=state_id, chunker=version)
         self._state.pair(state_id)
 
 

@@ -62,7 +62,8 @@ class WatchedSource:
         self._watch = Watch(source.root, on_change=self._on_change)
         self._folders: set[str] = set()
         self._is_watching = False
-        self._passes = 0  # under way: one, and perhaps one over a few saved files within it
+        self._passes = 0  # under way: one, and perhaps others within it
+        self._scans = 0  # passes over the whole source that ended well
         self._back_off = BackOff()
         self._retry_at = math.inf
         self._rescan_at = 0.0
@@ -79,15 +80,18 @@ class WatchedSource:
         """Return when the next pass is due while those over the sources `under_way` run.
 
         Only files that were saved are due then, in a source that was scanned as a whole: during a
-        pass over the same source, those of one save. Passes over two sources at most run at once:
-        each has an engine, and may have worker processes.
+        pass over the same source, those of one save, or all of it, if its rules were changed, which
+        may ignore what the pass has still to do. Passes over two sources at most run at once: each
+        has an engine, and may have worker processes.
         """
         if not under_way:
             return self.due_s
         with self._lock:
-            is_waiting = len(under_way) > 1 or self.refreshed_at is None or bool(self.error)
+            is_waiting = self.refreshed_at is None
             if self.source.name in under_way:
-                is_waiting |= self._passes > 1 or not self._gathering.is_save
+                is_waiting |= self._passes > 2 or not self._gathering.is_save
+                is_waiting &= self._passes > 1 or not self._gathering.is_everything
+            is_waiting |= len(under_way) > 1 or bool(self.error)
             return math.inf if is_waiting else self._gathering.due_s
 
     def state(self, indexing: FilesUnderWay | None) -> LiveState:
@@ -151,6 +155,7 @@ class WatchedSource:
 
         Returns and raises what `run_pass` does.
         """
+        scans = self._scans
         try:
             refreshed = run_pass()
         except (Stopped, StoreCorrupt):  # the caller replaces a damaged database at once
@@ -159,21 +164,34 @@ class WatchedSource:
         except Exception as error:
             self._fail(str(error) or type(error).__name__)
             raise
-        self._succeed(refreshed, under, at_ms=clock())
+        self._succeed(refreshed, under, at_ms=clock(), is_latest=self._scans == scans)
         return refreshed
 
-    def _succeed(self, refreshed: PassResult, under: Collection[str] | None, *, at_ms: int) -> None:
-        """Note that a pass over `under` (None: all) is committed; watch the folders it found."""
+    def _succeed(
+        self,
+        refreshed: PassResult,
+        under: Collection[str] | None,
+        *,
+        at_ms: int,
+        is_latest: bool,
+    ) -> None:
+        """Note that a pass over `under` (None: all) is committed; watch the folders it found.
+
+        Those that an inner pass over the whole source found are later ones, unless `is_latest`.
+        """
         with self._lock:
             self._passes -= 1
             self.refreshed_at, self.error = at_ms, ""
             if under is None:
                 self._rescan_at = self._now_s() + RESCAN_S
+                self._scans += 1
             if refreshed.files_failed:
                 self._retry_at = self._now_s() + self._back_off.next_s()
             elif under is None:
                 self._retry_at = math.inf
                 self._back_off.reset()
+        if not is_latest:
+            return
         before = frozenset(self._folders)
         if under is None:
             self._folders = set(refreshed.folders)

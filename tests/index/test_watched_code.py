@@ -284,6 +284,41 @@ def test_a_save_does_not_wait_for_a_long_pass(
     assert built_before[0] <= SLICE_FILES
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_new_rules_do_not_wait_for_a_long_pass(codebase, live, root, monkeypatch, is_first):
+    """They are saved at the root, and are about what the pass has still to do."""
+    started, saved = threading.Event(), threading.Event()
+    built = list[str]()
+    build = CodeBuilder.build
+
+    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
+        if "heron" in file.path:
+            started.set()
+            assert saved.wait(DEADLINE_S)
+            built.append(file.path)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    new = root.with_name("new")
+    (new / "kept").mkdir(parents=True)
+    for number in range(4 * SLICE_FILES):
+        (new / f"heron{number}.py").write_text(f"def heron{number}(): pass\n")
+    if not is_first:
+        new = new.rename(root / "new")
+    else:
+        live.owner.watch(codebase.registry.add(new))
+    name = "new" if is_first else "project"
+    assert started.wait(DEADLINE_S)
+    (new if is_first else root).joinpath(".gitignore").write_text("heron*\n")
+    eventually(lambda: live.owner.states()[name].waiting)
+    saved.set()
+    eventually(lambda: live.owner.states()[name].is_current)
+    assert len(built) <= 2 * SLICE_FILES
+    assert files_with(codebase, "heron1") == set()
+    (new / "kept" / "okapi.py").write_text("def okapi(): pass\n")
+    eventually(lambda: len(files_with(codebase, "okapi")) == 1)
+
+
 def test_the_barrier_waits_for_no_save_in_another_source(
     codebase, live, root, tmp_path, monkeypatch
 ):
