@@ -17,6 +17,7 @@ MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of
 # Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
+MAX_KEYWORDS = 4  # plain words in a row that are taken for keywords
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
 _STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
@@ -33,6 +34,11 @@ def message_phrase(text: str) -> str:
     """Return the words of a message, to be found in a row; "" if they are too few or too many."""
     words = [word for word in plain_words(text) if word.isascii()]
     return " ".join(words) if MIN_MESSAGE_WORDS <= len(words) <= MAX_MESSAGE_WORDS else ""
+
+
+def may_hold_values(text: str) -> bool:
+    """Whether `text` is more than a few plain words, as keywords are typed."""
+    return len(text.split()) > MAX_KEYWORDS or not re.fullmatch(r"[a-z\s]*", text)
 
 
 def chunks_with_template(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:

@@ -24,7 +24,7 @@ from memory_sidecar.code import hits
 from memory_sidecar.code.directory import ChunkFile, Line, is_at
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
-from memory_sidecar.code.messages import chunks_with_template
+from memory_sidecar.code.messages import chunks_with_template, may_hold_values
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.question import Question
@@ -128,10 +128,14 @@ def _hybrid(
     words = rows.keyword_arm(asked)
     names, literal_ids = rows.resolve_undefined(names_in(question.text))
     if question.message and not names.is_single_word:
-        likely = words.best(MESSAGE_DEPTH).tolist()
-        literal_ids = _message_chunks(rows, question) or chunks_with_template(
-            question.message, likely, rows.read
-        )
+        literal_ids = _message_chunks(rows, question)
+        if not literal_ids:
+            # The rarest words of a message are often its values, which its template does not hold.
+            mode = SearchMode.KEYWORD if may_hold_values(question.message) else SearchMode.HYBRID
+            likely = keywords.rarest(KEYWORD_ROWS[mode])
+            arm = words if likely == asked else rows.keyword_arm(likely)
+            best = arm.best(MESSAGE_DEPTH).tolist()
+            literal_ids = chunks_with_template(question.message, best, rows.read)
     # A message, or a test that is asked for, may name what it is about: that does not lead then.
     is_about_name = not (question.message and literal_ids) and "tests" in question.asides
     named = rows.named_chunks(names)

@@ -6,6 +6,8 @@ import pytest
 
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeQuery
+from memory_sidecar.code.search import KEYWORD_ROWS
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
 
 MESSAGE = "The queue of retries is full"
@@ -88,6 +90,18 @@ def test_a_message_with_its_values_comes_first_where_it_is_made(search, project,
     assert best.filename == file
     assert best.explain.boosts["exact_text"] == 1
     assert all("exact_text" not in hit.explain.boosts for hit in others)
+
+
+def test_a_message_is_found_by_common_words_where_its_value_is_a_rare_one(
+    search, project, monkeypatch
+):
+    monkeypatch.setitem(KEYWORD_ROWS, SearchMode.HYBRID, 1)  # as in a project of many chunks
+    (project / "odd.py").write_text("raise Error(f'cannot resolve {name!r} in a table')\n")
+    (project / "titles.py").write_text("titel = 'a book'\n")
+    for number in range(3):
+        (project / f"other_{number}.py").write_text("# resolve the table, as it cannot be read\n")
+    best = search("Cannot resolve 'titel' in a table")[0]
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
 
 
 @pytest.mark.parametrize(
