@@ -98,7 +98,9 @@ class Owner(Generic[S]):
             is_new = before is None or before.source != source
             if not self.loop.runs_in_background or self.loop.is_closing.is_set() or not is_new:
                 return
-            self._watched[source.name] = WatchedSource(source, now_s=self._now_s, on_due=self._wake)
+            self._watched[source.name] = WatchedSource(
+                source, self._builder(source), now_s=self._now_s, on_due=self._wake
+            )
         if before is not None:
             before.close()
         self._wake()
@@ -343,7 +345,6 @@ class Owner(Generic[S]):
 
     def _record_failure(self, what: str, message: str, error: Exception | None = None) -> None:
         """Keep `message` as the failure of `what` for `status`; log it unless it was the last."""
-        last = self.activity.last_failure
-        if last is None or not last.message.endswith(message):
+        if not ((last := self.activity.last_failure) and last.message.endswith(message)):
             _log.warning("%s: %s", self.file.path.stem, message, exc_info=error)
         self.activity.record_failure(what, Failure(iso_utc(self.file.clock()), message))

@@ -18,12 +18,13 @@ from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import Clock, iso_utc
 from memory_sidecar.disk.rule_files import folders_above
 from memory_sidecar.disk.watch import Debouncer, Settled, Watch
-from memory_sidecar.index.document import Stopped
+from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.loop import BackOff
 from memory_sidecar.index.report import FilesUnderWay
 from memory_sidecar.index.source import PassResult
 
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
+RULES_S = 5.0  # between two looks at the rules outside of the source, each of half a millisecond
 RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
 
 
@@ -47,12 +48,23 @@ class WatchedSource:
     """
 
     def __init__(
-        self, source: Source, *, now_s: Callable[[], float], on_due: Callable[[], None]
+        self,
+        source: Source,
+        builder: Builder,
+        *,
+        now_s: Callable[[], float],
+        on_due: Callable[[], None],
     ) -> None:
-        """Start with a scan that is due now; `on_due` is called when a deadline may be nearer."""
+        """Start with a scan that is due now; `on_due` is called when a deadline may be nearer.
+
+        `builder` knows which rules outside of the source hold in it.
+        """
         self.source = source
         self.error = ""
         self.refreshed_at: int | None = None
+        self._builder = builder
+        self._rules = ""
+        self._rules_at = 0.0
         self._now_s = now_s
         self._on_due = on_due
         self._lock = threading.Lock()
@@ -116,9 +128,18 @@ class WatchedSource:
         self._on_due()
 
     def poll(self) -> None:
-        """Check what the system reports no events for: a replaced root, unwatched folders."""
-        if self._is_watching:
-            self._watch.look()
+        """Check what the system reports no events for: a replaced root, unwatched folders, rules.
+
+        Those are in folders above the root, or git's own.
+        """
+        if not self._is_watching:
+            return
+        self._watch.look()
+        if self._now_s() >= self._rules_at:
+            before = self._rules
+            self._note_rules()
+            if self._rules != before:
+                self.rescan_soon()
 
     def close(self) -> None:
         self._watch.stop()
@@ -132,6 +153,7 @@ class WatchedSource:
         after a restart are nearly all there are.
         """
         if not self._is_watching:
+            self._note_rules()
             self._folders = set(folders())
             self._watch.start(self._folders)
             self._is_watching = True
@@ -217,6 +239,10 @@ class WatchedSource:
         with self._lock:
             self._passes -= 1
             self._rescan_at = self._now_s()
+
+    def _note_rules(self) -> None:
+        self._rules = self._builder.outer_rules_digest(())
+        self._rules_at = self._now_s() + RULES_S
 
     def _on_change(self, path: str, *, is_whole: bool = False) -> None:
         """Add a reported change; `is_whole` as in `Debouncer.add`."""

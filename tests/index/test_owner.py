@@ -214,7 +214,8 @@ def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source):
 
 
 def test_a_source_that_is_indexed_again_has_no_error_to_show(source, clock):
-    watched = WatchedSource(source, now_s=clock, on_due=lambda: None)
+    builder = CodeBuilder(source, settings=Settings())
+    watched = WatchedSource(source, builder, now_s=clock, on_due=lambda: None)
     watched.error = "no room left"
     assert watched.state(None).error == "no room left"
     assert watched.state(FilesUnderWay(1, 2, 0.0, None)).error == ""

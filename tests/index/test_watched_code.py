@@ -136,6 +136,18 @@ def test_what_becomes_ignored_leaves_and_comes_back(codebase, live, root):
     eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
+def test_rules_of_the_repository_above_the_root_are_followed(codebase, live, root, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 0.05)
+    above = root.parent
+    (root / "other.py").touch()
+    subprocess.run(["git", "init", "-q", above], check=True)
+    for rules in (above / ".gitignore", above / ".git" / "info" / "exclude"):
+        rules.write_text("pkg/\n")
+        eventually(lambda: not files_with(codebase, "total"))
+        rules.unlink()
+        eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
+
+
 def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
     codebase = make_codebase(model="")
     codebase.index([root], reporter=Silent())
