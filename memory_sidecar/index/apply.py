@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +72,7 @@ class Pass:
         self.is_overtaken = False  # an inner pass over the whole source has ended since
         self.failures: list[tuple[SourceFile, str]] = []
         self.unwritten: dict[str, ManifestEntry] = {}  # built, but not written: fingerprint known
+        self.done_within = set[str]()  # paths that an inner pass has brought up to date since
         self.processed = 0
         self.chunks_indexed = 0
         self.chunks_deleted = 0
@@ -89,6 +90,14 @@ class Pass:
         self.is_overtaken |= is_full or not self._is_full
         if self._around is not None:
             self._around.overtake(is_full=is_full)
+
+    def leave_out(self, paths: Collection[str]) -> None:
+        """Leave `paths` to an inner pass, which saw later files there; so do the outer ones."""
+        for path in paths:
+            self.done_within.add(path)
+            self.unwritten.pop(path, None)
+        if self._around is not None:
+            self._around.leave_out(paths)
 
     def count_built(self, file: SourceFile, made: Document) -> None:
         entry = ManifestEntry(file.stamp, made.fingerprint, made.status, made.reason)
@@ -165,6 +174,8 @@ class Applier:
             raise
         finally:
             self.under_way = around
+        if around is not None:
+            around.leave_out([*(file.path for file in found.changed), *found.gone])
         return done
 
     def stop(self) -> None:
@@ -194,8 +205,9 @@ class Applier:
                 # First: a new file may have the id of a session or a memory that is gone.
                 self._forget(found.gone, left_out)
                 for at in range(0, len(to_build), SLICE_FILES):
-                    part = Differences(to_build[at : at + SLICE_FILES], gone=())
-                    self._opened_engine().apply(part, beat=self._beat)
+                    left = to_build[at : at + SLICE_FILES]
+                    left = [file for file in left if file.path not in done.done_within]
+                    self._opened_engine().apply(Differences(left, gone=()), beat=self._beat)
                     self._state.note_usable()
                     self._between(max(len(to_build) - at - SLICE_FILES, 0))
                     if done.is_overtaken:

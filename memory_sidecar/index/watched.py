@@ -76,6 +76,7 @@ class WatchedSource:
         self._is_watching = False
         self._passes = 0  # under way: one, and perhaps others within it
         self._scans = 0  # passes over the whole source that ended well
+        self._setbacks = 0  # passes after which one has to follow
         self._back_off = BackOff()
         self._retry_at = math.inf
         self._rescan_at = 0.0
@@ -177,7 +178,7 @@ class WatchedSource:
 
         Returns and raises what `run_pass` does.
         """
-        scans = self._scans
+        scans, setbacks = self._scans, self._setbacks
         try:
             refreshed = run_pass()
         except (Stopped, StoreCorrupt):  # the caller replaces a damaged database at once
@@ -186,7 +187,13 @@ class WatchedSource:
         except Exception as error:
             self._fail(str(error) or type(error).__name__)
             raise
-        self._succeed(refreshed, under, at_ms=clock(), is_latest=self._scans == scans)
+        self._succeed(
+            refreshed,
+            under,
+            at_ms=clock(),
+            is_latest=self._scans == scans,
+            is_clean=self._setbacks == setbacks,
+        )
         return refreshed
 
     def _succeed(
@@ -196,21 +203,25 @@ class WatchedSource:
         *,
         at_ms: int,
         is_latest: bool,
+        is_clean: bool,
     ) -> None:
         """Note that a pass over `under` (None: all) is committed; watch the folders it found.
 
         Those that an inner pass over the whole source found are later ones, unless `is_latest`.
+        Unless `is_clean`, an inner pass failed or was ended early, and its deadline stands.
         """
         with self._lock:
             self._passes -= 1
-            self.refreshed_at, self.error = at_ms, ""
-            if under is None:
-                self._rescan_at = self._now_s() + RESCAN_S
-                self._scans += 1
+            self.refreshed_at = at_ms
+            self._scans += under is None
+            if is_clean:
+                self.error = ""
+                if under is None:
+                    self._rescan_at, self._retry_at = self._now_s() + RESCAN_S, math.inf
             if refreshed.files_failed:
+                self._setbacks += 1
                 self._retry_at = self._now_s() + self._back_off.next_s()
-            elif under is None:
-                self._retry_at = math.inf
+            elif under is None and is_clean:
                 self._back_off.reset()
         if not is_latest:
             return
@@ -230,6 +241,7 @@ class WatchedSource:
         """Note that a pass failed; the whole source is scanned again after the back-off."""
         with self._lock:
             self._passes -= 1
+            self._setbacks += 1
             self.error = error
             self._retry_at = self._now_s() + self._back_off.next_s()
             self._rescan_at = self._now_s() + RESCAN_S
@@ -238,6 +250,7 @@ class WatchedSource:
         """Note that a pass was ended early: a whole scan is due again."""
         with self._lock:
             self._passes -= 1
+            self._setbacks += 1
             self._rescan_at = self._now_s()
 
     def _note_rules(self) -> None:

@@ -22,7 +22,7 @@ from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import DATABASE, FilesUnderWay
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import ScanScope
+from memory_sidecar.index.source import PassResult, ScanScope
 from memory_sidecar.index.watched import RESCAN_S, WatchedSource
 from tests.conftest import HashModels, Notices
 from tests.waiting import eventually
@@ -219,6 +219,32 @@ def test_a_source_that_is_indexed_again_has_no_error_to_show(source, clock):
     watched.error = "no room left"
     assert watched.state(None).error == "no room left"
     assert watched.state(FilesUnderWay(1, 2, 0.0, None)).error == ""
+
+
+@pytest.mark.parametrize("error", [Stopped("ended early"), DiskFull("no room", hint="")])
+def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
+    builder = CodeBuilder(source, settings=Settings())
+    watched = WatchedSource(source, builder, now_s=clock, on_due=lambda: None)
+    outcome = PassResult((), 1, 1, 0, 0, 1, 0, ())
+
+    def fail() -> PassResult:
+        raise error
+
+    def run_around() -> PassResult:
+        watched.begin(lambda: (), everything=False)
+        with pytest.raises(type(error)):
+            watched.record(fail, ["shop/cart.py"], clock=system_clock)
+        return outcome
+
+    watched.begin(lambda: (), everything=True)
+    watched.record(run_around, None, clock=system_clock)
+    assert watched.due_s < clock.now_s + RESCAN_S
+    clock.now_s = watched.due_s
+    assert watched.begin(lambda: (), everything=False).everything
+    watched.record(lambda: outcome, None, clock=system_clock)
+    assert watched.due_s == clock.now_s + RESCAN_S
+    assert watched.state(None).error == ""
+    watched.close()
 
 
 def test_without_a_watch_nothing_is_followed(owner, source):

@@ -296,6 +296,40 @@ def test_a_save_does_not_wait_for_a_long_pass(
     assert built_before[0] <= SLICE_FILES
 
 
+@pytest.mark.parametrize("is_reached", [False, True])
+def test_a_save_during_a_pass_over_its_file_keeps_its_times(
+    codebase, live, root, monkeypatch, caplog, is_reached
+):
+    monkeypatch.setattr("memory_sidecar.index.apply.SLICE_FILES", 3)
+    for number in range(9):
+        (root / "pkg" / f"h{number}.py").write_text("def heron(): pass\n" * (number + 1))
+    live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
+    saved = root / "pkg" / ("h0.py" if is_reached else "h8.py")  # the smallest is read first
+    started, goes_on = threading.Event(), threading.Event()
+    build = CodeBuilder.build
+
+    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
+        if "h2.py" in file.path:
+            started.set()
+            assert goes_on.wait(DEADLINE_S)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    with ThreadPoolExecutor() as threads:
+        indexing = threads.submit(codebase.index, [root], reporter=Silent(), embed=False, full=True)
+        assert started.wait(DEADLINE_S)
+        saved.write_text("def okapi(): pass\n")
+        eventually(lambda: live.owner.states()["project"].waiting)
+        goes_on.set()
+        indexing.result(DEADLINE_S)
+    eventually(lambda: live.owner.states()["project"].is_current)
+    assert files_with(codebase, "okapi") == {f"pkg/{saved.name}"}
+    status = saved.stat()
+    known = live.open().manifest("project")[f"pkg/{saved.name}"].stamp
+    assert known == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    assert "were lost" not in caplog.text
+
+
 @pytest.mark.parametrize("is_first", [False, True])
 def test_new_rules_do_not_wait_for_a_long_pass(codebase, live, root, monkeypatch, is_first):
     """They are saved at the root, and are about what the pass has still to do."""
