@@ -1,9 +1,10 @@
 """Watches the folders of one source, and debounces their changes into batches to scan.
 
-Events are hints: what a lost one reported is found by the next whole scan. This module opens no
-file and knows no ignore rules: the scans say which folders to watch. Folders that the system does
-not watch are polled with `lstat`, which misses changes that keep size and times, and takes at most
-a twentieth of one processor, however many folders there are.
+Events are hints: what a lost one reported is found by the next whole scan. So is what causes none:
+a write through a hard link in another folder, and any change in a folder whose name is not UTF-8.
+This module opens no file and knows no ignore rules: the scans say which folders to watch. Folders
+that the system does not watch are polled with `lstat`, which misses changes that keep size and
+times, and takes at most a twentieth of one processor, however many folders there are.
 
 A batch is due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms` after its
 first change, so that a file that is written without a pause does not delay the others. A single
