@@ -6,6 +6,7 @@ import io
 import json
 import random
 import re
+import shlex
 import string
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,24 @@ def test_a_file_that_may_hold_secrets_is_not_found_and_said_to_be_left_out(run, 
     assert "project: project/.env: may hold secrets" in skipped
     assert run("index", project, "--exclude", "!.env", "--full").status == 0
     assert (".env", True) in {(hit["filename"], MASK in hit["code"]) for hit in run(*search).json}
+
+
+def test_why_names_what_left_a_file_out_and_how_to_include_it(run, tmp_path):
+    project = tmp_path / "project"
+    (project / "made").mkdir(parents=True)
+    (project / ".env").write_text(f"DEPLOY_KEY={KEY}\n")
+    (project / "made" / "deploy.py").write_text("def deploy(): ...\n")
+    assert run("index", project, "--exclude", "made/").status == 0
+    left_out = run("why", project / ".env").out
+    assert "skipped: may hold secrets" in left_out
+    _, *command = shlex.split(left_out.partition("`")[2].partition("`")[0])
+    assert run(*command).status == 0
+    assert ".env: indexed" in run("why", project / ".env").out
+
+    assert "ignored by made/ (--exclude)" in run("why", project / "made" / "deploy.py").out
+    assert run("source", "remove", "project").status == 0
+    assert run("index", project).status == 0
+    assert "deploy.py: indexed" in run("why", project / "made" / "deploy.py").out
 
 
 def private_key(lines: int) -> list[str]:
