@@ -52,7 +52,7 @@ class SharedSource(Protocol):
 
     @property
     def has_moved_on(self) -> bool:
-        """Whether a search has seen a later generation."""
+        """Whether a search has seen other rows of the team, mostly of a later generation."""
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         """Return the fingerprints of all files that the team has, by path; `None` while unknown.

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Final
 
 from memory_sidecar.code.builder import is_left_out, split_tracked, track_with_team
 from memory_sidecar.code.results import Published
@@ -48,6 +49,11 @@ FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
 TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, LeaseHeld)
 
+_Version = tuple[int, int]
+"""The id and the generation of the team's row of a source: a restored server's may be lower."""
+
+NO_ROW: Final[_Version] = (0, 0)
+
 _log = logging.getLogger(__name__)
 
 
@@ -73,7 +79,8 @@ class PostgresSource:
     ) -> None:
         self.source = source
         self.origin = origin
-        self.generation = self._seen = 0
+        self.generation = 0
+        self._seen = self._read = NO_ROW  # by a search, and when `fingerprints` was last read
         self.problem = ""  # why the last write to the team failed
         self._link = link
         self._holder = holder
@@ -85,7 +92,7 @@ class PostgresSource:
 
     @property
     def has_moved_on(self) -> bool:
-        return self._seen > self.generation
+        return self._seen != self._read
 
     def row(self, connection: Connected) -> SourceRow | None:
         """Read the row of the source at the team."""
@@ -94,8 +101,8 @@ class PostgresSource:
         return row
 
     def note_row(self, row: SourceRow | None) -> None:
-        """Note the generation that a reader has seen: see `has_moved_on`."""
-        self._seen = row.generation if row else 0
+        """Note the version that a reader has seen: see `has_moved_on`."""
+        self._seen = _version_of(row)
 
     def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
         """Return the files of the source in the snapshot of `connection`, by id."""
@@ -246,7 +253,8 @@ class PostgresSource:
                 require_schema(connection, self._link)
                 row = self.row(connection)
                 files = self.files(connection, row) if row else {}
-                self.generation = row.generation if row else 0
+                self._read = _version_of(row)
+                _, self.generation = self._read
         except NoIndex:
             return {}
         return {each.path: each.fingerprint for each in files.values()}
@@ -304,3 +312,7 @@ class PostgresSource:
         if self.problem != str(error):
             _log.warning("%s stays on this machine: %s", self.source.name, error)
         self.problem = str(error)
+
+
+def _version_of(row: SourceRow | None) -> _Version:
+    return (row.id, row.generation) if row else NO_ROW

@@ -284,6 +284,31 @@ def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(m
     assert giver.find("Basket")[0].filename == "shop/cart.py"
 
 
+def test_a_branch_that_the_team_gets_takes_the_place_of_main(make_member):
+    giver, reader = make_member("a"), make_member("b", branch="new")
+    for text in ("", "# twice\n", "# thrice\n"):  # main has a higher generation than the branch
+        giver.write("shop/extra.py", text)
+        giver.index()
+    reader.index()
+    assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
+    source = reader.codebase.registry.all()[0]
+    refresh = partial(reader.codebase.sharing.refresh_outdated, source)
+    reader.codebase.data.ask(lambda _: refresh(), reader.notices, patience_s=1)
+    shared = reader.codebase.sharing.source(source)
+    assert not shared.has_moved_on
+    other = make_member("c", branch="new")
+    other.write("shop/cart.py", "class Basket:\n    pass\n")
+    other.index()
+    (published,) = other.codebase.registry.all()
+    other.codebase.sharing.publish(published, by_force=False, reporter=other.notices)
+    assert reader.find("Basket")[0].filename == "shop/cart.py"
+    assert shared.has_moved_on
+    reader.codebase.data.ask(lambda _: refresh(), reader.notices, patience_s=1)
+    assert not shared.has_moved_on
+    assert "shop/cart.py" in reader.own()  # that of main is what is checked out here
+    assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
+
+
 def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, server, database):
     giver = make_member("a")
     giver.index()

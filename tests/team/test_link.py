@@ -481,6 +481,7 @@ def test_what_a_role_has_of_its_own_stands_in_for_nothing_that_functions_name(
         )
         assert written.fetchone() == (1, True)
         by_sql.execute("SELECT declare_nearest()")
+        by_sql.execute("DROP TABLE pg_temp.chunk_vectors")  # else the server does, some time later
     with link.writing() as connection:
         graphs = "SELECT schemaname FROM pg_indexes WHERE indexname = 'chunk_vectors_nearest'"
         assert connection.execute(graphs).fetchall() == [("memory_sidecar",)]
