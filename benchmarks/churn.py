@@ -37,6 +37,9 @@ class Churn:
             self._rename: 8,
             self._rename_folder: 3,
             self._delete_folder: 1,
+            self._move_out_and_back: 2,
+            self._edit_unnoticed: 4,
+            self._swap_for_folder: 1,
             self._change_ignores: 3,
             self._checkout: 3,
             self._burst: 1,
@@ -115,6 +118,30 @@ class Churn:
         if folder != self.root and sum(1 for _ in folder.rglob("*")) <= 10:
             shutil.rmtree(folder)
             self.done["folders_deleted"] += 1
+
+    def _move_out_and_back(self) -> None:
+        """Move a folder out of the tree, and back at once."""
+        folder = self._any_folder()
+        if folder != self.root:
+            away = self.root.with_name(self._name())
+            folder.rename(away)
+            away.rename(folder)
+            self.done["folders_moved_out_and_back"] += 1
+
+    def _edit_unnoticed(self) -> None:
+        """Change a file, but neither its size nor the time of its change."""
+        if (file := self._any_file()) and (data := file.read_bytes()):
+            status = file.stat()
+            file.write_bytes((b"#" if data[:1] != b"#" else b" ") + data[1:])
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+            self.done["edited"] += 1
+
+    def _swap_for_folder(self) -> None:
+        """Put a folder, with a file in it, where a file was."""
+        if file := self._any_file():
+            file.unlink()
+            self._write(file / f"{self._name()}.py", self._name())
+            self.done["files_that_became_folders"] += 1
 
     def _change_ignores(self) -> None:
         path = self._any_folder() / self._chance.choice(_IGNORE_FILES)

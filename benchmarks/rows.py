@@ -18,7 +18,8 @@ from memory_sidecar.index.schema import Corpus
 
 Rows = dict[str, Counter[tuple[object, ...]]]  # by table
 
-_TABLES = ("sources", "files", "code_chunks")
+_TABLES = ("sources", "files", "code_chunks", "code_files")
+_NAME_TABLES = ("code_definitions", "code_references")
 _NOT_COMPARED = {"id", "state_id", "scanned_at", "indexed_at", "updated_at"}
 _CHUNK_KEY = "source, filename, location"
 
@@ -31,6 +32,7 @@ def rows_of(db: Path) -> Rows:
         if verdict != "ok":
             raise ValueError(f"{db.name}: {verdict}")
         rows = {table: _plain_rows(connection, table) for table in _TABLES}
+        rows |= {table: _name_rows(connection, table) for table in _NAME_TABLES}
         rows["identity"] = Counter(
             connection.execute("SELECT key, value FROM identity WHERE key NOT LIKE '%_version'")
         )
@@ -56,16 +58,28 @@ def _plain_rows(connection: apsw.Connection, table: str) -> Counter[tuple[object
     return Counter(connection.execute(f"SELECT {compared} FROM {table}"))
 
 
+def _name_rows(connection: apsw.Connection, table: str) -> Counter[tuple[object, ...]]:
+    """The rows of a table of names, with what their file identifies first."""
+    of_files = f"FROM {table} n LEFT JOIN code_files f ON f.id = n.file"
+    return Counter(
+        (source, filename, *row)
+        for source, filename, _, *row in connection.execute(
+            f"SELECT f.source, f.filename, n.* {of_files}"
+        )
+    )
+
+
 def _corpus_rows(connection: apsw.Connection, corpus: Corpus) -> Rows:
     key_of = {
         row_id: tuple(key)
         for row_id, *key in connection.execute(f"SELECT id, {_CHUNK_KEY} FROM {corpus.rows}")
     }
     named = {"words": _words(connection, corpus)}
-    vectors = f"SELECT id, embedding FROM {corpus.vector_table.name}"
-    named["vectors"] = {
-        row_id: hashlib.sha256(vector).hexdigest() for row_id, vector in connection.execute(vectors)
-    }
+    for table in corpus.vector_tables:
+        vectors = connection.execute(f"SELECT id, embedding FROM {table.name}")
+        named[table.name.removeprefix(f"{corpus.name}_")] = {
+            row_id: hashlib.sha256(vector).hexdigest() for row_id, vector in vectors
+        }
     named["pending"] = {
         row_id: "" for (row_id,) in connection.execute(f"SELECT id FROM {corpus.pending}")
     }
