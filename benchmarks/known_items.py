@@ -2,10 +2,11 @@
 
 Questions with exactly one right file: a name that one file defines, alone, within a sentence, in
 lower case, with a typo, or only its first half; a message that occurs in one file, literally or
-with values filled in; the key of a setting; a path. Besides, how-to questions that a README or the
-docs answer. The sets are `sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of
-`sets/repositories.json`. `--build` draws them again: names from the index, how-to questions from
-what people ask of any project, whose answers are found by the headings of the prose.
+with values filled in, each also after a prefix as of a log; the key of a setting; a path. Besides,
+how-to questions that a README or the docs answer. The sets are `sets/known-items.jsonl` and
+`sets/how-to.jsonl`, over the trees of `sets/repositories.json`. `--build` draws them again: names
+from the index, how-to questions from what people ask of any project, whose answers are found by
+the headings of the prose.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -63,6 +65,15 @@ HOW_TO = {
     "how is {name} licensed": "licen[cs]e",
 }
 
+PREFIXES = (
+    "error: ",
+    "{}: error: ",
+    "2026-11-27 09:00:01,234 ERROR {}.core: ",
+    "[ERROR] {}/main: ",
+    "RuntimeError: ",
+    "{}: error (at <stdin>:1): ",
+)
+
 Item = dict[str, Any]
 """`repository`, `kind`, `text`, `files` that answer it."""
 
@@ -84,6 +95,7 @@ def main() -> None:
 def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
     """hit@k over files, and the number of questions, by kind of question."""
     items = [*read_lines(SETS / "known-items.jsonl"), *read_lines(SETS / "how-to.jsonl")]
+    items += list(after_prefixes(items))
     found: dict[str, list[tuple[Item, list[str]]]] = defaultdict(list)
     for name, codebase in each_indexed(checkouts, cache):
         for item in items:
@@ -104,6 +116,15 @@ def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
         }
         for kind, asked in found.items()
     }
+
+
+def after_prefixes(items: Sequence[Item]) -> Iterator[Item]:
+    """The messages among `items`, each after what a program or its log puts before one."""
+    prefixes = cycle(PREFIXES)
+    for item in items:
+        if item["kind"].startswith("message"):
+            text = next(prefixes).format(item["repository"]) + item["text"]
+            yield item | {"kind": f"{item['kind']}, after a prefix", "text": text}
 
 
 def each_indexed(

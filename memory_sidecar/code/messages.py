@@ -2,7 +2,7 @@
 
 `No such option: --verbos` stands in no source, but the string template `"No such option: {name}"`
 does: its fixed parts all stand in the message, in order. Several strings in a row, which the code
-joins, may make a message, too.
+joins, may make a message, too. What a program puts before a message stands elsewhere.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from memory_sidecar.code.question import QUESTION_WORD
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.words import plain_words
 
@@ -18,10 +19,12 @@ MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
 MAX_KEYWORDS = 4  # plain words in a row that are taken for keywords
+MAX_READINGS = 8  # without a prefix, of all lines together
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
 _STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
+_PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
 )
@@ -36,24 +39,36 @@ def message_phrase(text: str) -> str:
     return " ".join(words) if MIN_MESSAGE_WORDS <= len(words) <= MAX_MESSAGE_WORDS else ""
 
 
+def readings(text: str) -> list[str]:
+    """Return `text`, and what follows a prefix in its lines, the longest first.
+
+    Programs put their name, the time, a level or a place before a message.
+    """
+    lines = text.splitlines()[:MAX_LINES]
+    after = [line[at.end() :] for line in lines for at in _PREFIX_END.finditer(line)]
+    after = [each for each in after if not QUESTION_WORD.match(each)]
+    return [text, *sorted(after, key=len, reverse=True)[:MAX_READINGS]]
+
+
 def may_hold_values(text: str) -> bool:
     """Whether `text` is more than a few plain words, as keywords are typed."""
     return len(text.split()) > MAX_KEYWORDS or not re.fullmatch(r"[a-z\s]*", text)
 
 
-def chunks_with_template(text: str, ids: Sequence[int], read: ReadChunks) -> list[int]:
-    """Return those of `ids` whose string templates make most words of a line of `text`.
+def chunks_with_template(text: str, chunks: Iterable[StoredChunk]) -> list[int]:
+    """Return ids of `chunks`, of those whose string templates make most words of a line of `text`.
 
     None if many chunks make as many, or if no line is made well enough.
     """
     lines = [
         (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * words))
-        for line in text.lower().splitlines()[:MAX_LINES]
+        for reading in readings(text.lower())
+        for line in reading.splitlines()[:MAX_LINES]
         if (words := len(plain_words(line))) >= MIN_MESSAGE_WORDS
     ]
     if not lines:
         return []
-    matched = {chunk.chunk_id: _most_words(lines, chunk.chunk.code) for chunk in read(ids)}
+    matched = {chunk.chunk_id: _most_words(lines, chunk.chunk.code) for chunk in chunks}
     most = max(matched.values(), default=0)
     found = [chunk_id for chunk_id, words in matched.items() if words == most]
     return found if most and len(found) <= MAX_MESSAGE_CHUNKS else []

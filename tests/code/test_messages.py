@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, readings
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.search import KEYWORD_ROWS
 from memory_sidecar.core.model import SearchMode
@@ -32,6 +32,38 @@ def test_a_message_comes_first_where_it_stands(search, project):
     assert best.score >= 0.9
     assert best.explain.boosts["exact_text"] == 1
     assert sum(best.explain.terms.values()) == pytest.approx(best.score, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "error: ",
+        "shop: error (at <stdin>:1): ",
+        "2026-11-27 00:00:01,234 - shop.queue - ERROR - ",
+        "[ERROR] shop/main.py:7 | shop.errors.Full: ",
+        "Traceback (most recent call last):\n  File 'x', line 3\nFull: ",
+    ],
+)
+@pytest.mark.parametrize(
+    "made_by", [f'"{MESSAGE}"', "f'The queue of {name} is full'"], ids=["stands", "made"]
+)
+def test_what_a_program_puts_before_a_message_is_no_part_of_it(search, project, before, made_by):
+    (project / "odd.py").write_text(f"raise Full({made_by})\n")
+    best, *others = search(before + MESSAGE)
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
+    assert all("exact_text" not in hit.explain.boosts for hit in others)
+
+
+def test_a_question_after_a_prefix_is_no_message():
+    assert readings("shop: how is the queue filled") == ["shop: how is the queue filled"]
+    assert readings("shop: Full: no place left")[1:] == ["Full: no place left", "no place left"]
+
+
+def test_where_a_message_is_made_comes_before_the_test_that_quotes_it(search, project):
+    (project / "odd.py").write_text("raise Full(f'The queue of {name} is full')\n")
+    (project / "tests").mkdir()
+    (project / "tests/test_odd.py").write_text(f'def test_full():\n    says("{MESSAGE}")\n')
+    assert [hit.filename for hit in search(MESSAGE)[:2]] == ["odd.py", "tests/test_odd.py"]
 
 
 def test_the_same_words_in_another_order_are_no_message(search, project):
