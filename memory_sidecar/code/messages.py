@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from memory_sidecar.code.question import QUESTION_WORD
+from memory_sidecar.code.question import QUESTION_WORD, Question
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.words import plain_words
 
 MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
 # Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
+MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
 MAX_KEYWORDS = 4  # plain words in a row that are taken for keywords
 MAX_READINGS = 8  # without a prefix, of all lines together
@@ -53,6 +54,44 @@ def readings(text: str) -> list[str]:
 def may_hold_values(text: str) -> bool:
     """Whether `text` is more than a few plain words, as keywords are typed."""
     return len(text.split()) > MAX_KEYWORDS or not re.fullmatch(r"[a-z\s]*", text)
+
+
+def chunks_with_message(
+    question: Question,
+    *,
+    find: Callable[[str], Sequence[int]],
+    read: ReadChunks,
+    likely: Callable[[], Sequence[int]],
+) -> list[int]:
+    """Return the ids of the chunks where the message that `question` is stands, or is made.
+
+    `find`: returns the chunks that hold the words of a text in a row. `likely`: those that may make
+    the message, asked only if no source holds it.
+
+    Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
+    aside counts only if it holds the message letter by letter, and none for a message of few words.
+    It counts less than a source that makes the message: it may be a test that quotes it.
+    """
+    in_asides: list[int] = []
+    for reading in readings(question.message):
+        words = reading.split()
+        ids = find(reading)
+        holding = read(ids) if ids else ()
+        if found := [each.chunk_id for each in _in_sources(holding, question)]:
+            return found
+        if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
+            text = " ".join(words)
+            in_asides = [c.chunk_id for c in holding if text in " ".join(c.chunk.code.split())]
+    makers = read(likely())
+    return (
+        chunks_with_template(question.message, _in_sources(makers, question))
+        or in_asides
+        or chunks_with_template(question.message, makers)
+    )
+
+
+def _in_sources(chunks: Iterable[StoredChunk], question: Question) -> list[StoredChunk]:
+    return [each for each in chunks if not question.penalties(each.filename)]
 
 
 def chunks_with_template(text: str, chunks: Iterable[StoredChunk]) -> list[int]:

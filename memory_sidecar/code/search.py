@@ -24,7 +24,7 @@ from memory_sidecar.code import hits
 from memory_sidecar.code.directory import ChunkFile, Line, is_at
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
-from memory_sidecar.code.messages import chunks_with_template, may_hold_values, readings
+from memory_sidecar.code.messages import chunks_with_message, may_hold_values
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.question import Question
@@ -58,7 +58,6 @@ ENTRY_PAGES = tuple(
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
     for ending in (".md", ".markdown", ".rst", "")
 )
-MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
 MESSAGE_DEPTH = 30  # the keyword arm's best, searched for the template of a message
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
@@ -128,19 +127,18 @@ def _hybrid(
     words = rows.keyword_arm(asked)
     names, literal_ids = rows.resolve_undefined(names_in(question.text))
     if question.message and not names.is_single_word:
-        literal_ids, is_in_source = _message_chunks(rows, question)
-        if not is_in_source:
+
+        def likely_makers() -> Sequence[int]:
             # The rarest words of a message are often its values, which its template does not hold.
             mode = SearchMode.KEYWORD if may_hold_values(question.message) else SearchMode.HYBRID
-            likely = keywords.rarest(KEYWORD_ROWS[mode])
-            arm = words if likely == asked else rows.keyword_arm(likely)
-            best = rows.read(arm.best(MESSAGE_DEPTH).tolist())
-            sources = [each for each in best if not question.penalties(each.filename)]
-            literal_ids = (
-                chunks_with_template(question.message, sources)
-                or literal_ids  # a test that quotes it
-                or chunks_with_template(question.message, best)
-            )
+            wider = keywords.rarest(KEYWORD_ROWS[mode])
+            arm = words if wider == asked else rows.keyword_arm(wider)
+            best: list[int] = arm.best(MESSAGE_DEPTH).tolist()
+            return best
+
+        literal_ids = chunks_with_message(
+            question, find=rows.message_chunks, read=rows.read, likely=likely_makers
+        )
     # A message, or a test that is asked for, may name what it is about: that does not lead then.
     is_about_name = not (question.message and literal_ids) and "tests" in question.asides
     named = rows.named_chunks(names)
@@ -287,25 +285,6 @@ def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) ->
         if is_at(file.path, path)
     ]
     return [each for each in found if each is not None]
-
-
-def _message_chunks(rows: CodeRows, question: Question) -> tuple[list[int], bool]:
-    """Return the chunks that hold the words of a message in a row, and whether any is no aside.
-
-    Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
-    aside counts only if it holds the message letter by letter, and none for a message of few words.
-    """
-    in_asides: list[int] = []
-    for reading in readings(question.message):
-        words = reading.split()
-        text = " ".join(words)
-        ids = rows.message_chunks(reading)
-        stored = rows.read(ids) if ids else ()
-        if found := [each.chunk_id for each in stored if not question.penalties(each.filename)]:
-            return found, True
-        if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
-            in_asides = [s.chunk_id for s in stored if text in " ".join(s.chunk.code.split())]
-    return in_asides, False
 
 
 @lru_cache(maxsize=PATHS_KEPT)
