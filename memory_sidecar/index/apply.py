@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.errors import SidecarError, one_line
-from memory_sidecar.core.model import Document, FileStatus, Source, SourceFile
+from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.core.process import require_descriptors
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.derived import DerivedStore, ManifestEntry
+from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.document import (
     BuildCrashed,
     Builder,
@@ -36,6 +36,7 @@ from memory_sidecar.index.document import (
 )
 from memory_sidecar.index.embed import vector_lookup
 from memory_sidecar.index.engine_state import EngineState
+from memory_sidecar.index.running import Pass, Progress
 
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
@@ -44,80 +45,7 @@ FEW_FILES = 20  # a pass over so few, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
 SLICE_FILES = 512  # between two slices of a pass, the requests of callers are served
 
-Progress = Callable[[int, int], None]
-"""Called every BEAT_S with files done and files in total, in the thread that applies. What it
-raises ends the pass."""
-
 _log = logging.getLogger(__name__)
-
-
-class Pass:
-    """The running totals of one `Applier.apply`. Counted from several threads."""
-
-    def __init__(
-        self,
-        total: int,
-        progress: Progress,
-        *,
-        is_full: bool,
-        around: Pass | None,
-        began_at: int,
-    ) -> None:
-        """`around`: the outer pass, if this one runs between two of its slices.
-
-        `total` counts files, `began_at` is epoch ms.
-        """
-        self.total = total
-        self.began_at = began_at
-        self.is_overtaken = False  # an inner pass over the whole source has ended since
-        self.failures: list[tuple[SourceFile, str]] = []
-        self.unwritten: dict[str, ManifestEntry] = {}  # built, but not written: fingerprint known
-        self.done_within = set[str]()  # paths that an inner pass has brought up to date since
-        self.processed = 0
-        self.chunks_indexed = 0
-        self.chunks_deleted = 0
-        self._progress = progress
-        self._is_full = is_full
-        self._around = around
-        self._done = 0
-        self._lock = threading.Lock()
-
-    def overtake(self, *, is_full: bool) -> None:
-        """Mark this pass and its outer ones as done by an inner pass over the whole source.
-
-        A full pass, which reads unchanged files too, is overtaken only by another full one.
-        """
-        self.is_overtaken |= is_full or not self._is_full
-        if self._around is not None:
-            self._around.overtake(is_full=is_full)
-
-    def leave_out(self, paths: Collection[str]) -> None:
-        """Leave `paths` to an inner pass, which saw later files there; so do the outer ones."""
-        for path in paths:
-            self.done_within.add(path)
-            self.unwritten.pop(path, None)
-        if self._around is not None:
-            self._around.leave_out(paths)
-
-    def count_built(self, file: SourceFile, made: Document) -> None:
-        entry = ManifestEntry(file.stamp, made.fingerprint, made.status, made.reason)
-        with self._lock:
-            self.unwritten[file.path] = entry
-            self._done += 1
-
-    def count_written(self, documents: Sequence[Document], *, indexed: int, deleted: int) -> None:
-        with self._lock:
-            self.chunks_indexed += indexed
-            self.chunks_deleted += deleted
-            for document in documents:
-                self.unwritten.pop(document.file.path, None)
-                self.processed += document.status is FileStatus.INDEXED
-
-    def advance(self, files: int) -> None:
-        self._done += files
-
-    def report(self) -> None:
-        self._progress(min(self._done, self.total), self.total)
 
 
 class Applier:
@@ -174,7 +102,9 @@ class Applier:
             raise
         finally:
             self.under_way = around
+        done.deleted += len(found.gone)
         if around is not None:
+            around.count_within(done)
             around.leave_out([*(file.path for file in found.changed), *found.gone])
         return done
 
@@ -205,8 +135,7 @@ class Applier:
                 # First: a new file may have the id of a session or a memory that is gone.
                 self._forget(found.gone, left_out)
                 for at in range(0, len(to_build), SLICE_FILES):
-                    left = to_build[at : at + SLICE_FILES]
-                    left = [file for file in left if file.path not in done.done_within]
+                    left = done.left_of(to_build[at : at + SLICE_FILES])
                     self._opened_engine().apply(Differences(left, gone=()), beat=self._beat)
                     self._state.note_usable()
                     self._between(max(len(to_build) - at - SLICE_FILES, 0))

@@ -29,12 +29,13 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.roots import require_root_is_itself
 from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import were_rules_written
-from memory_sidecar.index.apply import Applier, Progress
+from memory_sidecar.index.apply import Applier
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import Differences
 from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.engine_state import StateBroken
 from memory_sidecar.index.report import count_pending_of, count_rows, list_files
+from memory_sidecar.index.running import Progress
 
 if TYPE_CHECKING:
     from memory_sidecar.index.owner import Owner
@@ -95,9 +96,8 @@ class SourceFlow(Applier):
             return self._refresh(scope, progress, notice)
         except StateBroken as broken:
             self.close()
-            aside = self._state.set_aside()
             text = f"the state of {self._source.name} is broken ({broken}): rebuilding it"
-            _log.warning("%s; it is kept as %s", text, aside)
+            _log.warning("%s; it is kept as %s", text, self._state.set_aside())
             notice(text)
             whole = replace(scope, under=None, changed=scope.changed or scope.under)
             return self._refresh(whole, progress, notice)
@@ -110,8 +110,7 @@ class SourceFlow(Applier):
             under = None  # a part would leave the rows of an older builder in the rest
         manifest = self._store.manifest(name, under=under)
         scan, rules = self._scan(scope, under, manifest)
-        is_plausible = scan.files or scope.full or self._builder.trusts_empty_root
-        if under is None and not is_plausible:
+        if under is None and not (scan.files or scope.full or self._builder.trusts_empty_root):
             require_rows_unneeded(self._source, self._store, scope.changed or scope.under)
         if made_by is None:
             self._reset_state()
@@ -121,17 +120,20 @@ class SourceFlow(Applier):
         if len(found.changed) >= MANY_FILES and not manifest:
             notice(_many_files_notice(found.changed))
         done = self.apply(found, progress, is_full=scope.full)
-        if under is None and not done.is_overtaken:
+        if under is None and done.later is not None:
+            scan = done.later  # whose end is noted
+        elif under is None:
             self._store.end_scan(name, chunker=version, rules=rules)
+        if under is None and not done.is_overtaken:
             self._builder.finish(self._store)
             if around is not None:
-                around.overtake(is_full=scope.full)
+                around.overtake(scan, is_full=scope.full)
         return PassResult(
             folders=scan.folders,
             files_total=len(scan.files),
             files_processed=done.processed,
             files_failed=len(done.failures),
-            files_deleted=len(found.gone),
+            files_deleted=done.deleted,
             chunks_indexed=done.chunks_indexed,
             chunks_deleted=done.chunks_deleted,
             unreadable=scan.unreadable,

@@ -365,6 +365,43 @@ def test_new_rules_do_not_wait_for_a_long_pass(codebase, live, root, monkeypatch
     eventually(lambda: len(files_with(codebase, "okapi")) == 1)
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+def test_the_report_counts_what_was_done_within_the_pass(
+    codebase, live, root, monkeypatch, is_full
+):
+    """That follows the rules, too, that were saved meanwhile."""
+    started, saved = threading.Event(), threading.Event()
+    built = list[str]()
+    build = CodeBuilder.build
+
+    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
+        if builder._source.name == "new":
+            started.set()
+            assert saved.wait(DEADLINE_S)
+            built.append(file.path)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    new = root.with_name("new")
+    new.mkdir()
+    for number in range(SLICE_FILES):
+        (new / f"okapi{number}.py").write_text("pass\n")
+        (new / f"heron{number}.py").write_text(f"def heron{number}(): return 0\n")
+    with ThreadPoolExecutor() as pool:
+        indexing = pool.submit(
+            partial(codebase.index, [new], reporter=Silent(), embed=False, full=is_full)
+        )
+        assert started.wait(DEADLINE_S)
+        (new / ".gitignore").write_text("heron*\n")
+        eventually(lambda: live.owner.states()["new"].waiting)
+        saved.set()
+        report = indexing.result(DEADLINE_S)
+    assert (report.files_total, report.files_processed) == (SLICE_FILES + 1, len(built))
+    assert len(live.open().paths("new")) == report.files_total
+    eventually(lambda: live.owner.states()["new"].is_current)
+    assert len(live.open().paths("new")) == report.files_total
+
+
 def test_the_barrier_waits_for_no_save_in_another_source(
     codebase, live, root, tmp_path, monkeypatch
 ):
