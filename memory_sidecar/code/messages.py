@@ -19,13 +19,13 @@ MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
 MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
-MAX_KEYWORDS = 4  # plain words in a row that are taken for keywords
 MAX_READINGS = 8  # without a prefix, of all lines together
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
 _STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
+_VALUE_MARK = re.compile(r"(?<![^\W\d_])['\"`]|[\d:=/()<>{}\[\]“«]|--\w|\w\.\w")  # not `user's`
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
 )
@@ -52,8 +52,8 @@ def readings(text: str) -> list[str]:
 
 
 def may_hold_values(text: str) -> bool:
-    """Whether `text` is more than a few plain words, as keywords are typed."""
-    return len(text.split()) > MAX_KEYWORDS or not re.fullmatch(r"[a-z\s]*", text)
+    """Whether `text` has a mark of what messages have filled in: a quote, a digit, a path …"""
+    return bool(_VALUE_MARK.search(text))
 
 
 def chunks_with_message(
