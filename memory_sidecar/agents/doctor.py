@@ -77,6 +77,8 @@ def _data_dir(root: Path) -> Check:
     check = "data directory"
     if not root.exists():
         return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
+    if not root.is_dir():
+        return Check(check, False, f"{root} is no folder", "name another with --data-dir")
     if not os.access(root, os.W_OK):
         hint = "what is there is found: check its permissions, or name another with --data-dir"
         return Check(check, False, f"{root} cannot be written", hint)

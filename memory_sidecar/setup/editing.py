@@ -181,8 +181,9 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
     if found:
         raise Taken(f"{'.'.join(path)} has another value already")
     lines = [f"[{'.'.join(path)}]"]
-    # TOML is like JSON here, but has no escapes of half a character.
-    lines += [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in table.items()]
+    # TOML is like JSON here, but has no escapes of half a character, and DEL escaped.
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in table.items()}
+    lines += [f"{name} = " + value.replace("\x7f", "\\u007f") for name, value in values.items()]
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
     try:

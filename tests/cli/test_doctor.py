@@ -223,6 +223,13 @@ def test_all_who_are_asked_for_the_model_say_the_same(call, model_dir):
     assert wrong(call("doctor", "--json")) == []
 
 
+def test_a_file_is_no_data_directory(run, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.touch()
+    done = run("doctor", "--json", "--data-dir", str(file))
+    assert f"{file} is no folder" in [each["text"] for each in wrong(done)]
+
+
 def test_the_doubts_about_memories_name_the_agent(run, data_dir):
     long_ago = {"created_at": "2010-01-01", "updated_at": "2010-01-01"}
     write_memory(data_dir / "knowledge" / "bob", "one.md", **long_ago)

@@ -128,7 +128,7 @@ def test_what_is_no_toml_or_closed_to_tables_is_refused(before, reason):
 
 
 def test_a_table_is_appended():
-    before, entry = 'model = "x"\n', {"command": 'a"b\\\x01\U0001f600', "args": []}
+    before, entry = 'model = "x"\n', {"command": 'a"b\\\x01\x7f\U0001f600', "args": []}
     insertion = toml_table(before, ["mcp_servers", AT[1]], entry)
     assert insertion is not None
     after = insertion.apply_to(before)
