@@ -45,12 +45,17 @@ def test_a_moved_source_keeps_what_is_indexed(make_codebase, project, tmp_path, 
 def test_new_excludes_of_a_watched_source_apply_at_once(data_dir, project, tmp_path):
     with closing(Services(DataDir(data_dir), Settings())) as services:
         serve = run_with(services, cwd=tmp_path)
+
+        def is_current():
+            live = serve("status", "--json").json["sources"][0]["live"]
+            return live is not None and live["is_current"]  # it is not watched at once
+
         assert serve("index", project, "--wait", "keyword").status == 0
         scheduler = Scheduler()
         scheduler.add(services.codebase().data)
         scheduler.start()
         try:
-            eventually(lambda: serve("status", "--json").json["sources"][0]["live"]["is_current"])
+            eventually(is_current)
             assert "cart.py" in serve("search", "add_item", "--files", cwd=project).out
             assert serve("source", "add", project, "--exclude", "cart.py").status == 0
             eventually(lambda: "cart.py" not in serve("search", "add_item", cwd=project).out)
