@@ -118,7 +118,10 @@ class Call:
         try:
             cwd = Path.cwd()
         except OSError as error:
-            raise UsageError(f"the working directory cannot be used: {error.strerror}") from error
+            raise UsageError(
+                f"the working directory cannot be used: {error.strerror}",
+                hint="run the command in a folder that exists",
+            ) from error
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
         return cls(

@@ -7,7 +7,12 @@ from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.memory_form import memories_of, memory_lines, with_filters
+from memory_sidecar.cli.memory_form import (
+    memories_of,
+    memory_lines,
+    outdated_marks,
+    with_filters,
+)
 from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, resolve_text, with_agent
 from memory_sidecar.core.results import build_from, pluralize
@@ -96,6 +101,8 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
     The read is counted: what is used fades more slowly.
     """
     memory = call.mask(memories_of(call, agent).get(path, with_shared=not no_shared))
+    if marks := () if call.wants_json else outdated_marks(memory):
+        call.reporter.notice(f"{memory.path} is outdated: {' and '.join(marks)}")
     return call.show(memory, [memory.content])
 
 

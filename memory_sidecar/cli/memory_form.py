@@ -14,7 +14,7 @@ from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import parse_past_time, system_clock
-from memory_sidecar.disk.atoms import AtomKind
+from memory_sidecar.disk.atoms import STANDINGS, AtomKind, Standing, status_word
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
@@ -86,14 +86,24 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
     """Return the line that shows a memory: its path, date, marks and title."""
     marks = [
         *(["shared"] if memory.shared else []),
-        *([memory.status or "superseded"] if memory.superseded else []),
-        *(["expired"] if memory.expired else []),
+        *outdated_marks(memory),
         *(["pinned"] if memory.pinned else []),
         *([f"of {memory.project}"] if memory.project and not memory.kind else []),
     ]
     marked = f" [{', '.join(marks)}]" if marks else ""
     day = memory.updated_at[:10]
     return title(memory.path), f"  {day}{marked}  {memory.title}".rstrip()
+
+
+def outdated_marks(memory: Facts) -> list[str]:
+    """Return why searches leave `memory` out: `expired`, or its status if that says so itself."""
+    word = status_word({"status": memory.status})
+    is_own = STANDINGS.get(word, Standing.ACTIVE) is not Standing.ACTIVE
+    superseded = memory.status if is_own else "superseded"  # by another one, though it says active
+    return [
+        *([superseded] if memory.superseded else []),
+        *(["expired"] if memory.expired else []),
+    ]
 
 
 def body_lines(memory: Facts, text: str) -> list[str]:

@@ -195,6 +195,7 @@ def test_a_hook_whose_folder_is_gone_orders_no_agent_to_stop(tmp_path):
         gone = f"mkdir gone && cd gone && rmdir ../gone && exec {main} {command}"
         done = subprocess.run(["sh", "-c", gone], cwd=tmp_path, capture_output=True, check=False)
         assert b"the working directory cannot be used" in done.stderr
+        assert b"run the command in a folder that exists" in done.stderr
         assert done.returncode == status
 
 

@@ -52,3 +52,18 @@ def test_what_one_of_another_directory_supersedes_hides(serve, data_dir):
     write_memory(own, "d/older.md", "The older way", superseded_by="d/gone.md")
     write_memory(own, "d/oldest.md", "The oldest way", superseded_by="d/older.md")
     assert listed(serve) == ["d/older.md"]
+
+
+def test_what_is_outdated_is_said_to_be_whatever_its_own_status(serve, data_dir):
+    own = data_dir / "knowledge" / "a"
+    write_memory(own, "d/old.md", "The old way", status="active", superseded_by="d/new.md")
+    write_memory(own, "d/new.md", "The new way")
+    write_memory(own, "d/late.md", "The late way", expires_at="2020-01-01T00:00:00Z")
+    shown = serve("list", "--agent", "a", "--include-superseded", "--include-expired").out
+    assert "[superseded]" in shown
+    assert "[active]" not in shown
+    for name, said in (("old", "superseded"), ("late", "expired")):
+        done = serve("get", f"d/{name}", "--agent", "a")
+        assert (done.status, done.out) == (0, f"The {name} way\n")
+        assert f"note: d/{name}.md is outdated: {said}\n" in done.err
+    assert "outdated" not in serve("get", "d/new", "--agent", "a").err
