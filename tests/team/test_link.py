@@ -35,7 +35,7 @@ from tests.conftest import Notices
 from tests.team.conftest import GUARDED
 
 
-def test_without_the_extra_all_else_can_be_imported():
+def test_without_a_database_nothing_of_it_is_imported():
     """A clean process without the driver imports each module but those of a team alone."""
     code = (
         "import importlib, pkgutil, sys; sys.modules['psycopg'] = None\n"
