@@ -14,7 +14,7 @@ from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import parse_past_time, system_clock
-from memory_sidecar.disk.atoms import STANDINGS, AtomKind, Standing, status_word
+from memory_sidecar.disk.atoms import AtomKind, Standing, standing_of, status_word
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
@@ -97,9 +97,9 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
 
 def outdated_marks(memory: Facts) -> list[str]:
     """Return why searches leave `memory` out: `expired`, or its status if that says so itself."""
-    word = status_word({"status": memory.status})
-    is_own = STANDINGS.get(word, Standing.ACTIVE) is not Standing.ACTIVE
-    superseded = memory.status if is_own else "superseded"  # by another one, though it says active
+    standing = standing_of(status_word({"status": memory.status}))
+    # One that another supersedes may say itself that it is active.
+    superseded = "superseded" if standing is Standing.ACTIVE else memory.status
     return [
         *([superseded] if memory.superseded else []),
         *(["expired"] if memory.expired else []),

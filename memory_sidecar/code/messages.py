@@ -8,7 +8,7 @@ joins, may make a message, too. What a program puts before a message stands else
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memory_sidecar.code.question import QUESTION_WORD, Question
 from memory_sidecar.code.store import StoredChunk
@@ -83,21 +83,20 @@ def chunks_with_message(
             text = " ".join(words)
             in_asides = [c.chunk_id for c in holding if text in " ".join(c.chunk.code.split())]
     makers = read(likely())
-    return (
-        chunks_with_template(question.message, _in_sources(makers, question))
-        or in_asides
-        or chunks_with_template(question.message, makers)
-    )
+    made = _words_made_of(question.message, makers)
+    sources = {each.chunk_id for each in _in_sources(makers, question)}
+    in_sources = {each: words for each, words in made.items() if each in sources}
+    return _best_makers(in_sources) or in_asides or _best_makers(made)
 
 
 def _in_sources(chunks: Iterable[StoredChunk], question: Question) -> list[StoredChunk]:
     return [each for each in chunks if not question.penalties(each.filename)]
 
 
-def chunks_with_template(text: str, chunks: Iterable[StoredChunk]) -> list[int]:
-    """Return ids of `chunks`, of those whose string templates make most words of a line of `text`.
+def _words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:
+    """Return how many words of one line of `text` the string templates in each chunk make, by id.
 
-    None if many chunks make as many, or if no line is made well enough.
+    0 where no line is made well enough.
     """
     lines = [
         (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * words))
@@ -105,11 +104,13 @@ def chunks_with_template(text: str, chunks: Iterable[StoredChunk]) -> list[int]:
         for line in reading.splitlines()[:MAX_LINES]
         if (words := len(plain_words(line))) >= MIN_MESSAGE_WORDS
     ]
-    if not lines:
-        return []
-    matched = {chunk.chunk_id: _most_words(lines, chunk.chunk.code) for chunk in chunks}
-    most = max(matched.values(), default=0)
-    found = [chunk_id for chunk_id, words in matched.items() if words == most]
+    return {each.chunk_id: _most_words(lines, each.chunk.code) for each in chunks} if lines else {}
+
+
+def _best_makers(words_made: Mapping[int, int]) -> list[int]:
+    """Return the ids of the chunks that make most words; none if many make as many, or no words."""
+    most = max(words_made.values(), default=0)
+    found = [chunk_id for chunk_id, words in words_made.items() if words == most]
     return found if most and len(found) <= MAX_MESSAGE_CHUNKS else []
 
 

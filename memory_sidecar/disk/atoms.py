@@ -141,7 +141,7 @@ class AtomFacts:
 
     @property
     def standing(self) -> Standing:
-        return STANDINGS.get(self.status, Standing.ACTIVE)
+        return standing_of(self.status)
 
     def is_cold(self, today: Date) -> bool:
         """Whether the atom is active and older than COLD_AFTER, but was never read."""
@@ -186,6 +186,11 @@ def status_word(meta: Mapping[str, object]) -> str:
     """Return the first word of the status: `superseded` for `Superseded by EXP-050`."""
     found = _STATUS.match(text_of(meta.get("status")))
     return found.group().lower() if found else ""
+
+
+def standing_of(status: str) -> Standing:
+    """Return what a status word tells: active, unless STANDINGS says otherwise."""
+    return STANDINGS.get(status, Standing.ACTIVE)
 
 
 def text_of(value: object) -> str:

@@ -19,11 +19,11 @@ from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.disk.atoms import (
     GENERATED_LIST,
     PAGE,
-    STANDINGS,
     AtomId,
     Standing,
     atom_facts,
     is_page_path,
+    standing_of,
     text_of,
 )
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
@@ -147,7 +147,7 @@ class MemoryBuilder(Builder):
         """Complete the parsed memory `read` with what follows from its path, as for an atom."""
         atom = atom_facts(file.path, page.meta)
         status = atom.status if atom else read.status.lower()
-        standing = STANDINGS.get(status, Standing.ACTIVE)
+        standing = standing_of(status)
         if (
             standing is Standing.ACTIVE
             and (atom or self._has_successor_elsewhere(read))

@@ -107,8 +107,9 @@ class SharedRows:
         )
         if not rows or rows[0][1] in self._scope.masked:
             return None
-        self._in_scope(*zip(*rows, strict=True))  # its file is asked for if it is a hit
-        chunk: int = rows[0][0]
+        chunk: int
+        chunk, file = rows[0]
+        self._in_scope([chunk], [file])  # its file is asked for if it is a hit
         return chunk
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:

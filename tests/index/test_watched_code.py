@@ -7,6 +7,7 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -78,6 +79,28 @@ def end(scheduler: Scheduler) -> None:
 def files_with(codebase: Codebase, word: str, reporter: Reporter | None = None) -> set[str]:
     query = CodeQuery(word, mode=SearchMode.KEYWORD)
     return {hit.filename for hit in codebase.search(query, reporter=reporter or Silent())}
+
+
+def held_builds(
+    monkeypatch: pytest.MonkeyPatch, is_held: Callable[[CodeBuilder, SourceFile], bool]
+) -> tuple[threading.Event, threading.Event, list[str]]:
+    """Hold the builds of the files for which `is_held`, from now on.
+
+    Returns an event set once one has begun, one that lets them go on, and the paths built since.
+    """
+    begun, goes_on = threading.Event(), threading.Event()
+    built = list[str]()
+    build = CodeBuilder.build
+
+    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
+        if is_held(builder, file):
+            begun.set()
+            assert goes_on.wait(DEADLINE_S)
+            built.append(file.path)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    return begun, goes_on, built
 
 
 def test_a_save_is_found_without_a_call(codebase, live, root):
@@ -305,16 +328,7 @@ def test_a_save_during_a_pass_over_its_file_keeps_its_times(
         (root / "pkg" / f"h{number}.py").write_text("def heron(): pass\n" * (number + 1))
     live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
     saved = root / "pkg" / ("h0.py" if is_reached else "h8.py")  # the smallest is read first
-    started, goes_on = threading.Event(), threading.Event()
-    build = CodeBuilder.build
-
-    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
-        if "h2.py" in file.path:
-            started.set()
-            assert goes_on.wait(DEADLINE_S)
-        return build(builder, file)
-
-    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    started, goes_on, _ = held_builds(monkeypatch, lambda _, file: "h2.py" in file.path)
     with ThreadPoolExecutor() as threads:
         indexing = threads.submit(codebase.index, [root], reporter=Silent(), embed=False, full=True)
         assert started.wait(DEADLINE_S)
@@ -333,18 +347,7 @@ def test_a_save_during_a_pass_over_its_file_keeps_its_times(
 @pytest.mark.parametrize("is_first", [False, True])
 def test_new_rules_do_not_wait_for_a_long_pass(codebase, live, root, monkeypatch, is_first):
     """They are saved at the root, and are about what the pass has still to do."""
-    started, saved = threading.Event(), threading.Event()
-    built = list[str]()
-    build = CodeBuilder.build
-
-    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
-        if "heron" in file.path:
-            started.set()
-            assert saved.wait(DEADLINE_S)
-            built.append(file.path)
-        return build(builder, file)
-
-    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    started, saved, built = held_builds(monkeypatch, lambda _, file: "heron" in file.path)
     new = root.with_name("new")
     (new / "kept").mkdir(parents=True)
     for number in range(4 * SLICE_FILES):
@@ -370,18 +373,7 @@ def test_the_report_counts_what_was_done_within_the_pass(
     codebase, live, root, monkeypatch, is_full
 ):
     """That follows the rules, too, that were saved meanwhile."""
-    started, saved = threading.Event(), threading.Event()
-    built = list[str]()
-    build = CodeBuilder.build
-
-    def build_slowly(builder: CodeBuilder, file: SourceFile) -> Document:
-        if builder._source.name == "new":
-            started.set()
-            assert saved.wait(DEADLINE_S)
-            built.append(file.path)
-        return build(builder, file)
-
-    monkeypatch.setattr(CodeBuilder, "build", build_slowly)
+    started, saved, built = held_builds(monkeypatch, lambda b, _: b._source.name == "new")
     new = root.with_name("new")
     new.mkdir()
     for number in range(SLICE_FILES):
