@@ -124,7 +124,7 @@ def after_prefixes(items: Sequence[Item]) -> Iterator[Item]:
     for item in items:
         if item["kind"].startswith("message"):
             text = next(prefixes).format(item["repository"]) + item["text"]
-            yield item | {"kind": f"{item['kind']}, after a prefix", "text": text}
+            yield item | {"kind": f"{item['kind']} after a prefix", "text": text}
 
 
 def each_indexed(
