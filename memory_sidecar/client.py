@@ -16,7 +16,7 @@ from memory_sidecar.core.projects import (
     data_dir_option,
     move_leading_options_last,
 )
-from memory_sidecar.daemon.link import Link, OutputClosed, reach, write_whole
+from memory_sidecar.daemon.link import Link, OutputClosed, columns, reach, rows, write_whole
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED, ProtocolError
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
 COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks for completions
 
 CANCEL_PATIENCE_S = 2.0
-LATE_INTERRUPT = "interrupted; the daemon ends it as soon as its present step is done"
+LATE_INTERRUPT = "the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
 REFUSED_S = 60.0  # retry this long: a daemon that refuses is stopping, and the next one may, too
@@ -49,19 +49,18 @@ def main() -> int:
     """Run the command line of this process; returns its exit status."""
     if sys.getfilesystemencoding() != "utf-8":  # set by the locale, but file names are UTF-8
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
+    arguments = move_leading_options_last(sys.argv[1:])
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
             from memory_sidecar.cli.completing import complete
 
             return complete(instruction)
-        return _main(sys.argv[1:])
+        return _main(arguments)
     except KeyboardInterrupt:
-        _write(2, "memory-sidecar: interrupted\n")
-        return EXIT_INTERRUPTED
+        return _report_interrupt(arguments)
 
 
 def _main(arguments: list[str]) -> int:
-    arguments = move_leading_options_last(arguments)
     if arguments[:1] == [MCP_OPTION]:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -196,25 +195,32 @@ def _make_request(arguments: list[str], cwd: str) -> Frame:
         "environ": dict(os.environ),  # `children` decides which variables child processes get
         "is_terminal": os.isatty(1),
         "shows_progress": os.isatty(2),
-        "columns": _columns(),
-        "rows": _rows(),
+        "columns": columns(),
+        "rows": rows(),
     }
 
 
 def _run_request(link: Link, request: Frame, data_dir: str) -> int | str:
     """Send `request` and print the answer. Returns the exit status, or REFUSED or ALONE."""
+    arguments = request["arguments"]
     try:
         link.send(request)
         return _handle_frames(link)
     except KeyboardInterrupt:
-        return _interrupt(link)
+        return _interrupt(link, arguments)
     except OutputClosed as closed:
+        if closed.status == EXIT_FAILED:
+            from memory_sidecar.core.errors import as_sidecar_error
+
+            _report_error(
+                as_sidecar_error(closed, hint="check what it is redirected to"), arguments
+            )
         return closed.status
     except (OSError, ProtocolError) as error:
         from memory_sidecar.daemon.address import state_file
 
         return _fail_unreachable(
-            request["arguments"],
+            arguments,
             f"the daemon of {data_dir} broke off: {error}",
             f"try again; its log is {state_file(data_dir, 'daemon.log')}",
         )
@@ -253,11 +259,11 @@ def _handle_frame(frame: Frame, link: Link, *, reads: bool = True) -> int | str 
     return None
 
 
-def _interrupt(link: Link) -> int:
+def _interrupt(link: Link, arguments: list[str]) -> int:
     """Cancel the command and print its last output; a second Ctrl-C ends this process at once."""
     try:
         if not _cancel(link):
-            _write(2, f"memory-sidecar: {LATE_INTERRUPT}\n")
+            _report_interrupt(arguments, hint=LATE_INTERRUPT)
     except KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
     except Exception:  # the user wants to leave, whatever failed
@@ -302,29 +308,18 @@ def _send_input(link: Link) -> None:
     link.send({"type": "stdin", "data": binascii.b2a_base64(data, newline=False).decode()})
 
 
-def _columns() -> int:
-    """Return the width of the terminal like `shutil.get_terminal_size`."""
-    named = os.environ.get("COLUMNS", "")
-    if named.isdecimal() and int(named):
-        return int(named)
-    for fd in (1, 2):
-        try:
-            return os.get_terminal_size(fd).columns or 80
-        except OSError:
-            continue
-    return 80
-
-
-def _rows() -> int:
-    """Return the height of the terminal that is standard output; 0 if it is none."""
-    try:
-        return os.get_terminal_size(1).lines
-    except OSError:
-        return 0
-
-
 def _is_set(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
+
+
+def _report_interrupt(arguments: list[str], *, hint: str = "") -> int:
+    """Report Ctrl-C, with its exit status; a second one ends this process at once."""
+    try:
+        from memory_sidecar.core.errors import Interrupted
+
+        return _report_error(Interrupted(hint=hint), arguments)
+    except KeyboardInterrupt:
+        os._exit(EXIT_INTERRUPTED)
 
 
 def _fail_unreachable(arguments: list[str], message: str, hint: str) -> int:
@@ -341,7 +336,10 @@ def _report_error(error: Exception, arguments: list[str]) -> int:
     if not isinstance(error, SidecarError):
         error = DaemonUnreachable(str(error), hint="use --no-daemon")
     given = tuple(arguments)
-    _write(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
+    try:
+        _write(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
+    except OutputClosed:
+        pass  # the exit status still tells
     return exit_status(given, error.exit_status)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -61,9 +62,20 @@ def test_an_interrupted_command_that_goes_on_printing_is_left_alone(monkeypatch,
     daemon = threading.Thread(target=print_for_ever)
     daemon.start()
     link = Link(ours, "")
-    assert client._interrupt(link) == 130
+    assert client._interrupt(link, ["search", "x", "--json"]) == 130
     link.close()
     daemon.join()
-    said = capfd.readouterr().err
-    assert said.startswith(".")
-    assert said.endswith(f"memory-sidecar: {client.LATE_INTERRUPT}\n")
+    dots, _, said = capfd.readouterr().err.rpartition(".{")
+    assert dots.startswith(".")
+    error = json.loads("{" + said)["error"]
+    assert error == {"code": "interrupted", "message": "interrupted", "hint": client.LATE_INTERRUPT}
+
+
+def test_interrupt_before_anything_is_asked_is_an_error_in_json_too(monkeypatch, capfd):
+    def interrupt(_arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(client, "_main", interrupt)
+    monkeypatch.setattr(sys, "argv", ["memory-sidecar", "--data-dir", "d", "store", "x"])
+    assert client.main() == 130
+    assert json.loads(capfd.readouterr().err)["error"]["code"] == "interrupted"

@@ -17,11 +17,17 @@ from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, exit_status, wants_json
 from memory_sidecar.cli.help import add_examples
 from memory_sidecar.cli.options import Group, with_help
-from memory_sidecar.core.errors import NotFound, SidecarError, UsageError, as_sidecar_error
+from memory_sidecar.core.errors import (
+    Interrupted,
+    NotFound,
+    SidecarError,
+    UsageError,
+    as_sidecar_error,
+)
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_memory
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE
-from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED
+from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
 
 MAX_COLUMNS = 100
 _TEXTS = {"query", "text", "texts"}  # arguments that are a text
@@ -227,8 +233,8 @@ def _run(call: Call) -> int:
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         call.reporter.close()
-        call.stderr.write(f"memory-sidecar: interrupted; {_continuation(call)}\n")
-        return EXIT_INTERRUPTED
+        call.print_error(Interrupted(hint=_continuation(call)))
+        return Interrupted.exit_status
     finally:
         call.close()
     return 0
@@ -252,9 +258,9 @@ def _continuation(call: Call) -> str:
     """Return what to say after an interrupt about the work that goes on."""
     if call.host is None:
         return "what was committed stays, and the next call goes on from there"
-    follow = call.hint("`memory-sidecar status --watch` shows it")
     return (
-        f"what was committed stays, and this daemon or the next goes on with what waits: {follow}"
+        "what was committed stays, and this daemon or the next goes on with what waits: "
+        "`memory-sidecar status --watch` shows it"
     )
 
 

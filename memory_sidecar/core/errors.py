@@ -14,6 +14,7 @@
     ├── MemvidFailed               1  the memvid command failed
     ├── CloneFailed                1  git could not clone or update a source
     ├── PageBroken                 1  a memory's frontmatter cannot be edited as it is
+    ├── Interrupted              130  Ctrl-C
     ├── DaemonUnreachable          5  no daemon, and none could be started
     ├── DatabaseError              1
     │   ├── DatabaseUnreachable    1  the team's server does not answer
@@ -132,6 +133,16 @@ class CloneFailed(SidecarError):
 
 class PageBroken(SidecarError):
     code = "page_broken"
+
+
+class Interrupted(SidecarError):
+    """The user pressed Ctrl-C. `hint`: what becomes of the work."""
+
+    code = "interrupted"
+    exit_status = 130
+
+    def __init__(self, *, hint: str = "") -> None:
+        super().__init__("interrupted", hint=hint)
 
 
 class DaemonUnreachable(SidecarError):

@@ -31,21 +31,20 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 GREETING_TIMEOUT_S = 10.0
-STDERR = 2
 
 
 class OutputClosed(Exception):
     """Our output cannot be written: its reader is gone, or its disk is full."""
 
     def __init__(self, error: OSError) -> None:
+        super().__init__(f"the output: {error.strerror}")
         self.status = EXIT_BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
 
 
 def write_whole(fd: int, data: bytes) -> None:
     """Write all of `data`, however slow its reader is.
 
-    Raises OutputClosed after saying why on standard error. Python's own streams would need the
-    locale, and a flush at the end.
+    Raises OutputClosed. Python's own streams would need the locale, and a flush at the end.
     """
     rest = memoryview(data)
     while rest:
@@ -56,9 +55,28 @@ def write_whole(fd: int, data: bytes) -> None:
 
             select.select([], [fd], [])
         except OSError as error:
-            if fd != STDERR and not isinstance(error, BrokenPipeError):
-                write_whole(STDERR, f"memory-sidecar: the output: {error.strerror}\n".encode())
             raise OutputClosed(error) from error
+
+
+def columns() -> int:
+    """Return the width of the terminal like `shutil.get_terminal_size`."""
+    named = os.environ.get("COLUMNS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    for fd in (1, 2):
+        try:
+            return os.get_terminal_size(fd).columns or 80
+        except OSError:
+            continue
+    return 80
+
+
+def rows() -> int:
+    """Return the height of the terminal that is standard output; 0 if it is none."""
+    try:
+        return os.get_terminal_size(1).lines
+    except OSError:
+        return 0
 
 
 class Link:

@@ -111,7 +111,8 @@ def test_who_interrupts_an_index_is_told_what_goes_on(run, project, known_vector
     cancelled.set()
     done = run("index", project, cancelled=cancelled, host=host)
     assert (done.status, done.out) == (130, "")
-    assert done.err == f"memory-sidecar: interrupted; what was committed stays{goes_on}\n"
+    assert (done.error["code"], done.error["message"]) == ("interrupted", "interrupted")
+    assert done.error["hint"] == f"what was committed stays{goes_on}"
 
 
 @pytest.mark.parametrize("option", ["--json", "--skipped", "--failed"])

@@ -114,12 +114,12 @@ def test_output_that_finds_no_room_is_said_in_a_line(indexed, options):
     told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [PROGRAM, "search", "--all", "total", "--mode", "keyword", *options],
+            [PROGRAM, "search", "--all", "total", "--mode", "keyword", "--json", *options],
             env=told, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
-    assert done.returncode == 1
-    assert "the output" in done.stderr.splitlines()[-1]
-    assert "internal" not in done.stderr
+    error = json.loads(done.stderr.splitlines()[-1])["error"]
+    assert (done.returncode, error["code"]) == (1, "disk_full")
+    assert error["message"] == "no room left to write the output"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
@@ -146,13 +146,14 @@ def test_reader_that_leaves_is_a_broken_pipe(indexed):
 
 
 def test_interrupt_cancels_and_is_130(indexed):
-    client = indexed.start("search", "--all", "-", stdin=subprocess.PIPE)
+    client = indexed.start("search", "--all", "-", "--json", stdin=subprocess.PIPE)
     indexed.wait_for_requests(1)
     client.send_signal(signal.SIGINT)
     client.wait(timeout=60)
     assert client.returncode == 130
     indexed.wait_for_requests(0)
-    client.communicate()
+    _, told = client.communicate()
+    assert json.loads(told)["error"]["code"] == "interrupted"
 
 
 def test_killed_client_frees_its_request(indexed):
