@@ -25,6 +25,7 @@ from memory_sidecar.code.history import update_history
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
+from memory_sidecar.core import reasons
 from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import Settings, narrow_settings
@@ -172,8 +173,15 @@ class CodeBuilder:
         return track_with_team(document, theirs.get(file.path, ""), self.shared.generation)
 
     def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
+        # The scan compares sizes alone; of a notebook only its reading tells how large its text is.
+        outdated = [
+            path
+            for path, entry in manifest.items()
+            if entry.reason.startswith(reasons.TOO_LARGE)
+            and entry.reason != reasons.larger_than(self._max_file_bytes)
+        ]
         theirs = self.shared.fingerprints(anew=True) if self.shared else {}
-        return outdated_paths(manifest, theirs) if theirs is not None else ()
+        return outdated if theirs is None else [*outdated, *outdated_paths(manifest, theirs)]
 
     def hand_to_team(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors

@@ -659,6 +659,18 @@ def test_what_was_too_large_is_indexed_once_the_limit_is_raised(
         reopened.close()
 
 
+def test_a_notebook_whose_text_was_too_large_is_indexed_once_the_limit_is_raised(
+    make_codebase, codebase, project, notices
+):
+    (project / "large.ipynb").write_text("def okapi(): pass\n" + "# filler\n" * 100)
+    for limit, found in ((500, set()), (600, set()), (5000, {"large.ipynb"})):
+        reopened = make_codebase(settings=Settings(max_file_bytes=limit))
+        reopened.index([project], reporter=notices)
+        assert files_with(reopened, notices, "okapi") == found
+        assert reopened.index([project], reporter=notices).files_processed == 0
+        reopened.close()
+
+
 # Vectors that are not there
 
 
