@@ -10,7 +10,8 @@ from itertools import product
 from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, StoreCorrupt, UsageError
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.model import SearchMode, SourceFile
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
 from memory_sidecar.embedding.models import make_judge
@@ -136,9 +137,13 @@ class Recall:
         """Return the memory at `path`, the agent's own before a shared one, and count the read.
 
         `path` may also be the id of an atom, with its project in front if several have that id,
-        or the beginning of a path. Raises NotFound, and UsageError if several memories match.
+        or the beginning of a path. A file that was just changed or deleted is indexed first.
+        Raises NotFound, and UsageError if several memories match.
         """
         agent, stored = self._find_memory(path, with_shared=with_shared)
+        if not _is_current(agent, stored):
+            agent.index([stored.file], reporter=self._reporter, directory=stored.directory)
+            agent, stored = self._find_memory(path, with_shared=with_shared)
         _count_read(agent, stored)
         return stored.memory
 
@@ -297,6 +302,17 @@ def _find_by_beginning(rows: MemoryRows, first: str) -> StoredMemory | None:
     paths = paths_beginning(rows.connection, first) if first else []
     path = sole_match(first, paths)
     return rows.find(path) if path else None
+
+
+def _is_current(agent: AgentDatabase, stored: StoredMemory) -> bool:
+    """Whether the file of a memory is still the one that was indexed, as far as can be told."""
+    with suppress(OSError, NotFound):  # its directory is out of reach at the moment
+        source = agent.source(stored.directory)
+        known = agent.data.open().manifest(source.name, under=[stored.file]).get(stored.file)
+        if source.root.is_dir() and known is not None:
+            there = Tree(source.root).status(source.root / stored.file)
+            return there is not None and SourceFile.of(stored.file, there).stamp == known.stamp
+    return True
 
 
 def _count_read(agent: AgentDatabase, read: StoredMemory) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
@@ -119,6 +120,18 @@ def test_a_successor_that_goes_lets_the_old_one_return(make_agent, data_dir):
     new.unlink()
     agent.index_written(["new.md"], reporter=Silent())
     assert paths() == ["old.md"]
+
+
+def test_a_memory_is_read_as_its_file_is_now(make_agent, data_dir):
+    folder = data_dir / "knowledge" / "architect"
+    changed, gone = write_memory(folder, "changed.md"), write_memory(folder, "gone.md")
+    memories = Memories(make_agent(), Silent())
+    assert len(memories.list(MemoryList())) == 2  # and so its files were compared
+    write_memory(folder, "changed.md", "By hand.")
+    gone.unlink()
+    assert memories.get(changed.name).content == "By hand."
+    with pytest.raises(NotFound):
+        memories.get(gone.name)
 
 
 def test_categories_are_those_in_use_or_described(make_agent, data_dir):
