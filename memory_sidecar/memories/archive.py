@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core.atomic import (
     LEFT_AFTER_MS,
@@ -94,6 +94,21 @@ class Archive:
         for each in self.all(batch=batch):
             held.setdefault(each.directory, []).append(each)
         return [_latest(held.get(directory, []), path) for directory, path in named]
+
+    def with_categories(self, archived: Sequence[Archived]) -> list[Archived]:
+        """Return `archived` and the pages of their categories that went with them, if any."""
+        folders = {
+            (each.batch, each.directory, folder)
+            for each in archived
+            for folder in PurePosixPath(each.path).parents
+        }
+        pages = (each for each in self.all() if is_category_page(each.path))
+        theirs = [
+            page
+            for page in pages
+            if (page.batch, page.directory, PurePosixPath(page.path).parent) in folders
+        ]
+        return [*archived, *theirs]
 
     def batch(self, name: str) -> list[Archived]:
         """List what the batch called `name` holds. Raises NotFound."""

@@ -228,18 +228,18 @@ class Memories(Recall):
     def restore(self, paths: Sequence[str], *, batch: str = "") -> Restored:
         """Put back the latest archived version of each of `paths`, or else all of `batch`.
 
-        With both, the versions in that batch. Raises NotFound, and Conflict where another text is
-        in the place of one; but the page of a category that was described anew holds up no batch.
+        With both, the versions in that batch. The page of a category that was removed with them
+        comes back, too, unless it was described anew. Raises NotFound, and Conflict where another
+        text is in the place of a memory.
         """
-        if paths:
-            wanted = self._archive.latest(map(parse_address, paths), batch=batch)
-        else:
-            held, free = self._archive.batch(batch), self._archive.is_free
-            wanted = [
-                each
-                for each in held
-                if not is_category_page(each.path) or free(self._directory(each.directory), each)
-            ] or held
+        archive, named = self._archive, map(parse_address, paths)
+        held = archive.latest(named, batch=batch) if paths else archive.batch(batch)
+        wanted = [
+            each
+            for each in archive.with_categories(held)
+            if not is_category_page(each.path)
+            or archive.is_free(self._directory(each.directory), each)
+        ] or held
         by_directory: dict[str, list[Archived]] = defaultdict(list)
         for each in dict.fromkeys(wanted):
             by_directory[each.directory].append(each)

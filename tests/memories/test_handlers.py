@@ -325,6 +325,17 @@ def test_categories_are_listed_with_what_they_are_for(knowledge, root):
     assert [row.description for row in knowledge.memories().categories()] == ["Edited by hand."]
 
 
+def test_the_first_memory_that_is_restored_brings_its_category_with_it(knowledge):
+    one, two = (knowledge.store(text, "decision") for text in ("Use SQLite.", "Use CBOR."))
+    memories = knowledge.memories()
+    memories.describe_category("decision", "What was decided.", creates=False)
+    memories.delete_category("decision", with_memories=True)
+    assert memories.restore([one]).restored == (one, "decision/_category.md")
+    assert memories.restore([two]).restored == (two,)
+    assert [row.description for row in memories.categories()] == ["What was decided."]
+    assert memories.list_archive() == []
+
+
 def test_a_category_described_anew_holds_up_no_batch(knowledge, root):
     path = knowledge.store("Use SQLite.", "decision")
     memories = knowledge.memories()
