@@ -16,6 +16,7 @@ _NAME = re.compile(  # Cart.total, Cart::~Cart, Box<int>::get, owner=, area', op
     r"(?:[^\W\d][\w$?!']*(?:<[^<>]*>)?(?:\.|::|->|#))*"
     r"(?:operator(?:\W{1,3}|\s[\w\s*&]+)|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
 )
+_CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w+)(?:<.*>)?")  # to a type: as indexed
 _IN_FILE = re.compile(r"(?:\./)?([^:\s]*/[^:\s]+)\.\w+::?(?=[^\W\d])")  # shop/cart.py:Cart.total
 _KEYWORD = re.compile(
     r"(?:(?:async|class|def|enum|fn|func|function|interface|struct|trait|type)\s+)+(?=[^\W\d])"
@@ -39,6 +40,7 @@ def parse_name(text: str) -> list[str]:
     bare = _KEYWORD.sub("", bare, count=1) if _KEYWORD.match(bare) else bare
     if bare.endswith(")") and "(" in bare[1:]:
         bare = f"{bare[: bare.index('(', 1)]}()"
+    bare = _CONVERSION.sub(r"\1\2", bare)
     if not _NAME.fullmatch(bare):
         raise UsageError(f"{text!r} is not a name", hint=_HINT)
     parts = QUALIFIER_SEPARATOR.split(_TYPE_ARGUMENTS.sub("", bare.removesuffix("()")))

@@ -329,6 +329,8 @@ def test_in_cpp_a_method_is_one_wherever_it_stands_and_a_static_function_of_its_
         ("Box::size_", "box.h"),
         ("operator bool", "box.h"),
         ("Box::operator bool()", "box.h"),
+        ("operator std::string", "box.h"),
+        ("n::Box<int>::operator std::vector<int>()", "box.h"),
     ],
 )
 def test_a_name_may_have_marks_and_arguments_of_types(run, tmp_path, name, path):
@@ -339,7 +341,9 @@ def test_a_name_may_have_marks_and_arguments_of_types(run, tmp_path, name, path)
             "cart.rb": "class Cart\n  def owner=(x); end\n  def <=>(o); end\nend\n",
             "box.h": "namespace n {\ntemplate <class T> struct Box {\n  ~Box();\n  T get();\n"
             "  int size_;\n  bool operator==(const Box& o);\n};\n}\n"
-            "n::Box<int>::operator bool() const { return true; }\n",
+            "n::Box<int>::operator bool() const { return true; }\n"
+            "n::Box<int>::operator std::string() const { return s; }\n"
+            "n::Box<int>::operator std::vector<int>() const { return v; }\n",
         },
     )
     run("index", tmp_path / "names", "--wait", "keyword")
