@@ -27,6 +27,7 @@ from memory_sidecar.core.model import FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
@@ -262,7 +263,7 @@ class Codebase:
                 if name not in scanned:
                     raise NotFound(
                         f"no source {name!r} is indexed here",
-                        hint=f"there are: {', '.join(sorted(scanned)) or 'none'}",
+                        hint=known_names(name, sorted(scanned)),
                     )
             live = self.data.states()
             for source in [each for each in sources if each.name in asked]:

@@ -31,7 +31,7 @@ _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that n
 class Settings:
     """Every key of `config.toml`, also as `MEMORY_SIDECAR_<KEY>`, where a list has commas.
 
-    An empty variable counts as unset.
+    An empty or blank variable counts as unset.
     """
 
     model_dir: str = ""  # a folder with model.onnx and its tokenizer; "" looks for one
@@ -74,7 +74,7 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
                 raise UsageError(f"{config}: unknown setting {key!r}", hint=f"known are: {known}")
             chosen[key] = _check_value(config, key, value, kinds[key])
     for key, kind in kinds.items():
-        if text := environ.get(ENV_PREFIX + key.upper()):
+        if (text := environ.get(ENV_PREFIX + key.upper(), "")).strip():
             chosen[key] = _from_text(key, text, kind)
     for key, value in chosen.items():
         if kinds[key] is int and not 0 <= value <= MAX_NUMBER:

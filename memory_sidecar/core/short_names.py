@@ -22,6 +22,13 @@ def is_another_whole_name(short: str, name: str) -> bool:
     return not is_inside_word or (last.isdigit() and following.isdigit())
 
 
+def known_names(name: str, known: Sequence[str]) -> str:
+    """Return a hint for a `name` that is not among `known`: those that hold it, and all."""
+    like = [each for each in known if name.lower() in each.lower()][:MAX_NAMED]
+    meant = f"did you mean {' or '.join(like)}? " if like else ""
+    return f"{meant}there are: {', '.join(known) or 'none yet'}"
+
+
 def sole_match(short: str, names: Sequence[str]) -> str | None:
     """Return the only one of `names`, which all begin with `short`, or `None` for no names.
 

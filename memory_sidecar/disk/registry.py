@@ -27,6 +27,7 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
 from memory_sidecar.core.results import convert
+from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes, worktree_around
 
@@ -318,5 +319,5 @@ def _index_of(name: str, sources: list[Source]) -> int:
     for index, source in enumerate(sources):
         if source.name == name:
             return index
-    known = ", ".join(source.name for source in sources) or "none yet"
-    raise NotFound(f"no source is named {name!r}", hint=f"registered: {known}")
+    hint = known_names(name, [source.name for source in sources])
+    raise NotFound(f"no source is named {name!r}", hint=hint)

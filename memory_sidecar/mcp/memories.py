@@ -118,7 +118,7 @@ class QueryMemories(Filtered):
 
 
 def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> MemoryHeads:
-    """List memories by category, tags, age, author or status."""
+    """List memories by tags, age, author or status; search_memories takes words."""
     wanted = asked.filter(
         updated_after=parse_past_time(asked.updated_after, now_ms=system_clock()),
         updated_before=parse_past_time(asked.updated_before, now_ms=system_clock()),

@@ -42,9 +42,10 @@ def test_the_environment_wins_over_a_trusted_project_and_that_over_the_user(
     assert (settings.embed_threads, settings.max_file_bytes, settings.rerank) == (3, 2, False)
 
 
-def test_an_empty_variable_is_unset(user_config, environ, tmp_path):
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_or_blank_variable_is_unset(user_config, environ, tmp_path, value):
     user_config.write_text('agent = "me"\nembed_threads = 3\nexcludes = ["*.log"]\n')
-    empty = {f"MEMORY_SIDECAR_{field.name.upper()}": "" for field in fields(Settings)}
+    empty = {f"MEMORY_SIDECAR_{field.name.upper()}": value for field in fields(Settings)}
     assert load_settings(tmp_path, environ | empty) == load_settings(tmp_path, environ)
 
 

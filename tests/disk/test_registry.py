@@ -149,7 +149,11 @@ def test_a_removed_source_is_forgotten(registry, tmp_path):
     for unknown in (registry.remove, registry.get):
         with pytest.raises(NotFound) as caught:
             unknown("shop")
-        assert caught.value.hint == "registered: app"
+        assert caught.value.hint == "there are: app"
+    registry.add(folder(tmp_path, "akka.net"))
+    with pytest.raises(NotFound) as caught:
+        registry.get("Akka")
+    assert caught.value.hint == "did you mean akka.net? there are: app, akka.net"
 
 
 def test_what_a_newer_build_added_to_the_file_survives(registry, path, tmp_path):

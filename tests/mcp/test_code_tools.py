@@ -56,6 +56,9 @@ def test_search_keeps_to_the_source_that_the_client_works_in(caller, tmp_path):
     assert "there are: other, project" in refused(
         caller, "search_code", query="add_item", source="nope"
     )
+    assert "did you mean project? there are: other, project" in refused(
+        caller, "search_code", query="add_item", source="proj"
+    )
 
 
 def test_cursor_leads_through_all_hits_once(caller):
