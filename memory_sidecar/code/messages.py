@@ -25,7 +25,6 @@ MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 _STRING = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\\\n]*(?:\\.[^'\\\n]*)*)'|`([^`]*)`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
-_VALUE_MARK = re.compile(r"(?<![^\W\d_])['\"`]|[:=/()<>{}\[\]“«]|--\w|\w\.\w")  # not `user's`
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
 )
@@ -49,11 +48,6 @@ def readings(text: str) -> list[str]:
     after = [line[at.end() :] for line in lines for at in _PREFIX_END.finditer(line)]
     after = [each for each in after if not QUESTION_WORD.match(each)]
     return [text, *sorted(after, key=len, reverse=True)[:MAX_READINGS]]
-
-
-def may_hold_values(text: str) -> bool:
-    """Whether `text` has a mark of what messages have filled in: a quote, a colon, a path …"""
-    return bool(_VALUE_MARK.search(text))
 
 
 def chunks_with_message(

@@ -69,6 +69,9 @@ class CodeRows(Protocol):
     def keyword_arm(self, keywords: Keywords) -> SearchArm:
         """Return the keyword arm: the share that `keyword_share` makes of BM25."""
 
+    def coverage_arm(self, keywords: Keywords) -> SearchArm:
+        """Return the arm of the share of the words' idf that a chunk holds: quicker than BM25."""
+
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         """Return, by stem, the chunks that hold each word: ascending, the filter not applied."""
 
@@ -152,6 +155,9 @@ class LocalRows:
         limit = KEYWORD_DEPTH if self.allowed is None else None
         ids, bm25 = keyword_scores(self.connection, CHUNKS, keywords, limit=limit)
         return Arm.of(ids, keyword_share(bm25, keywords.whole), self.allowed)
+
+    def coverage_arm(self, keywords: Keywords) -> Arm:
+        return Arm.of(*read_postings(self.connection, CHUNKS, keywords).coverage(), self.allowed)
 
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         return read_postings(self.connection, CHUNKS, keywords).lists

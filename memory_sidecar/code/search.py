@@ -24,7 +24,7 @@ from memory_sidecar.code import hits
 from memory_sidecar.code.directory import ChunkFile, Line, is_at
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
-from memory_sidecar.code.messages import chunks_with_message, may_hold_values
+from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import QueryNames, names_in
 from memory_sidecar.code.question import Question
@@ -58,7 +58,9 @@ ENTRY_PAGES = tuple(
     for name in ("README", "Readme", "readme", "CONTRIBUTING")
     for ending in (".md", ".markdown", ".rst", "")
 )
-MESSAGE_DEPTH = 30  # the keyword arm's best, searched for the template of a message
+# Chunks searched for the template of a message: those that hold most of its words. Its rarest are
+# often its values, which no template holds, so that many more rows are looked at than by BM25.
+MESSAGE_DEPTH, MESSAGE_ROWS = 100, 40_000
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
 
@@ -129,10 +131,7 @@ def _hybrid(
     if question.message and not names.is_single_word:
 
         def likely_makers() -> Sequence[int]:
-            # The rarest words of a message are often its values, which its template does not hold.
-            mode = SearchMode.KEYWORD if may_hold_values(question.message) else SearchMode.HYBRID
-            wider = keywords.rarest(KEYWORD_ROWS[mode])
-            arm = words if wider == asked else rows.keyword_arm(wider)
+            arm = rows.coverage_arm(keywords.rarest(MESSAGE_ROWS))
             best: list[int] = arm.best(MESSAGE_DEPTH).tolist()
             return best
 

@@ -184,6 +184,18 @@ class Postings:
     unread: tuple[str, ...]  # stems that so many rows hold that their lists were not read
     weights: Mapping[str, float]  # idf of every stem
 
+    def coverage(self) -> tuple[Ids, Floats]:
+        """Return the ids (n,) of all rows in the lists, ascending, and each one's coverage (n,).
+
+        That is the share of the words' weight whose lists hold the row, 0…1.
+        """
+        if not self.lists:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        lists = self.lists.values()
+        ids, places = np.unique(np.concatenate([*lists]), return_inverse=True)
+        weights = np.repeat([self.weights[stem] for stem in self.lists], [*map(len, lists)])
+        return ids, (np.bincount(places, weights) / sum(self.weights.values())).astype(np.float32)
+
 
 def read_postings(connection: Connection, corpus: Corpus, keywords: Keywords) -> Postings:
     """Read the posting lists of the query's rarest words, up to MAX_ROWS_READ rows."""

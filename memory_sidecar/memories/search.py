@@ -279,14 +279,7 @@ def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) 
     if query.mode is SearchMode.KEYWORD:
         return _filtered_arm(*_best_by_words(query, connection, keywords, chosen), chosen)
     postings = read_postings(connection, MEMORY_CHUNKS, keywords)
-    if not postings.lists:
-        return Arm.silent()
-    ids = _union(*postings.lists.values())
-    held = np.zeros(len(ids))
-    for stem, rows in postings.lists.items():
-        held[np.searchsorted(ids, rows)] += postings.weights[stem]
-    coverage = held / max(sum(postings.weights.values()), 1e-9)
-    return _filtered_arm(ids, coverage.astype(np.float32), chosen)
+    return _filtered_arm(*postings.coverage(), chosen)
 
 
 def _best_by_words(

@@ -16,11 +16,11 @@ from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
-from memory_sidecar.index.keyword import Keywords, keyword_share, stems_of
+from memory_sidecar.index.keyword import Keywords, Postings, keyword_share, stems_of
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.connection import HalfVector, integers
 from memory_sidecar.team.link import TeamLink, Values
-from memory_sidecar.team.postings import Statistics, bm25
+from memory_sidecar.team.postings import Entries, Statistics, bm25
 from memory_sidecar.team.reads import AskNearest, ParallelReads, ReadTransaction
 from memory_sidecar.team.shared_files import SearchScope, SourceRow
 from memory_sidecar.team.words_read import WordsRead
@@ -86,10 +86,22 @@ class SharedRows:
         self._file_of.update(zip(ids.tolist(), files.tolist(), strict=True))
         return Arm(ids, keyword_share(scores, keywords.whole))
 
+    def coverage_arm(self, keywords: Keywords) -> Arm:
+        lists = {
+            stem: self.words.current(entries)["row"].astype(np.int64)
+            for stem, entries in self._entries_by_word(keywords).items()
+        }
+        return Arm(*Postings(lists, (), keywords.idf).coverage())
+
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
+        return {
+            stem: np.sort(entries["row"].astype(np.int64))
+            for stem, entries in self._entries_by_word(keywords).items()
+        }
+
+    def _entries_by_word(self, keywords: Keywords) -> Mapping[str, Entries]:
         words = [stems for stems, _ in self.words.terms_with_idf(keywords) if len(stems) == 1]
-        entries = {stems[0]: self.words.entries_of(stems) for stems in words}
-        return {stem: np.sort(each["row"].astype(np.int64)) for stem, each in entries.items()}
+        return {stems[0]: self.words.entries_of(stems) for stems in words}
 
     def vector_search(self) -> VectorSearch:
         return self._nearest("chunk_vectors", self._beside.ask_nearest)
@@ -193,6 +205,7 @@ class SharedRows:
         found = []
         for row, file_id, *chunk in rows:
             file = self._scope.files[self._scope.numbers[file_id]]
+            self._file_of[row] = file_id
             found.append(
                 StoredChunk(row, file.source, file.path, file.language, chunk_from_row(chunk))
             )

@@ -88,6 +88,10 @@ class OverlaidRows:
         shares = keyword_share(scores, keywords.whole)
         return _OverlaidArm(theirs, Arm.of(ids, shares, self._local.allowed))
 
+    def coverage_arm(self, keywords: Keywords) -> SearchArm:
+        theirs, own = self._shared.coverage_arm(keywords), self._local.coverage_arm(keywords)
+        return _OverlaidArm(theirs, own)
+
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         own = self._local.chunks_by_word(keywords)
         none = np.empty(0, np.int64)

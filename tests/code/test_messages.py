@@ -124,15 +124,17 @@ def test_a_message_with_its_values_comes_first_where_it_is_made(search, project,
     assert all("exact_text" not in hit.explain.boosts for hit in others)
 
 
+@pytest.mark.parametrize("quote", ["'", ""])
 def test_a_message_is_found_by_common_words_where_its_value_is_a_rare_one(
-    search, project, monkeypatch
+    search, project, monkeypatch, quote
 ):
     monkeypatch.setitem(KEYWORD_ROWS, SearchMode.HYBRID, 1)  # as in a project of many chunks
-    (project / "odd.py").write_text("raise Error(f'cannot resolve {name!r} in a table')\n")
+    template = f"cannot resolve {quote}{{name}}{quote} in a table"
+    (project / "odd.py").write_text(f'raise Error(f"{template}")\n')
     (project / "titles.py").write_text("titel = 'a book'\n")
     for number in range(3):
         (project / f"other_{number}.py").write_text("# resolve the table, as it cannot be read\n")
-    best = search("Cannot resolve 'titel' in a table")[0]
+    best = search(template.format(name="titel").capitalize())[0]
     assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
 
 

@@ -214,6 +214,23 @@ def test_own_changes_lie_over_what_the_team_has(make_member):
     assert all(hit.filename != "shop/coupon.py" for hit in giver.find("redeem a coupon"))
 
 
+def test_what_makes_a_message_with_values_is_found_in_the_team_and_here(make_member, monkeypatch):
+    for of in (code_read, search):  # as in a source so large that no arm finds the chunk
+        monkeypatch.setattr(of, "KEYWORD_DEPTH" if of is code_read else "DEPTH", 1)
+    giver, reader = make_member("a"), make_member("b")
+    lost = 'def lose(row):\n    raise Lost(f"no row {row} in the table")\n'
+    for each in (giver, reader):
+        each.write("shop/lost.py", lost)
+        for number in range(12):
+            each.write(f"shop/near_{number}.py", f"# {number}: table 17 has no 17th row\n")
+    giver.index()
+    reader.write("shop/own.py", 'def refuse(n):\n    raise Refused(f"no more than {n} a day")\n')
+    reader.index()
+    assert reader.own() == {"shop/own.py"}
+    for message, file in (("no row 17 in the table", "lost"), ("no more than 17 a day", "own")):
+        assert reader.find(message)[0].filename == f"shop/{file}.py"
+
+
 def test_a_line_that_is_named_far_down_in_a_long_file_is_found(make_member, monkeypatch):
     body = "    value = value.adjusted_by(another_value_of_many)\n" * 40
     steps = [f"def step_{n}(value):\n{body}" for n in range(100)]
