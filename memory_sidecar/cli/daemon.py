@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -32,7 +32,7 @@ from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import ProcessLock, find_holder
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED
 from memory_sidecar.daemon.server import Kind
-from memory_sidecar.daemon.start import EXIT_NO_PLACE, end_daemon
+from memory_sidecar.daemon.start import EXIT_NO_PLACE, end_daemon, spawn_daemon
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
@@ -44,6 +44,7 @@ EMBEDDING = frozenset({"embed", "store"})  # quick only if their text is short
 LONG_TEXT = 20_000  # characters; standard input counts as long
 WAITING = frozenset({"index", "reindex", "model"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
+EXIT_REPLACED = 75  # EX_TEMPFAIL of sysexits.h
 GARBAGE_THRESHOLD = 20_000  # objects: a scan makes many, and leaves no cycles behind
 
 _log = logging.getLogger(__name__)
@@ -235,8 +236,14 @@ def _differing_settings(one: Settings, other: Settings) -> list[str]:
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> NoReturn:
-    """Run the daemon of `data_dir` until it is asked to stop, then end the process."""
+def serve(
+    lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str], is_unseen: bool = False
+) -> NoReturn:
+    """Run the daemon of `data_dir` until it is asked to stop, then end the process.
+
+    Once its code is replaced on disk, one that a client started unseen starts the next; another one
+    ends with EXIT_REPLACED, at which a service manager starts it again.
+    """
     from memory_sidecar.core.process import SWITCH_INTERVAL_S, allow_many_files, limit_memory
 
     limit_memory()
@@ -249,9 +256,13 @@ def serve(lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str]) -> No
     # Once the lock is gone, another daemon may use the folder.
     make_folders_only_while(lambda: lock.is_in_place, data_dir)
     os.chdir(data_dir)  # so that the first client's folder is not kept in use
-    host(commands, data_dir=data_dir, lock=lock, environ=environ)
+    status = EXIT_REPLACED if host(commands, data_dir=data_dir, lock=lock, environ=environ) else 0
+    if status and is_unseen:
+        status = 0
+        with suppress(OSError):  # its Python is gone, too: the next command starts one
+            spawn_daemon(data_dir)
     logging.shutdown()
-    os._exit(0)  # a thread that waits for a stuck client must not keep the process
+    os._exit(status)  # a thread that waits for a stuck client must not keep the process
 
 
 def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> ProcessLock:
@@ -291,7 +302,7 @@ def main() -> None:
         level = "info"  # `Commands.start` says what is wrong
     log.log_to_file(state_file(data_dir, "daemon.log"), level)
     try:
-        serve(lock, data_dir, environ=os.environ)
+        serve(lock, data_dir, environ=os.environ, is_unseen=True)
     except DaemonUnreachable as error:
         _log.error("%s; %s", error.message, error.hint)
         sys.exit(EXIT_NO_PLACE)

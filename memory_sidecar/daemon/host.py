@@ -52,8 +52,11 @@ def take_lock(data_dir: str) -> ProcessLock | None:
 
 def host(
     application: Application, *, data_dir: str, lock: ProcessLock, environ: Mapping[str, str]
-) -> None:
-    """Serve `application` until a signal or a client asks to stop."""
+) -> bool:
+    """Serve `application` until a signal or a client asks to stop, or its code is replaced on disk.
+
+    Returns whether a next daemon, with the new code, is to go on.
+    """
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
     crashes = CrashLog(Path(data_dir, "state"), "requests")
@@ -61,8 +64,10 @@ def host(
     _log.info("version %s, process %d, serves %s", __version__, os.getpid(), data_dir)
     if crashes.suspects:
         _log.warning("the last daemon died while it answered %d requests", crashes.suspects)
-    asyncio.run(_Life(application, data_dir, lock, listener, crashes, environ).live())
+    life = _Life(application, data_dir, lock, listener, crashes, environ)
+    is_handing_over = asyncio.run(life.live())
     _log.info("stopped")
+    return is_handing_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,8 @@ class _Life:
     crashes: CrashLog
     environ: Mapping[str, str]
 
-    async def live(self) -> None:
+    async def live(self) -> bool:
+        """Serve, finish and release all; returns what `host` does."""
         server = Server(
             self.listener,
             self.application,
@@ -89,6 +95,7 @@ class _Life:
         starting = threading.Thread(target=self.application.start, name="start", daemon=True)
         starting.start()
         tending = [
+            asyncio.create_task(_hand_over_when_replaced(server)),
             asyncio.create_task(_stop_when_removed(server)),
             asyncio.create_task(_stop_when_unused(server, self.application)),
             asyncio.create_task(_feed_watchdog(self.environ)),
@@ -99,6 +106,7 @@ class _Life:
             task.cancel()
         await asyncio.to_thread(self._finish, starting)
         server.hang_up()
+        return server.is_handing_over
 
     def _finish(self, starting: threading.Thread) -> None:
         systemd.notify("STOPPING=1", self.environ)
@@ -152,6 +160,15 @@ async def _stop_when_removed(server: Server) -> None:
     """Stop the server once its folder or socket is removed, even if no client connects."""
     while server.check_place():
         await asyncio.sleep(IN_PLACE_CHECK_S)
+
+
+async def _hand_over_when_replaced(server: Server) -> None:
+    """Stop the server once other code lies on disk: what it imports from now on is of that."""
+    while not server.is_to_hand_over:
+        await asyncio.sleep(IN_PLACE_CHECK_S)
+    _log.info("its code was replaced on disk")
+    server.is_handing_over = True
+    server.stop()
 
 
 async def _stop_when_unused(server: Server, application: Application) -> None:

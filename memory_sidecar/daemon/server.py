@@ -123,6 +123,7 @@ class Server:
         self._kept_open: set[asyncio.StreamWriter] = set()  # clients that asked to stop
         self._left_at_s = time.monotonic()  # when the last client hung up
         self._stopping = asyncio.Event()
+        self.is_handing_over = False  # whether a next daemon is to go on
 
     def stop(self) -> None:
         """Refuse new requests and finish the running ones; `run` returns after that."""
@@ -134,6 +135,12 @@ class Server:
             _log.warning("the data directory or the socket was removed")
             self.stop()
         return is_in_place
+
+    @property
+    def is_to_hand_over(self) -> bool:
+        """Whether the code on disk was replaced as a whole, and no client waits for an answer."""
+        kinds = {self._application.kind_of(exchange.request) for exchange in self._running}
+        return self._code.is_replaced_whole and not self.is_stopping and kinds <= {Kind.ENDLESS}
 
     def hang_up(self) -> None:
         """Close the connections of clients that asked to stop: everything is released now."""
@@ -240,6 +247,7 @@ class Server:
                 _log.info("asked to stop")
                 await _send(writer, {"type": "done"})
                 self._kept_open.add(writer)
+                self.is_handing_over = False
                 self.stop()
             case "log_level" if frame.get("level") in LOG_LEVELS:
                 set_level(frame["level"])

@@ -71,7 +71,7 @@ def start_daemon(
                 reported.add(tell)
             if process is None:
                 if starting.acquire():
-                    process = _spawn(data_dir)
+                    process = spawn_daemon(data_dir)
             elif (status := process.poll()) is not None:
                 if status == EXIT_NO_PLACE:
                     return None
@@ -99,8 +99,11 @@ def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     return link
 
 
-def _spawn(data_dir: str) -> subprocess.Popen[bytes]:
-    """Start the daemon's process in its own session, so that no closing terminal ends it."""
+def spawn_daemon(data_dir: str) -> subprocess.Popen[bytes]:
+    """Start the daemon's process in its own session, so that no closing terminal ends it.
+
+    It ends at once if another one has the lock. Raises OSError.
+    """
     command = [sys.executable, "-P", "-X", "utf8", "-m", DAEMON_MODULE, data_dir]
     log = _open_log(state_file(data_dir, "daemon.log"))
     try:

@@ -59,8 +59,35 @@ def test_what_was_replaced_once_stays_so(package):
     assert code.is_replaced
 
 
-def test_it_looks_again_only_after_a_while(package, monkeypatch):
+def test_what_is_written_in_place_is_noticed_only_after_a_while(package, monkeypatch):
     monkeypatch.setattr(own_code, "LOOK_EVERY_S", 3600.0)
     code = OwnCode(package)
-    (package / "new.py").write_text("")
+    (package / "inner" / "module.py").write_text("A = 1000\n")
     assert not code.is_replaced
+
+
+def test_what_comes_goes_or_is_renamed_is_noticed_at_once(package, monkeypatch):
+    monkeypatch.setattr(own_code, "LOOK_EVERY_S", 3600.0)
+    for change in (
+        lambda: (package / "inner" / "new.py").write_text(""),
+        lambda: (package / "inner" / "new.py").rename(package / "inner" / "module.py"),
+        (package / "inner" / "module.py").unlink,
+    ):
+        os.utime(package / "inner", ns=(0, 0))  # the clock of a disk ticks every few milliseconds
+        code = OwnCode(package)
+        change()
+        assert code.is_replaced
+    os.utime(package / "inner", ns=(0, 0))
+    code = OwnCode(package)
+    (package / "inner" / "__pycache__").mkdir()
+    assert not code.is_replaced
+
+
+def test_it_is_replaced_as_a_whole_once_nothing_changes_any_more(package):
+    code = OwnCode(package)
+    assert not code.is_replaced_whole
+    for name in ("a.py", "b.py"):
+        (package / name).write_text("")
+        assert not code.is_replaced_whole
+    assert code.is_replaced_whole
+    assert code.is_replaced_whole

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.cli.daemon import EXIT_REPLACED
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
@@ -164,6 +165,29 @@ def test_daemon_whose_code_was_replaced_on_disk_is_replaced(home):
     while pulled.pid == first:
         assert time.monotonic() < deadline
         assert pulled.sources() == []
+
+
+@pytest.mark.parametrize("is_unseen", [True, False])
+def test_daemon_whose_code_is_replaced_on_disk_makes_room_for_the_next(home, is_unseen):
+    ours = home.folder / "ours" / "memory_sidecar"
+    shutil.copytree(PACKAGE, ours)
+    pulled = Home(home.folder, home.runtime_dir, PYTHONPATH=str(ours.parent))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    serving = None if is_unseen else pulled.start("serve", **quiet)
+    if serving is not None:
+        pulled.wait_until_served(serving)
+    assert pulled.sources() == []
+    first = pulled.pid
+    with (ours / "core" / "times.py").open("a") as module:
+        module.write("# of the next version\n")
+    eventually(lambda: not _lives(first) if serving is None else serving.poll() is not None)
+    if serving is None:
+        eventually((pulled.data_dir / "state" / "daemon.json").exists)
+        assert pulled.pid != first
+        assert "its code was replaced" in pulled.log
+    else:
+        assert serving.wait() == EXIT_REPLACED  # systemd starts it again
+        assert not pulled.is_served
 
 
 def test_newer_daemon_serves_an_older_client(home):
