@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 
+import memory_sidecar
 from memory_sidecar.daemon.address import known_addresses
 from memory_sidecar.daemon.protocol import (
     EXIT_BROKEN_PIPE,
@@ -98,8 +99,12 @@ class Link:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the daemon is older than this client or its code on disk, so must be replaced."""
-        return self._is_replaced or self.protocol < PROTOCOL or is_older(self.version)
+        """Whether the daemon is older than its code on disk, or ours is, so must be replaced."""
+        return (
+            self._is_replaced
+            or self.protocol < PROTOCOL
+            or (is_older(self.version) and is_older(self.version, _version_on_disk()))
+        )
 
     def set_timeout(self, seconds: float | None) -> None:
         """Let reads and writes raise TimeoutError after `seconds`; `None` waits for ever."""
@@ -204,6 +209,20 @@ def _check_peer(connected: socket.socket) -> None:
         credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         if int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid():  # pid, uid, gid
             raise PermissionError("another user listens there")
+
+
+def _version_on_disk() -> str:
+    """Return the version that a daemon started now would have, or ours if that cannot be read.
+
+    The process of an MCP server lives on after an older version was installed: it would replace
+    the daemon again and again by one of that version.
+    """
+    try:
+        with open(memory_sidecar.__file__, encoding="utf-8") as file:
+            line = next(line for line in file if line.startswith("__version__"))
+        return line.split('"')[1]
+    except (OSError, ValueError, StopIteration, IndexError):
+        return memory_sidecar.__version__
 
 
 def _unreachable(message: str, hint: str) -> Exception:

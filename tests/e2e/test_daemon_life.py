@@ -26,6 +26,14 @@ from memory_sidecar.cli.daemon import main
 main()
 """
 
+NEWER_CLIENT = """
+import sys
+import memory_sidecar
+memory_sidecar.__version__ = "99.0.0"
+from memory_sidecar.client import main
+sys.exit(main())
+"""
+
 NEXT_PROTOCOL = """
 import sys
 from memory_sidecar.daemon import protocol
@@ -188,6 +196,14 @@ def test_daemon_whose_code_is_replaced_on_disk_makes_room_for_the_next(home, is_
     else:
         assert serving.wait() == EXIT_REPLACED  # systemd starts it again
         assert not pulled.is_served
+
+
+def test_a_process_that_lives_on_after_an_older_version_was_installed_takes_that_daemon(home):
+    home.add_source()
+    pid = home.pid
+    client = home.run_python(NEWER_CLIENT, "source", "list")
+    assert client.wait(timeout=60) == 0
+    assert home.pid == pid
 
 
 def test_newer_daemon_serves_an_older_client(home):
