@@ -90,7 +90,8 @@ class _Resolving:
             return self._resolve_bare()
         if is_self(receiver, self._at):
             return self._resolve_self()
-        return self._resolve_member(receiver)
+        required = _one(self._in_required_table(receiver), "likely")
+        return required or self._resolve_member(receiver)
 
     def _resolve_bare(self) -> Meaning:
         """Resolve a name without a receiver."""
@@ -206,6 +207,17 @@ class _Resolving:
             if is_by_path or d.row.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
+
+    def _in_required_table(self, variable: str) -> list[Defined]:
+        """Return the members of the table of the file that `variable` of Lua is named after.
+
+        `local Loader = require("core.loader")` calls it so, and the file itself mostly calls it M.
+        """
+        names = {variable, variable.lower()}
+        if self._at.family != "lua" or not self._graph.imports(self._at, names):
+            return []
+        there = [d for d in self._candidates if not names.isdisjoint(d.at.modules)]
+        return [d for d in there if d.row.scope and "." not in d.row.scope]
 
     def _resolve_member_of_import(self, receiver: str) -> Meaning:
         if self._graph.is_foreign(self._at, receiver):

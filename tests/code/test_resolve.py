@@ -91,6 +91,14 @@ FILES = {
         "fn read(v: View) -> u8 { v.header }\n"
     ),
     "fields/Row.cs": "class Row {\n  public Kind Kind;\n  Other.Kind Same() { return Kind; }\n}\n",
+    "lua/core/loader.lua": (
+        "local M = {}\nfunction M.start(plugin)\n  local function start() end\nend\nreturn M\n"
+    ),
+    "lua/core/cache.lua": "local Loader = {}\nfunction Loader.start(path) end\nreturn Loader\n",
+    "lua/event.lua": (
+        'local Loader = require("core.loader")\nlocal M = {}\n'
+        "function M.add(event)\n  Loader.start(event)\nend\nreturn M\n"
+    ),
     "super/no_class.rb": "def orphan\n  super.deliver\nend\nclass Post\n  def deliver; end\nend\n",
     "ts/use.ts": "enum Level { Low, High = 2 }\nexport const level = Level.High;\n",
 }
@@ -221,6 +229,11 @@ def test_a_method_is_what_is_called_where_a_field_has_its_name(callers):
 
 def test_super_outside_of_every_class_may_be_of_any(callers):
     assert callers("deliver") == ["super/no_class.rb:2 by name"]
+
+
+def test_a_variable_of_lua_means_the_file_that_it_requires(callers):
+    assert callers("M.start") == ["lua/event.lua:4 likely"]
+    assert callers("Loader.start") == []
 
 
 @pytest.mark.parametrize(
