@@ -247,7 +247,7 @@ class Agent:
             self._has_compared_files = self.data.rescan(sources, reporter)
         self._embed(embedded, reporter)
         if self.data.unscanned() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
-            reporter.notice(f"{self.name} is being rescanned: answering from its last state")
+            reporter.notice(f"{self.name} is being rescanned: answering from the last state")
         count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection

@@ -260,7 +260,7 @@ def serve(
     if status and is_unseen:
         status = 0
         with suppress(OSError):  # its Python is gone, too: the next command starts one
-            spawn_daemon(data_dir)
+            _next = spawn_daemon(data_dir)  # kept, or it would warn that it still runs
     logging.shutdown()
     os._exit(status)  # a thread that waits for a stuck client must not keep the process
 

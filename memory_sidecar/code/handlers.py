@@ -25,7 +25,7 @@ from memory_sidecar.code.why import no_source_error, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
 from memory_sidecar.core.model import FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
-from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
+from memory_sidecar.core.results import IndexReport, ListedFile, Reporter, name_all
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import database_bytes
@@ -270,9 +270,9 @@ class Codebase:
                 state = live.get(source.name)
                 if problem := state.error if state else problem_of(source):
                     reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
-            for name in self.data.unscanned(sources).intersection(asked):
-                if scanned[name] is not None:
-                    reporter.notice(f"{name} is being rescanned: answering from its last state")
+            unscanned = self.data.unscanned(sources).intersection(asked)
+            if late := sorted(name for name in unscanned if scanned[name] is not None):
+                reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
             with self._models.gate.query():
                 yield Snapshot(store, connection, asked, scanned, live)
 

@@ -171,6 +171,11 @@ def pluralize(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def name_all(names: Sequence[str]) -> str:
+    """Return the beginning of a sentence about `names`: "a is", or "a, b are"."""
+    return f"{', '.join(names)} {'are' if names[1:] else 'is'}"
+
+
 def object_schema_of(shape: type) -> Schema:
     """Return the JSON Schema of a dataclass with `"type": "object"` at its top, as MCP demands."""
     _, definitions = schema_components([shape])

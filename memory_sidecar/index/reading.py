@@ -21,7 +21,7 @@ from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreB
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.core.results import Reporter, Silent
+from memory_sidecar.core.results import Reporter, Silent, name_all
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
 from memory_sidecar.embedding.embedder import Embedder
@@ -320,16 +320,17 @@ class ReadableDatabase(ABC, Generic[S]):
     def _say_standings(
         self, connection: Connection, wanted: Collection[str], reporter: Reporter
     ) -> None:
+        begun, rebuilt = list[str](), list[str]()
         for name, is_scanned, is_whole in source_completeness(connection):
-            if wanted and name not in wanted:
-                continue
-            if not is_scanned:
-                reporter.notice(f"{name} is not completely indexed yet: answering from what is")
-            elif not is_whole:
-                reporter.notice(
-                    f"{name} is being rebuilt: answering from what was indexed before; if that was"
-                    f" interrupted, `{self._remedy}` ends it"
-                )
+            if (not wanted or name in wanted) and not (is_scanned and is_whole):
+                (rebuilt if is_scanned else begun).append(name)
+        if begun:
+            reporter.notice(f"{name_all(begun)} not completely indexed yet: answering from what is")
+        if rebuilt:
+            reporter.notice(
+                f"{name_all(rebuilt)} being rebuilt: answering from what was indexed before; if"
+                f" that was interrupted, `{self._remedy}` ends it"
+            )
 
     def _known_and_missing(
         self, connection: Connection, sources: Sequence[Source] | None, reporter: Reporter
@@ -338,12 +339,12 @@ class ReadableDatabase(ABC, Generic[S]):
 
         Rows are missing after the database was deleted, damaged, outdated or not built to its end.
         """
-        if self.file.take_outdated():
+        if is_of_older := self.file.take_outdated():
             reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")
         known = set(source_names(connection))
         wanted = self.sources() if sources is None else sources
         missing = [source for source in wanted if source.name not in known]
-        if missing:
+        if missing and not is_of_older:
             names = ", ".join(source.name for source in missing)
             reporter.notice(f"{self.file.path.name} holds nothing of {names}: indexing it")
         return known, missing

@@ -36,7 +36,7 @@ def memories(home: Home, agent: str, *options: object) -> list[str]:
 def wait_until_compared(home: Home, agent: str) -> None:
     """Until a daemon has seen the files: where that takes long, the answers before say so."""
     eventually(
-        lambda: "answering from its last state" not in home.call("list", "--agent", agent).stderr
+        lambda: "answering from the last state" not in home.call("list", "--agent", agent).stderr
     )
 
 
@@ -182,5 +182,14 @@ def test_the_first_answer_after_a_restart_says_that_it_is_of_before(home):
     assert home.call("index", root, "--wait", "keyword").returncode == 0
     assert home.call("stop").returncode == 0
     done = home.call("search", "total", "--db", home.data_dir / "codebase.sqlite")
-    assert "shop is being rescanned: answering from its last state" in done.stderr
+    assert "shop is being rescanned: answering from the last state" in done.stderr
     assert "cart.py" in done.stdout
+
+
+def test_the_first_answer_after_a_restart_says_once_which_sources_are_rescanned(home):
+    roots = [home.add_source(name) for name in ("depot", "shop")]
+    assert home.call("index", *roots, "--wait", "keyword").returncode == 0
+    assert home.call("stop").returncode == 0
+    done = home.call("search", "total", "--all", "--mode", "keyword", "--json")
+    (note,) = done.stderr.splitlines()
+    assert note == "note: depot, shop are being rescanned: answering from the last state"

@@ -55,6 +55,7 @@ def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     done = run(*answer, "--json")
     assert done.status == 0
     assert "older version: rebuilding it" in done.err
+    assert "holds nothing" not in done.err  # it is said once
     assert run("search", "--all", "total_price", "--json").out == before
     assert db.with_name("codebase.sqlite.old").is_file()
 
