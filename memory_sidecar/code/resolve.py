@@ -174,7 +174,8 @@ class _Resolving:
     def _resolve_member(self, receiver: str) -> Meaning:
         """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
         named = [d for d in self._candidates if d.owner == receiver]
-        if found := _one(named, "exact"):
+        here = (d for d in named if d.at.id == self._at.id)
+        if found := _one(named, "exact") or _one(here, "exact"):
             return found
         is_imported = self._graph.imports(self._at, [receiver])
         modules = [d for d in self._tops if receiver in d.at.modules and d.at.id != self._at.id]

@@ -92,9 +92,11 @@ FILES = {
     ),
     "fields/Row.cs": "class Row {\n  public Kind Kind;\n  Other.Kind Same() { return Kind; }\n}\n",
     "lua/core/loader.lua": (
-        "local M = {}\nfunction M.start(plugin)\n  local function start() end\nend\nreturn M\n"
+        "local M = {}\nfunction M.start(plugin)\n  local function start() end\n  M.start()\nend\n"
+        "return M\n"
     ),
     "lua/core/cache.lua": "local Loader = {}\nfunction Loader.start(path) end\nreturn Loader\n",
+    "lua/core/plugin.lua": "local M = {}\nfunction M.start() end\nM.start()\nreturn M\n",
     "lua/event.lua": (
         'local Loader = require("core.loader")\nlocal M = {}\n'
         "function M.add(event)\n  Loader.start(event)\nend\nreturn M\n"
@@ -232,7 +234,8 @@ def test_super_outside_of_every_class_may_be_of_any(callers):
 
 
 def test_a_variable_of_lua_means_the_file_that_it_requires(callers):
-    assert callers("M.start") == ["lua/event.lua:4 likely"]
+    assert callers("loader.start") == ["lua/core/loader.lua:4 exact", "lua/event.lua:4 likely"]
+    assert callers("plugin.start") == ["lua/core/plugin.lua:3 exact"]
     assert callers("Loader.start") == []
 
 
