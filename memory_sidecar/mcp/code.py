@@ -22,6 +22,7 @@ from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, SearchMode, Source
 from memory_sidecar.core.results import (
+    IsWeak,
     Reporter,
     Score,
     Time,
@@ -67,13 +68,15 @@ class CodePassage:
     what: Annotated[str, about("the signature of the definition, or what encloses it")]
     code: Annotated[str, about("the lines that match best; … stands for others")]
     score: Score
+    is_weak: IsWeak
     uri: str
     copies: Annotated[tuple[str, ...], about("where near-identical ones are")] = ()
 
     @property
     def where(self) -> str:
         also = f"  (also in {', '.join(self.copies)})" if self.copies else ""
-        return f"{self.filename}:{self.location}  {self.what}".rstrip() + also
+        weak = "  weak match" if self.is_weak else ""
+        return f"{self.filename}:{self.location}  {self.what}".rstrip() + weak + also
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
-from memory_sidecar.core.results import Reporter, Score, about, build_from, warn_if_weak
+from memory_sidecar.core.results import IsWeak, Reporter, Score, about, build_from, warn_if_weak
 from memory_sidecar.core.times import parse_past_time, system_clock
 from memory_sidecar.mcp.budget import budget, cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
@@ -50,7 +50,11 @@ class MemoryText(MemoryHead):
 
     content: str
     relevance: Score | UnsetType = UNSET
+    is_weak: IsWeak | UnsetType = UNSET
     uri: str
+
+    def text(self) -> str:
+        return mark_memory(self, self.content, " weak match" if self.is_weak is True else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +63,7 @@ class FoundMemories(StoredAnswer):
     next_cursor: Annotated[str, CURSOR] = ""
 
     def text(self) -> str:
-        return join_notes(
-            [mark_memory(each, each.content) for each in self.memories], self.next_cursor
-        )
+        return join_notes([each.text() for each in self.memories], self.next_cursor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,7 +293,7 @@ def _cut_to_budget(
         texts,
         characters,
         most=characters // 2,
-        size=lambda each: len(mark_memory(each, each.content)),
+        size=lambda each: len(each.text()),
         cut=cut,
     )
     if is_cut:

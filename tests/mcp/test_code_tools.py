@@ -39,6 +39,13 @@ def test_text_alone_is_enough_to_open_the_place(caller):
     assert "def add_item" in shown
 
 
+def test_code_that_matches_weakly_is_marked_in_text_too(caller):
+    found = given(caller, "search_code", query="zymurgy of harpsichords")["hits"]
+    assert [each["is_weak"] for each in found] == [True] * len(found)
+    shown = text_of(call(caller, "search_code", query="zymurgy of harpsichords"))
+    assert shown.count("  weak match") == len(found) > 0
+
+
 def test_search_keeps_to_the_source_that_the_client_works_in(caller, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

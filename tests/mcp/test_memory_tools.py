@@ -41,6 +41,16 @@ def test_stored_memory_is_found_by_every_way_of_asking(newcomer):
     assert read["memory"]["source"] == "agent:alice"
 
 
+def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
+    remember(newcomer)
+    remember(newcomer, "Zebras graze at night.", "codebase")
+    answer = call(newcomer, "search_memories", query=RULE)
+    found = given(newcomer, "search_memories", query=RULE)["memories"]
+    assert [each["is_weak"] for each in found] == [False, True]
+    heads = [line for line in text_of(answer).split("\n") if line.startswith("<memory ")]
+    assert [head.endswith(" weak match>") for head in heads] == [False, True]
+
+
 def test_a_uri_names_a_memory_wherever_a_path_does(newcomer):
     stored = given(newcomer, "store_memory", content=RULE, category="pitfall", shared=True)
     assert given(newcomer, "get_memory", path=stored["uri"])["memory"]["content"] == RULE
