@@ -34,20 +34,28 @@ class OwnCode:
         Notices at once what came, went or was renamed; what was written in place, as some editors
         do, within LOOK_EVERY_S.
         """
-        if not self._is_replaced and (self._is_due or self._folder_times() != self._changes):
+        if not self._is_replaced and (self._is_due or self._has_moved):
             self._look()
         return self._is_replaced
 
     @property
     def is_replaced_whole(self) -> bool:
-        """Whether it is replaced, and no module has changed any more for LOOK_EVERY_S."""
-        if self._is_due:
+        """Whether it is replaced, and no module has changed any more for LOOK_EVERY_S.
+
+        An idle process may ask every second: what is written in place is left to `is_replaced`.
+        """
+        if self._is_due if self._is_replaced else self._has_moved:
             self._look()
         return self._is_replaced and self._has_settled
 
     @property
     def _is_due(self) -> bool:
         return time.monotonic() - self._looked_at > LOOK_EVERY_S
+
+    @property
+    def _has_moved(self) -> bool:
+        """Whether an entry of a folder came, went or was renamed since the last look."""
+        return self._folder_times() != self._changes
 
     def _look(self) -> None:
         before, self._seen = self._seen, _stamps(self._package)

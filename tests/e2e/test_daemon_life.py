@@ -186,8 +186,7 @@ def test_daemon_whose_code_is_replaced_on_disk_makes_room_for_the_next(home, is_
         pulled.wait_until_served(serving)
     assert pulled.sources() == []
     first = pulled.pid
-    with (ours / "core" / "times.py").open("a") as module:
-        module.write("# of the next version\n")
+    (ours / "core" / "new.py").write_text("# of the next version\n")
     eventually(lambda: not _lives(first) if serving is None else serving.poll() is not None)
     if serving is None:
         eventually((pulled.data_dir / "state" / "daemon.json").exists)
