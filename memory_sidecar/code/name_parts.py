@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from memory_sidecar.code.graph import Defined
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.language import TEXT, detect_language
 
 MAX_CHARACTERS = 4096  # of a name with its file, as of a path
 QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
@@ -17,7 +18,9 @@ _NAME = re.compile(  # Cart.total, Cart::~Cart, Box<int>::get, owner=, area', op
     r"(?:operator(?:\W{1,3}|\s[\w\s*&]+)|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
 )
 _CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w+)(?:<.*>)?")  # to a type: as indexed
-_IN_FILE = re.compile(r"(?:\./)?([^:\s]*/[^:\s]+)\.\w+::?(?=[^\W\d])")  # shop/cart.py:Cart.total
+_IN_FILE = re.compile(  # shop/cart.py:Cart.total, cart.py:Cart.total
+    r"(?:\./)?([^:\s]*/[^:\s]+|[\w-]+)\.(\w+)::?(?=[^\W\d])"
+)
 _KEYWORD = re.compile(
     r"(?:(?:async|class|def|enum|fn|func|function|interface|struct|trait|type)\s+)+(?=[^\W\d])"
 )
@@ -35,7 +38,8 @@ def parse_name(text: str) -> list[str]:
     if len(bare) > MAX_CHARACTERS:
         raise UsageError(f"{bare[:60]!r}… is not a name", hint=_HINT)
     above: list[str] = []
-    if in_file := _IN_FILE.match(bare):
+    in_file = _IN_FILE.match(bare)
+    if in_file and ("/" in in_file[1] or detect_language(f".{in_file[2]}") != TEXT):
         above, bare = in_file[1].split("/"), bare[in_file.end() :]
     bare = _KEYWORD.sub("", bare, count=1) if _KEYWORD.match(bare) else bare
     if bare.endswith(")") and "(" in bare[1:]:

@@ -572,7 +572,12 @@ def test_callers_beyond_those_that_are_followed_are_told(run, tmp_path):
     [
         *("`Cart.price`", "Cart.price()", "Cart.price(self)", "def price(self, tax=(1, 2))"),
         "shop/cart.py:price",
-        *("shop/cart.py:Cart.price", "shop/cart.py::Cart::price", "./shop/cart.py:Cart.price()"),
+        *(
+            "cart.py:Cart.price",
+            "shop/cart.py:Cart.price",
+            "shop/cart.py::Cart::price",
+            "./shop/cart.py:Cart.price()",
+        ),
     ],
 )
 def test_a_name_may_be_written_as_in_code_and_in_tools(ask, written):
