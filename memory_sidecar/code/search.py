@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -44,7 +44,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.keyword import stems_of
+from memory_sidecar.index.keyword import Keywords, stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
@@ -127,6 +127,56 @@ def _hybrid(
     keywords = rows.keywords(question.subject)
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
+    named = _find_named(question, keywords, rows)
+    history = rows.history_boosts(question.subject)
+    holding = {} if question.names_language else rows.chunks_by_word(asked)
+    static = wait_static()
+    found = np.concatenate([words.best(depth), static.best(depth), np.array(named.ids, np.int64)])
+
+    @cache
+    def path_terms(file: ChunkFile) -> PathTerms:
+        coverage = keywords.coverage(_stems_of_path(file.path))
+        return PathTerms.of(question, file.path, coverage)
+
+    # Done while the model still works.
+    found = np.unique(found)
+    defined = _find_defined(question, named, rows, found.tolist())
+    files, file_numbers = rows.files_of(found)
+    for number in set(file_numbers.tolist()):
+        path_terms(files[number])
+    vector = wait_vector()
+    candidates = _candidates(
+        rows, vector=vector, static=static, keyword=words, depth=depth, found=found
+    )
+    ids: list[int] = candidates.ids.tolist()
+    defined |= _find_defined(question, named, rows, [each for each in ids if each not in defined])
+    known = [defined.get(each, (0, False)) for each in ids]
+    paths = [file.path for file in candidates.files]
+    ranked = rank_hybrid(
+        candidates,
+        question,
+        path_terms=path_terms,
+        defined=[bits for bits, _ in known],
+        defines_name=np.array([is_name for _, is_name in known], np.bool_),
+        at_named_path=np.array(named.names.match_paths(paths), np.bool_),
+        holds_message=np.isin(candidates.ids, named.literal_ids),
+        words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
+        history=history,
+    )
+    return candidates, ranked, history
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The chunks that a question names: candidates, whatever the arms find."""
+
+    names: QueryNames
+    ids: Sequence[int]  # all of them
+    literal_ids: Sequence[int]  # those that hold its text, make it as a message, or hold its lines
+    qualified: Collection[int | None]  # those at the place that a qualified name means
+
+
+def _find_named(question: Question, keywords: Keywords, rows: CodeRows) -> _Named:
     names, literal_ids = rows.resolve_undefined(names_in(question.text))
     if question.message and not names.is_single_word:
 
@@ -140,61 +190,42 @@ def _hybrid(
         )
     # A message, or a test that is asked for, may name what it is about: that does not lead then.
     is_about_name = not (question.message and literal_ids) and "tests" in question.asides
-    named = rows.named_chunks(names)
-    if at_lines := _chunks_at_lines(rows, names, named):
+    ids = rows.named_chunks(names)
+    if at_lines := _chunks_at_lines(rows, names, ids):
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
-    named = [*named, *literal_ids]
     qualified = {rows.chunk_at(place) for place in names.places if is_about_name}
+    pages: Sequence[int] = ()
     if question.asks_for_guide:
-        named += rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
-    history = rows.history_boosts(question.subject)
-    holding = {} if question.names_language else rows.chunks_by_word(asked)
-    static = wait_static()
-    found = np.concatenate([words.best(depth), static.best(depth), np.array(named, np.int64)])
+        pages = rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
+    return _Named(names, [*ids, *literal_ids, *pages], literal_ids, qualified)
 
-    @cache
-    def path_terms(file: ChunkFile) -> PathTerms:
-        coverage = keywords.coverage(_stems_of_path(file.path))
-        return PathTerms.of(question, file.path, coverage)
 
-    def describe(ids: Sequence[int]) -> dict[int, tuple[int, bool]]:
-        """Return which of the question's words and names each chunk defines."""
-        return {
-            each: (
-                question.match_bits(" ".join(symbols)),
-                each in qualified or names.are_defined_by(symbols, scope),
-            )
-            for each, (symbols, scope) in rows.symbols_of(ids).items()
-        }
+def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) -> list[int]:
+    """Return the chunks that hold the lines in `names`, in the files of the chunks `named`."""
+    if not names.lines:
+        return []
+    files, numbers = rows.files_of(np.unique(np.array(named, np.int64)))
+    found = [
+        rows.chunk_at(Line(file.source, file.path, line))
+        for file in {files[number] for number in numbers.tolist()}
+        for path, line in names.lines
+        if is_at(file.path, path)
+    ]
+    return [each for each in found if each is not None]
 
-    # Done while the model still works.
-    found = np.unique(found)
-    described = describe(found.tolist())
-    files, file_numbers = rows.files_of(found)
-    for number in set(file_numbers.tolist()):
-        path_terms(files[number])
-    vector = wait_vector()
-    candidates = _candidates(
-        rows, vector=vector, static=static, keyword=words, depth=depth, found=found
-    )
-    ids: list[int] = candidates.ids.tolist()
-    described.update(describe([each for each in ids if each not in described]))
-    defined = [described.get(each, (0, False)) for each in ids]
-    ranked = rank_hybrid(
-        candidates,
-        question,
-        path_terms=path_terms,
-        defined=[bits for bits, _ in defined],
-        defines_name=np.array([defines_name for _, defines_name in defined], np.bool_),
-        at_named_path=np.array(
-            names.match_paths([file.path for file in candidates.files]), np.bool_
-        ),
-        holds_message=np.isin(candidates.ids, literal_ids),
-        words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
-        history=history,
-    )
-    return candidates, ranked, history
+
+def _find_defined(
+    question: Question, named: _Named, rows: CodeRows, ids: Sequence[int]
+) -> dict[int, tuple[int, bool]]:
+    """Return by chunk which of the question's words it defines, as bits, and whether a name."""
+    return {
+        each: (
+            question.match_bits(" ".join(symbols)),
+            each in named.qualified or named.names.are_defined_by(symbols, scope),
+        )
+        for each, (symbols, scope) in rows.symbols_of(ids).items()
+    }
 
 
 def _submit_search(
@@ -270,20 +301,6 @@ def clear_caches() -> None:
     _stems_of_path.cache_clear()
     hits.clear_caches()
     clear_question_caches()
-
-
-def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) -> list[int]:
-    """Return the chunks that hold the lines in `names`, in the files of the chunks `named`."""
-    if not names.lines:
-        return []
-    files, numbers = rows.files_of(np.unique(np.array(named, np.int64)))
-    found = [
-        rows.chunk_at(Line(file.source, file.path, line))
-        for file in {files[number] for number in numbers.tolist()}
-        for path, line in names.lines
-        if is_at(file.path, path)
-    ]
-    return [each for each in found if each is not None]
 
 
 @lru_cache(maxsize=PATHS_KEPT)
