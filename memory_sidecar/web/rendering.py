@@ -46,6 +46,7 @@ def templates() -> Environment:
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,
         "short": short,
+        "with_code": with_code,
     }
     for name in environment.list_templates():  # so that the first view need not compile them
         environment.get_template(name)
@@ -90,7 +91,29 @@ def markdown(text: str) -> Markup:
     text = visible(text)
     if len(text) > MAX_MARKDOWN_CHARACTERS:
         return Markup("<pre>{}</pre>").format(text)
-    return Markup(_markdown().render(text))  # noqa: S704  made with `html` off, see below
+    html = _markdown().render(text)  # with `html` off: its only tags are those of Markdown
+    for tag, instead in _SCROLLED:
+        html = html.replace(tag, instead)
+    return Markup(html)  # noqa: S704
+
+
+# What is wider than the page scrolls by itself, with the arrow keys, too.
+_SCROLLED = (
+    ("<pre>", '<pre tabindex="0">'),
+    ("<table>", '<div class="scroll" tabindex="0"><table>'),
+    ("</table>", "</table></div>"),
+)
+
+
+def with_code(text: str) -> Markup:
+    """Return `text` with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(visible(text))
+    return Markup().join(
+        Markup("<code>{}</code>").format(visible(part)) if at % 2 else escape(visible(part))
+        for at, part in enumerate(parts)
+    )
 
 
 @cache
