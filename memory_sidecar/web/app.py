@@ -7,6 +7,7 @@ import json
 import logging
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -56,7 +57,13 @@ VIEWS: dict[str, Section] = {
 }
 
 # By the path of a change: shows its form again, with all that was written, if it is refused.
-FORMS: dict[str, Callable[[Visit, str, int], View]] = {"/memories/save": memory.edit_again}
+FORMS: dict[str, Callable[[Visit, str, int], View]] = {
+    "/memories/save": memory.edit_again,
+    "/memories/pin": memory.show_again,
+    "/memories/move": memory.show_again,
+    "/memories/share": memory.show_again,
+    "/memories/archive": memory.show_again,
+}
 
 # A change that returns a view needs a decision: about a conflict, or a plan to confirm.
 CHANGES: dict[str, Callable[[Visit], Done | View]] = {
@@ -166,17 +173,20 @@ class WebApp:
         data, _ = mask_document(error.as_json())
         text = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
         if visit.path in FORMS and request.method == "POST":
-            return self._render(visit, FORMS[visit.path](visit, text, status), request)
+            with suppress(NotFound):
+                return self._render(visit, FORMS[visit.path](visit, text, status), request)
         if "hx-request" in request.headers:
             return _answer(text, status, "text/plain")
+        around = _view_around(visit.path)
+        back = visit.came_from if visit.path in CHANGES else visit.to(around)
         if visit.path not in VIEWS:  # the address of a form, or an unknown one
             kept = [(name, value) for name, value in visit.words if name in ("as", "json")]
-            visit = self._visit(_view_around(visit.path), kept)
+            visit = self._visit(around, kept)
         view = View(
             template="problem.html",
             title=data["error"]["message"],
             data=data,
-            more={"back": _view_around(visit.path)},
+            more={"around": around, "back": back},
             status=status,
         )
         return self._render(visit, view, request, _live_address(visit, request))

@@ -10,6 +10,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import build_from, pluralize
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.names import check_category
 from memory_sidecar.memories.results import Listed, Memory, Remembered
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.memory import memories_of
@@ -177,6 +178,8 @@ def _complete_action(visit: Visit) -> tuple[str, str]:
         raise UsageError(
             f"nothing to {action} them with", hint=f"fill in the field beside {action}"
         )
+    if action == "move":
+        check_category(value)
     if action == "tag" and value.endswith(":"):
         raise UsageError(f"{value!r} names no tag", hint="say something after its colon")
     if not visit.texts("chosen"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from memory_sidecar.core.errors import Conflict, UsageError
 from memory_sidecar.memories.draft import Changes
@@ -22,8 +23,15 @@ def show(visit: Visit) -> View:
         template="memory.html",
         title=memory.called,
         data={"memory": memory, "around": memories.around(memory)},
-        more={"most": MAX_MARKDOWN_CHARACTERS},
+        more={"most": MAX_MARKDOWN_CHARACTERS, "problem": "", "to": ""},
     )
+
+
+def show_again(visit: Visit, problem: str, status: int) -> View:
+    """Show a memory whose change was refused, with the path that it was to be moved to."""
+    view = show(visit)
+    to = visit.text("to") if visit.path.endswith("/move") else ""
+    return replace(view, status=status, more={**view.more, "problem": problem, "to": to})
 
 
 def edit(visit: Visit) -> View:
@@ -59,7 +67,7 @@ def edit_again(visit: Visit, problem: str, status: int) -> View:
     )
 
 
-# Changes. A form has the hash of the file that was shown, so that it overwrites no later change.
+# Changes. A form has the hash of the file that was shown, so that it undoes no later change.
 
 
 def save(visit: Visit) -> Done | View:
@@ -97,7 +105,7 @@ def _tags(text: str, known: Iterable[str]) -> tuple[str, ...]:
 
 def pin(visit: Visit) -> Done:
     pinned = visit.text("pinned") == "1"
-    _memories(visit).update(visit.text("path"), Changes(pinned=pinned), if_hash=visit.text("hash"))
+    _memories(visit).update(visit.text("path"), Changes(pinned=pinned))
     return Done(_address(visit), Flash("Pinned: it does not fade" if pinned else "It fades again"))
 
 
@@ -119,7 +127,12 @@ def supersede(visit: Visit) -> Done:
 
 def archive(visit: Visit) -> Done:
     agent = visit.text("agent")
-    gone = _memories(visit).remove(visit.text("path"), if_hash=visit.text("hash"))
+    try:
+        gone = _memories(visit).remove(visit.text("path"), if_hash=visit.text("hash"))
+    except Conflict as error:
+        raise Conflict(
+            f"{visit.text('path')} has changed in the meantime", hint="this is how it is now"
+        ) from error
     flash = Flash(
         f"{gone.path} lies in the archive",
         "/memories/restore",

@@ -122,6 +122,44 @@ def test_what_would_take_other_tags_back_is_refused(served, reader):
     assert reader.send("/memories/bulk/change", form).status == 400
 
 
+def test_a_plan_that_cannot_be_carried_out_leads_back(served, reader):
+    kept = served.store("Not to be moved", category="bulk-refused")
+    form = {"chosen": f"{kept.agent} {kept.hash} {kept.path}", "to": "/memories?q=moved&page=2"}
+    for action, value, why in (("move", "../x", "leaves its root"), ("tag", "", "fill in")):
+        refused = reader.post("/memories/bulk", {"action": action, action: value} | form)
+        assert refused.status == 400
+        assert why in refused.text
+        assert '<a href="/memories?q=moved&amp;page=2" data-row>Memories</a>' in refused.text
+
+
+@pytest.mark.browser
+def test_enter_in_a_field_does_what_the_button_beside_it_does(served, tab):
+    served.store("Press Enter", category="entered")
+    tab.goto(tab.url + "?category=entered")
+    tab.get_by_label("Select Press Enter").check()
+    tab.get_by_label("Select Press Enter").press("Enter")
+    tab.get_by_label("Category to move to").fill("entered/deeper")
+    tab.get_by_label("Category to move to").press("Enter")
+    tab.get_by_role("heading", name="Move 1 memory: entered/deeper?").wait_for()
+
+
+@pytest.mark.browser
+def test_what_was_typed_stays_when_seen_as_an_agent_and_after_a_change_of_many(served, tab):
+    served.store("Typed and then looked at", category="typed")
+    tab.goto(tab.url + "?category=typed")
+    tab.fill("#q", "looked at")
+    tab.wait_for_url("**q=looked**")
+    tab.get_by_label("Select Typed").check()
+    tab.get_by_role("button", name="Archive").click()
+    tab.get_by_role("link", name="Cancel").click()
+    tab.wait_for_url("**q=looked+at**")
+    tab.fill("#q", "typed")
+    tab.wait_for_url("**q=typed**")
+    tab.get_by_label("View as").select_option("architect")
+    tab.wait_for_url("**as=architect**")
+    assert tab.input_value("#q") == "typed"
+
+
 def test_of_many_those_that_are_gone_keep_no_other_from_the_archive(served, reader):
     kept = [served.store(f"Goes {number}", category="goes") for number in range(2)]
     chosen = [("chosen", f"{each.agent} {each.hash} {each.path}") for each in kept]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -97,6 +99,39 @@ def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(reader, monkeypatch
     assert [record.getMessage() for record in logged] == [
         "GET /growth failed", "POST /memories/pin failed", *["GET /growth failed"] * 2,
     ]  # fmt: skip
+
+
+def test_each_view_has_one_heading_of_the_first_level(served, reader):
+    kept = served.store("# Of the text itself", summary="Headed")
+    one = f"agent=architect&path={kept.path}"
+    for path in (*(path for path in VIEWS if VIEWS[path].label), f"/memories/one?{one}", "/none"):
+        shown = re.sub(r'(?s)<section class="prose".+?</section>', "", reader.get(path).text)
+        assert shown.count("<h1") == 1, path
+
+
+def test_commands_in_a_hint_are_set_as_code_and_stay_text(reader):
+    assert "<code>memory-sidecar setup</code>" in reader.get("/memories?as=new-here&sort=path").text
+    told = reader.get("/memories/one?agent=architect&path=<b>.md").text
+    assert "<code>memory-sidecar list --agent architect</code>" in told
+    assert "<b>" not in told
+
+
+def test_an_agent_that_has_nothing_is_not_told_to_remove_a_filter(reader):
+    seen = reader.get("/sessions?as=new-here").text
+    assert "No sessions yet" in seen
+    assert "<option selected>new-here</option>" in seen
+    assert "these filters" in reader.get("/sessions?as=new-here&topic=none").text
+    assert "these filters" in reader.get("/memories?as=new-here&tag=none").text
+
+
+def test_only_without_a_team_it_is_said_that_nothing_leaves_the_machine(
+    served, reader, monkeypatch
+):
+    said = "nothing here leaves this machine"
+    assert said in reader.get("/memories").text
+    of_team = replace(served.services.settings, database="postgresql://example.com/team")
+    monkeypatch.setitem(vars(served.services), "settings", of_team)
+    assert said not in reader.get("/memories").text
 
 
 def test_a_form_of_another_page_is_refused_in_the_frame(reader):

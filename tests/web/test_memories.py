@@ -221,6 +221,49 @@ def test_a_save_that_is_refused_leaves_its_form_as_it_was_filled_in(served, read
     assert reader.post("/memories/save", fields | {"supersedes": ""}).status == 303
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("../up.md", "leaves its root"), ("a b/c d.md", "cannot be"), ("", "not a memory's path")],
+)
+def test_a_memory_that_cannot_move_there_is_shown_with_the_path_that_was_typed(
+    served, reader, path, why
+):
+    kept = served.store("Stays where it was put")
+    form = {"agent": kept.agent, "path": kept.path, "hash": kept.hash, "to": path}
+    refused = reader.post("/memories/move", form)
+    assert refused.status == 400
+    alert = re.search(r'<p class="banner bad" role="alert">(.+?)</p>', refused.text)
+    assert alert
+    assert why in html.unescape(alert[1])
+    assert "Stays where it was put" in refused.text
+    assert f'name="to" value="{path or kept.path}"' in refused.text
+
+
+def test_a_memory_that_changed_is_pinned_but_archived_only_when_seen(served, reader):
+    kept = served.store("Seen before it changed")
+    served.store("Seen before it changed", tags=("meanwhile",))
+    form = {"agent": kept.agent, "path": kept.path, "hash": kept.hash}
+    refused = reader.post("/memories/archive", form)
+    assert refused.status == 409
+    assert "has changed in the meantime" in refused.text
+    assert "meanwhile" in refused.text
+    assert reader.post("/memories/pin", form | {"pinned": "1"}).status == 303
+    assert "Pinned" in reader.get("/memories").text
+    gone = reader.post("/memories/archive", form | {"path": "none.md"})
+    assert gone.status == 404
+    assert "has no memory" in gone.text
+
+
+def test_what_is_wide_scrolls_and_breaks_no_word(served, reader):
+    table = "| a | b |\n|---|---|\n| 1 | `<table>` |"
+    kept = served.store(f"Wide\n\n{table}\n\n```\n<pre>\n```\n")
+    shown = reader.get(f"/memories/one?agent=architect&path={kept.path}").text
+    assert '<div class="scroll" tabindex="0"><table>' in shown
+    assert shown.count("</table></div>") == 1
+    assert '<pre tabindex="0"><code>&lt;pre&gt;' in shown
+    assert "<code>&lt;table&gt;</code>" in shown
+
+
 def test_pages_stay_small_however_long_and_many_memories_are(served, reader):
     for number in range(12):
         served.store(f"Long {number} {'and long ' * 3000}", category="long", summary="s " * 800)
@@ -290,6 +333,32 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served, tab):
     other.get_by_role("button", name="Undo").click()
     other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
     assert "run" not in {tab.title(), other.title()}
+
+
+@pytest.mark.browser
+def test_what_was_written_is_lost_neither_to_a_page_that_ended_nor_to_a_wrong_key(served, chromium):
+    kept = served.store("Before it was edited", category="unsaved")
+    page = chromium.new_page()
+    page.goto(served.site.address())
+    page.wait_for_url("**/memories")
+    page.goto(f"http://127.0.0.1:{served.site.port}/memories/edit?agent=architect&path={kept.path}")
+    page.fill("textarea", "Written for half an hour")
+    page.route("**", lambda route: route.abort())
+    page.get_by_role("button", name="Save").click()
+    told = page.get_by_role("alert").get_by_text("no longer served")
+    told.wait_for()
+    assert told.bounding_box()["y"] > 0
+    assert page.input_value("textarea") == "Written for half an hour"
+    page.unroute("**")
+    page.get_by_label("Text").press("Escape")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.keyboard.press("2")
+    assert asked.value.type == "beforeunload"
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/memories/one**")
+    assert page.get_by_text("Written for half an hour").first.is_visible()
+    page.context.close()
 
 
 @pytest.mark.browser

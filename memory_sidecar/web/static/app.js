@@ -28,7 +28,26 @@ function lookAgain() {
 const tell = (text) => (at("#failed").textContent = text);
 document.addEventListener("htmx:afterSwap", () => tell(""));
 document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
-document.addEventListener("htmx:sendError", () => tell("The page is no longer served: `memory-sidecar web` opens it again"));
+const tellGone = () => tell("The page is no longer served: `memory-sidecar web` opens it again");
+document.addEventListener("htmx:sendError", tellGone);
+
+// A form is sent to a page that is still served; otherwise the browser would forget what was written.
+let isSent = false;
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post" || isSent) return;
+  event.preventDefault();
+  const send = () => { isSent = true; form.requestSubmit(event.submitter); };
+  fetch("/static/icon.svg", { cache: "no-store" }).then((answer) => (answer.ok ? send() : tellGone()), tellGone);
+});
+
+addEventListener("pageshow", () => (isSent = false));
+
+// Nor is it left unasked. What was refused, or overtaken by another change, is not saved either.
+const isUnsaved = (field) => field.value !== field.defaultValue || "unsaved" in field.dataset;
+addEventListener("beforeunload", (event) => {
+  if (!isSent && [...document.querySelectorAll("form:has(textarea) :is(textarea, input)")].some(isUnsaved)) event.preventDefault();
+});
 
 document.addEventListener("visibilitychange", listen); // which tells of what changed meanwhile
 addEventListener("pagehide", () => stream && stream.close());
@@ -50,6 +69,11 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Enter" && event.target.form?.id === "bulk" && event.target.matches("input")) {
+    event.preventDefault(); // a browser would press the first button of the form, which archives
+    event.target.parentElement.querySelector("button")?.click();
+    return;
+  }
   if (event.target.matches("input:not([type=checkbox]), textarea, select")) {
     if (event.key === "Escape") event.target.blur();
     return;
