@@ -110,7 +110,6 @@ def test_each_view_has_one_heading_of_the_first_level(served, reader):
 
 
 def test_commands_in_a_hint_are_set_as_code_and_stay_text(reader):
-    assert "<code>memory-sidecar setup</code>" in reader.get("/memories?as=new-here&sort=path").text
     told = reader.get("/memories/one?agent=architect&path=<b>.md").text
     assert "<code>memory-sidecar list --agent architect</code>" in told
     assert "<b>" not in told
