@@ -17,7 +17,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import cycle
+from functools import partial
+from itertools import cycle, starmap
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -182,11 +183,27 @@ def drawn(repository: str, rows: Sequence[tuple[str, str, str]]) -> Iterator[Ite
         values = iter(chance.sample(_VALUES, len(_VALUES)))
         message = _HOLE.sub(lambda _: next(values), re.sub(r"\\([\"'])", r"\1", string))  # noqa: B023
         yield item("message with values", message, file)
+    yield from starmap(partial(item, "file without extension"), some(stems(rows)))
 
 
 def half_of(name: str) -> str:
     """The first two thirds of `name`."""
     return name[: 2 * len(name) // 3]
+
+
+def stems(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:
+    """The path of the only source that is called so, by a name that nothing defines."""
+    called: dict[str, set[str]] = defaultdict(set)
+    defined: set[str] = set()
+    for file, symbols, _ in rows:
+        defined.update(symbols.lower().split())
+        if not _ASIDE.search(file) and not _PROSE.search(file):
+            called[file.rpartition("/")[2].partition(".")[0]].add(file)
+    return {
+        stem: file
+        for stem, (file, *others) in called.items()
+        if not others and re.fullmatch("[A-Za-z_]{5,}", stem) and stem.lower() not in defined
+    }
 
 
 def settings(rows: Sequence[tuple[str, str, str]]) -> dict[str, str]:

@@ -110,6 +110,11 @@ class Directory:
         found = (file for file in called if is_at(file.path, path))
         return sorted(found, key=lambda file: file.path.count("/"))
 
+    def paths_called(self, stem: str) -> list[str]:
+        """Return the paths of files whose name up to its first dot is `stem`; some may be gone."""
+        called = [at for name, at in self.named.items() if name.partition(".")[0] == stem]
+        return list(dict.fromkeys(self.files[number].path for at in called for number in at))
+
     def chunks_in(self, wanted: CodeFilter) -> Ids:
         """Return the chunks in files that satisfy `wanted`, ascending. Raises UsageError."""
         return self.ids[self.files.satisfying(wanted)[self.file_numbers]]

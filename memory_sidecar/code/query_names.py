@@ -71,7 +71,8 @@ class QueryNames:
     is_single_word: bool  # whether the query is one word
     paths: tuple[str, ...]  # as written, with / for each backslash
     lines: tuple[tuple[str, int], ...] = ()  # of those of `paths` that come with one
-    places: tuple[Line, ...] = ()  # that define qualified names: see `resolve_undefined`
+    undefined: tuple[str, ...] = ()  # of `tokens`: see `resolve_undefined`
+    places: tuple[Line, ...] = ()  # that define qualified names: see there
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside `scope` defines one of these names.
@@ -164,18 +165,20 @@ def resolve_undefined(
     """Look for those of `names` that `sources` (all if empty) do not define.
 
     `connection` reads definitions, `find` and `read` chunks: a team has these elsewhere. Returns
-    `names` with the defined names that unknown ones stand for and the places of qualified ones, and
-    the ids of chunks that hold an unknown name which is the whole query.
+    `names` with the unknown ones, the defined names that they stand for and the places of qualified
+    ones, and the ids of chunks that hold an unknown name which is the whole query.
     """
     known = _Definitions(connection, sources)
     symbols: list[tuple[str, ...]] = []
     chunks: list[int] = []
+    undefined: list[str] = []
     for token in names.tokens:
         if names.is_single_word and token.islower() and (same := known.same_but_for_case(token)):
             symbols += [(name,) for name in same]
             continue
         if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
             continue
+        undefined.append(token)
         holding = _chunks_holding(token, find, read)
         if not holding and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
             similar = (
@@ -185,7 +188,8 @@ def resolve_undefined(
         elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
             chunks += holding
     places = chain.from_iterable(_places_of(connection, name, sources) for name in names.symbols)
-    return replace(names, symbols=(*names.symbols, *symbols), places=tuple(places)), chunks
+    defined = replace(names, symbols=(*names.symbols, *symbols), places=tuple(places))
+    return replace(defined, undefined=tuple(undefined)), chunks
 
 
 def _places_of(

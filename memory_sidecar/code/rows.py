@@ -93,6 +93,9 @@ class CodeRows(Protocol):
     def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
         """Look for those of `names` that nothing defines: see `query_names.resolve_undefined`."""
 
+    def paths_called(self, stem: str) -> Sequence[str]:
+        """Return the paths of the files with this name, not counting what follows its first dot."""
+
     def message_chunks(self, text: str) -> Sequence[int]:
         """Return the ids of chunks that hold the words of `text`, an error message, in a row.
 
@@ -186,6 +189,9 @@ class LocalRows:
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
         return self._allowed(named_chunks(self.connection, names, self._directory))
+
+    def paths_called(self, stem: str) -> Sequence[str]:
+        return self._directory.paths_called(stem)
 
     def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
         return self.resolve_undefined_with(names, find=self.phrase_chunks, read=self.read)

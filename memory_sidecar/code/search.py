@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 
 import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.code import hits
-from memory_sidecar.code.directory import ChunkFile, Line, is_at
+from memory_sidecar.code.directory import ChunkFile, Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
-from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.model import CodeQuery
-from memory_sidecar.code.query_names import QueryNames, names_in
+from memory_sidecar.code.named import find_named
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.question import clear_caches as clear_question_caches
 from memory_sidecar.code.ranking import (
@@ -44,7 +43,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.keyword import Keywords, stems_of
+from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
@@ -52,15 +51,6 @@ DEPTH = 90  # candidates that each arm contributes
 # Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
 # questions have words in 4,000 rows; beside vectors, 1,000 rank as well.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
-# Always candidates if a guide is asked for: the arms would find tests for "how do I run the tests".
-ENTRY_PAGES = tuple(
-    f"{name}{ending}"
-    for name in ("README", "Readme", "readme", "CONTRIBUTING")
-    for ending in (".md", ".markdown", ".rst", "")
-)
-# Chunks searched for the template of a message: those that hold most of its words. Its rarest are
-# often its values, which no template holds, so that many more rows are looked at than by BM25.
-MESSAGE_DEPTH, MESSAGE_ROWS = 100, 40_000
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
 
@@ -127,7 +117,7 @@ def _hybrid(
     keywords = rows.keywords(question.subject)
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
-    named = _find_named(question, keywords, rows)
+    named = find_named(question, keywords, rows)
     history = rows.history_boosts(question.subject)
     holding = {} if question.names_language else rows.chunks_by_word(asked)
     static = wait_static()
@@ -140,7 +130,7 @@ def _hybrid(
 
     # Done while the model still works.
     found = np.unique(found)
-    defined = _find_defined(question, named, rows, found.tolist())
+    defined = named.definitions_in(found.tolist(), question, rows)
     files, file_numbers = rows.files_of(found)
     for number in set(file_numbers.tolist()):
         path_terms(files[number])
@@ -149,7 +139,8 @@ def _hybrid(
         rows, vector=vector, static=static, keyword=words, depth=depth, found=found
     )
     ids: list[int] = candidates.ids.tolist()
-    defined |= _find_defined(question, named, rows, [each for each in ids if each not in defined])
+    others = [each for each in ids if each not in defined]
+    defined |= named.definitions_in(others, question, rows)
     known = [defined.get(each, (0, False)) for each in ids]
     paths = [file.path for file in candidates.files]
     ranked = rank_hybrid(
@@ -164,68 +155,6 @@ def _hybrid(
         history=history,
     )
     return candidates, ranked, history
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """The chunks that a question names: candidates, whatever the arms find."""
-
-    names: QueryNames
-    ids: Sequence[int]  # all of them
-    literal_ids: Sequence[int]  # those that hold its text, make it as a message, or hold its lines
-    qualified: Collection[int | None]  # those at the place that a qualified name means
-
-
-def _find_named(question: Question, keywords: Keywords, rows: CodeRows) -> _Named:
-    names, literal_ids = rows.resolve_undefined(names_in(question.text))
-    if question.message and not names.is_single_word:
-
-        def likely_makers() -> Sequence[int]:
-            arm = rows.coverage_arm(keywords.rarest(MESSAGE_ROWS))
-            best: list[int] = arm.best(MESSAGE_DEPTH).tolist()
-            return best
-
-        literal_ids = chunks_with_message(
-            question, find=rows.message_chunks, read=rows.read, likely=likely_makers
-        )
-    # A message, or a test that is asked for, may name what it is about: that does not lead then.
-    is_about_name = not (question.message and literal_ids) and "tests" in question.asides
-    ids = rows.named_chunks(names)
-    if at_lines := _chunks_at_lines(rows, names, ids):
-        names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
-        literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
-    qualified = {rows.chunk_at(place) for place in names.places if is_about_name}
-    pages: Sequence[int] = ()
-    if question.asks_for_guide:
-        pages = rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
-    return _Named(names, [*ids, *literal_ids, *pages], literal_ids, qualified)
-
-
-def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) -> list[int]:
-    """Return the chunks that hold the lines in `names`, in the files of the chunks `named`."""
-    if not names.lines:
-        return []
-    files, numbers = rows.files_of(np.unique(np.array(named, np.int64)))
-    found = [
-        rows.chunk_at(Line(file.source, file.path, line))
-        for file in {files[number] for number in numbers.tolist()}
-        for path, line in names.lines
-        if is_at(file.path, path)
-    ]
-    return [each for each in found if each is not None]
-
-
-def _find_defined(
-    question: Question, named: _Named, rows: CodeRows, ids: Sequence[int]
-) -> dict[int, tuple[int, bool]]:
-    """Return by chunk which of the question's words it defines, as bits, and whether a name."""
-    return {
-        each: (
-            question.match_bits(" ".join(symbols)),
-            each in named.qualified or named.names.are_defined_by(symbols, scope),
-        )
-        for each, (symbols, scope) in rows.symbols_of(ids).items()
-    }
 
 
 def _submit_search(

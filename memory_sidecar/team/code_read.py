@@ -153,6 +153,10 @@ class SharedRows:
             found += self._in_scope([row[0] for row in rows], [row[1] for row in rows])
         return found
 
+    def paths_called(self, stem: str) -> Sequence[str]:
+        called = (ids for name, ids in self._scope.by_name.items() if name.split(".")[0] == stem)
+        return list(dict.fromkeys(self._scope.path_of(each) for ids in called for each in ids))
+
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
         """Return the ids of at most `limit` chunks whose text holds `words` in a row."""
         stems = stems_of(words)

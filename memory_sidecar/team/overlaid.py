@@ -133,6 +133,10 @@ class OverlaidRows:
         own = self._local.phrase_chunks(words, limit - len(theirs))
         return [*theirs, *map(OWN.__add__, own)]
 
+    def paths_called(self, stem: str) -> Sequence[str]:
+        paths = [*self._shared.paths_called(stem), *self._local.paths_called(stem)]
+        return list(dict.fromkeys(paths))
+
     def message_chunks(self, text: str) -> Sequence[int]:
         words = message_phrase(text)
         found = self._phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []

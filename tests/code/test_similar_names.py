@@ -113,3 +113,27 @@ def test_a_word_in_lower_case_means_names_in_any_case_however_often_it_is_writte
     uses = "".join(f"# a retryqueue is used here, {number}\n" for number in range(40))
     (project / "retryqueue.md").write_text(uses)
     assert search("retryqueue")[0].filename == "queue.py"
+
+
+@pytest.mark.parametrize("word", ["ledgers", "manual"])
+def test_a_word_that_nothing_defines_means_the_file_that_is_called_so(search, project, word):
+    texts = {
+        "src/ledgers.py": "SUMS = {}",
+        "docs/ledgers.md": "Of ledgers: ledgers of the shop.",
+        "tests/test_ledgers.py": "# ledgers and more ledgers, as the manual has it",
+        "docs/manual.md": "How the shop is run.",
+        "docs/index.md": "The manual: a manual for ledgers.",
+    }
+    for path, text in texts.items():
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text(f"{text}\n")
+    best = search(word)[0]
+    assert best.filename == {"ledgers": "src/ledgers.py", "manual": "docs/manual.md"}[word]
+    assert best.explain.boosts["exact_path"] == 1
+
+
+def test_a_word_that_many_files_are_called_means_none_of_them(search, project):
+    for folder in "abcd":
+        (project / folder).mkdir()
+        (project / folder / "ledgers.py").write_text("SUMS = {}\n")
+    assert all("exact_path" not in hit.explain.boosts for hit in search("ledgers"))

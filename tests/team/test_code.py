@@ -231,6 +231,18 @@ def test_what_makes_a_message_with_values_is_found_in_the_team_and_here(make_mem
         assert reader.find(message)[0].filename == f"shop/{file}.py"
 
 
+def test_a_file_that_a_word_calls_is_found_in_the_team_and_here(make_member):
+    giver, reader = make_member("a"), make_member("b")
+    for each in (giver, reader):
+        each.write("shop/ledgers.py", "SUMS = {}\n")
+    giver.index()
+    reader.write("shop/tallies.py", "MORE = {}\n")
+    reader.index()
+    assert reader.own() == {"shop/tallies.py"}
+    for word in ("ledgers", "tallies"):
+        assert reader.find(word)[0].filename == f"shop/{word}.py"
+
+
 def test_a_line_that_is_named_far_down_in_a_long_file_is_found(make_member, monkeypatch):
     body = "    value = value.adjusted_by(another_value_of_many)\n" * 40
     steps = [f"def step_{n}(value):\n{body}" for n in range(100)]
