@@ -98,8 +98,8 @@ def test_the_page_counts_the_chunks_that_wait_at_the_team_for_a_vector(database,
     assert source["pending_at_team"] == source["chunks_at_team"] == source["chunks"] > 1
     visit = Visit("/index", (), indexer.services, {}, lambda: None)
     shown = show(visit)
-    named = ("sections", "agents", "flashes", "form_token", "title", "live", "version")
-    around = {"addresses": VIEWS, **dict.fromkeys(named, "")}
+    named = ("sections", "flashes", "form_token", "title", "live", "version")
+    around = {"addresses": VIEWS, "agents": [], **dict.fromkeys(named, "")}
     page = templates().get_template(shown.template)
     text = page.render(shown.more, visit=visit, data=shown.data, **around)
     assert f"<dt>vectors</dt><dd>0 of {source['chunks']} " in text
