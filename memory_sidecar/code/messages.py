@@ -113,35 +113,38 @@ def _most_words(lines: Sequence[tuple[str, float]], code: str) -> int:
 
     `lines`: each with the number of words below which a match counts 0.
     """
-    strings = (match[match.lastindex or 0].lower() for match in _STRING.finditer(code))
-    templates = [_fixed_parts(string, lines) for string in strings if " " in string]
+    strings = (match[match.lastindex or 0] for match in _STRING.finditer(code.lower()))
+    text = "\n".join(line for line, _ in lines)
+    templates = [_fixed_parts(string, text) for string in strings if " " in string]
+    if not any(templates):
+        return 0
     matched = [(_words_made(line, templates), least) for line, least in lines]
     return max(words if words >= least else 0 for words, least in matched)
 
 
-def _fixed_parts(string: str, lines: Sequence[tuple[str, float]]) -> list[str]:
+def _fixed_parts(string: str, text: str) -> Sequence[str] | None:
     """Return the parts of a string template between its placeholders.
 
-    If its first word stands in no line, so do not all parts: then `string` is returned whole.
+    None if its first word does not stand in `text`, so that not all of its parts do.
     """
     first = string.lstrip().partition(" ")[0]
-    if first.isalpha() and not any(first in line for line, _ in lines):
-        return [string]
+    if first.isalpha() and first not in text:
+        return None
     parts = _PLACEHOLDER.split(_ESCAPED_QUOTE.sub(r"\1", string))
     return [part for part in map(str.strip, parts) if part]
 
 
-def _words_made(line: str, templates: Iterable[Sequence[str]]) -> int:
+def _words_made(line: str, templates: Iterable[Sequence[str] | None]) -> int:
     """Return the most words of `line` that a run of adjacent templates makes, one after another.
 
-    `templates`: the fixed parts of each. One of a single word does not count.
+    `templates`: the fixed parts of each, as `_fixed_parts`. One of a single word does not count.
     """
     most = words = at = 0
     for parts in templates:
         end = _match_end(line, parts, at)
         if end < 0:
             words, end = 0, _match_end(line, parts, 0)
-        if end < 0:
+        if parts is None or end < 0:
             at = 0
         elif (more := sum(len(plain_words(part)) for part in parts)) > 1:
             words, at = words + more, end
@@ -149,8 +152,10 @@ def _words_made(line: str, templates: Iterable[Sequence[str]]) -> int:
     return most
 
 
-def _match_end(line: str, parts: Iterable[str], at: int) -> int:
+def _match_end(line: str, parts: Iterable[str] | None, at: int) -> int:
     """Return where in `line` the last of `parts` ends, in order from `at`; -1 if one is missing."""
+    if parts is None:
+        return -1
     for part in parts:
         at = line.find(part, at)
         if at < 0:
