@@ -283,10 +283,11 @@ def _stamp(version: Callable[[Visit], object], visit: Visit) -> str:
 
 
 def _agents(visit: Visit) -> list[str]:
-    try:
-        return visit.services.agent_names()
-    except (SidecarError, OSError):
-        return []
+    """Return the agents for *View as*; one that is chosen but has nothing yet comes first."""
+    chosen, names = visit.text("as"), list[str]()
+    with suppress(SidecarError, OSError):
+        names = visit.services.agent_names()
+    return names if chosen in ("", *names) else [chosen, *names]
 
 
 def _view_around(path: str) -> str:

@@ -88,6 +88,11 @@ class Visit:
             known = ", ".join(choices)
             raise UsageError(f"there is no {name} {text[:40]!r}", hint=f"one of {known}") from None
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a parameter chooses what is listed, not only in which order or for whom."""
+        return any(name not in ("as", "sort", "page") for name, _ in self.words)
+
     def address(self, path: str = "", /, **changes: object) -> str:
         """Return the address of this view, or that at `path`, with changed parameters.
 
