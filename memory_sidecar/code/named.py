@@ -12,7 +12,7 @@ from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.rows import CodeRows
-from memory_sidecar.index.keyword import Keywords
+from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
 
 # Always candidates if a guide is asked for: the arms would find tests for "how do I run the tests".
 ENTRY_PAGES = tuple(
@@ -22,7 +22,7 @@ ENTRY_PAGES = tuple(
 )
 # Chunks searched for the template of a message: those that hold most of its words. Its rarest are
 # often its values, which no template holds, so that many more rows are looked at than by BM25.
-MESSAGE_DEPTH, MESSAGE_ROWS = 100, 40_000
+MESSAGE_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     if question.message and not names.is_single_word:
 
         def likely_makers() -> Sequence[int]:
-            arm = rows.coverage_arm(keywords.rarest(MESSAGE_ROWS))
+            arm = rows.coverage_arm(keywords.rarest(MAX_ROWS_READ))
             best: list[int] = arm.best(MESSAGE_DEPTH).tolist()
             return best
 

@@ -188,8 +188,10 @@ def resolve_undefined(
         elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
             chunks += holding
     places = chain.from_iterable(_places_of(connection, name, sources) for name in names.symbols)
-    defined = replace(names, symbols=(*names.symbols, *symbols), places=tuple(places))
-    return replace(defined, undefined=tuple(undefined)), chunks
+    found = replace(
+        names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined), places=tuple(places)
+    )
+    return found, chunks
 
 
 def _places_of(

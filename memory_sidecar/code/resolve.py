@@ -90,8 +90,8 @@ class _Resolving:
             return self._resolve_bare()
         if is_self(receiver, self._at):
             return self._resolve_self()
-        required = _one(self._in_required_table(receiver), "likely")
-        return required or self._resolve_member(receiver)
+        table = self._in_required_table(receiver) if self._at.family == "lua" else ()
+        return _one(table, "likely") or self._resolve_member(receiver)
 
     def _resolve_bare(self) -> Meaning:
         """Resolve a name without a receiver."""
@@ -215,7 +215,7 @@ class _Resolving:
         `local Loader = require("core.loader")` calls it so, and the file itself mostly calls it M.
         """
         names = {variable, variable.lower()}
-        if self._at.family != "lua" or not self._graph.imports(self._at, names):
+        if not self._graph.imports(self._at, names):
             return []
         there = [d for d in self._candidates if not names.isdisjoint(d.at.modules)]
         return [d for d in there if d.row.scope and "." not in d.row.scope]
