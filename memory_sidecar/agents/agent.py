@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +38,7 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.reading import StoreFile
+from memory_sidecar.index.report import recorded_roots
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.builder import MemoryBuilder
@@ -84,6 +86,7 @@ class Agent:
             reserved=RESERVED_NAMES,
             data_dirs=[paths.db.parent.parent],
             tree=paths.tree,
+            recover=partial(recorded_roots, paths.db),
         )
         self.data = Database(
             StoreFile(paths, AgentStore, clock=clock),
@@ -240,6 +243,7 @@ class Agent:
         self, reporter: Reporter, *embedded: Corpus
     ) -> Iterator[tuple[AgentStore, Connection]]:
         self._require_own(reporter)
+        self.registry.warn_if_emptied(reporter)
         self.pull_from_team(reporter)
         if not self._has_compared_files and not self.data.is_watching:
             self.data.complete(reporter)

@@ -174,7 +174,9 @@ class Call:
 
     @property
     def codebase(self) -> Codebase:
-        return self.services.codebase(self.db)
+        codebase = self.services.codebase(self.db)
+        codebase.registry.warn_if_emptied(self.reporter)
+        return codebase
 
     @cached_property
     def places(self) -> Places:

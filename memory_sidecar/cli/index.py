@@ -225,10 +225,9 @@ def add(
 @with_call
 def list_sources(call: Call, agent: str | None) -> list[Source]:
     """Show the registered sources."""
-    if agent is None:
-        sources = call.codebase.registry.all()
-    else:
-        sources = call.services.agent(agent, call.db).registry.all()
+    whose = call.codebase if agent is None else call.services.agent(agent, call.db)
+    whose.registry.warn_if_emptied(call.reporter)
+    sources = whose.registry.all()
     return call.show(sources, map(_source_line, sources))
 
 

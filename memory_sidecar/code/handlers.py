@@ -41,6 +41,7 @@ from memory_sidecar.index.report import (
     count_sources,
     count_vectors,
     list_files,
+    recorded_roots,
     scan_times,
 )
 
@@ -65,7 +66,8 @@ class Codebase:
         `own_folders` hold our own data; they and the database are never indexed.
         """
         self.paths = paths
-        self.registry = Registry(paths.registry, data_dirs=own_folders)
+        recover = partial(recorded_roots, paths.db)
+        self.registry = Registry(paths.registry, data_dirs=own_folders, recover=recover)
         self._models = models
         self.builder = partial(  # called with a source
             CodeBuilder,
@@ -252,8 +254,7 @@ class Codebase:
 
         Raises NotFound for a source that was never indexed.
         """
-        sources = self.registry.all()
-        if not sources:
+        if not (sources := self.registry.all()):
             raise self.nothing()
         snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
         with snapshot as (store, connection):
@@ -325,9 +326,8 @@ class Codebase:
 
     def nothing(self) -> NoIndex:
         """Return the error for a question where no source is registered."""
-        return NoIndex(
-            f"nothing is indexed in {self.paths.db}", hint="run `memory-sidecar index PATH`"
-        )
+        hint = "run `memory-sidecar index PATH`"
+        return NoIndex(f"nothing is indexed in {self.paths.db}", hint=hint)
 
     def why(self, path: Path) -> Why:
         """Explain whether `path`, absolute, is indexed, and why."""
@@ -341,8 +341,8 @@ class Codebase:
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the file at `path` is indexed, as of the last scan of `source`."""
-        known = self.data.open_anew().manifest(source.name, under=[path]).get(path)
-        return known is not None and known.status is FileStatus.INDEXED
+        known = self.data.open_anew().manifest(source.name, under=[path])
+        return path in known and known[path].status is FileStatus.INDEXED
 
     def files(self, status: FileStatus) -> list[ListedFile]:
         """Return all files with that status, with the reason."""

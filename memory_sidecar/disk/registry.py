@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE, OWN_FOLDERS
-from memory_sidecar.core.results import convert
+from memory_sidecar.core.results import Reporter, convert, pluralize
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes, worktree_around
@@ -40,10 +40,11 @@ RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 
 
 class Registry:
-    """The sources in the file at `path`, read again at every call. A missing or empty one has none.
+    """The sources in the file at `path`, read again at every call. A missing file has none.
 
-    Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
-    version; those that change it StoreBusy, StoreReadOnly and DiskFull.
+    While it is empty, as a power cut may leave it, the sources are those of `recover`. Every method
+    raises StoreForeign for a file that is broken, StoreNewer for one of a later version; those that
+    change it StoreBusy, StoreReadOnly and DiskFull.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class Registry:
         reserved: frozenset[str] = frozenset(),
         data_dirs: Sequence[Path] = (),
         tree: Tree | None = None,
+        recover: Callable[[], Sequence[tuple[str, str]]] = tuple,
     ) -> None:
         """`reserved` are names, in lower case, that no source may have.
 
+        `recover` returns the name and the root of each source that the database has rows of.
         A folder in `data_dirs`, our own data, can be no source. No link is followed on the way to
         the file below `tree`, by default the folder three levels above it.
         """
@@ -63,6 +66,7 @@ class Registry:
         self._tree = tree or Tree(path.parents[2], is_own=True)
         self._reserved = RESERVED | reserved
         self._data_dirs = data_dirs
+        self._recover = recover
 
     def all(self) -> list[Source]:
         """Return all sources in the order of registration."""
@@ -72,6 +76,15 @@ class Registry:
         """Return the source called `name`. Raises NotFound."""
         sources = self.all()
         return sources[_index_of(name, sources)]
+
+    def warn_if_emptied(self, reporter: Reporter) -> None:
+        """Give a notice if the file is empty, so that its sources were taken from the database."""
+        if self._is_emptied(self._content()):
+            reporter.notice(
+                f"{self._path} is empty: {pluralize(len(self.all()), 'source')} taken from the"
+                " database, without excludes and addresses; `memory-sidecar source add PATH`, with"
+                " each --exclude of before, writes the list again"
+            )
 
     def name_of(self, given: str, here: Path) -> str:
         """Return the name of the source whose root is the path `given`, relative to `here`.
@@ -206,7 +219,7 @@ class Registry:
         file = self._path.with_suffix(".lock")
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document = self._read()
-            before = json.dumps(document)
+            before = "" if self._is_emptied(self._content()) else json.dumps(document)
             sources = self._sources(document)  # raises StoreForeign without a list of sources
             yield document["sources"], sources
             if json.dumps(document) != before:
@@ -215,16 +228,26 @@ class Registry:
                     text = json.dumps(document, indent=2) + "\n"
                     replace_file(self._tree, self._path, text.encode("ascii"))
 
-    def _read(self) -> dict[str, Any]:
+    def _content(self) -> bytes | None:
         with named_errors(self._path):
             try:
-                content = self._tree.read(self._path, MAX_REGISTRY_BYTES)
+                return self._tree.read(self._path, MAX_REGISTRY_BYTES)
             except (FileNotFoundError, NotADirectoryError):
-                return {"version": VERSION, "sources": []}
+                return None
             except FileRefused as error:
                 raise self._broken(error.reason) from error
-        if not content.strip(b"\0 \t\r\n"):  # as a power cut leaves it
-            return {"version": VERSION, "sources": []}
+
+    @staticmethod
+    def _is_emptied(content: bytes | None) -> bool:
+        return content is not None and not content.strip(b"\0 \t\r\n")
+
+    def _read(self) -> dict[str, Any]:
+        content = self._content()
+        if content is None or self._is_emptied(content):
+            found = self._recover() if content is not None else ()
+            sources = [{"name": name, "root": root} for name, root in found]
+            own = [each for each in sources if each["name"] not in self._reserved]
+            return {"version": VERSION, "sources": own}
         try:
             document = json.loads(content)
             version = document["version"]

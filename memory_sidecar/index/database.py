@@ -214,7 +214,8 @@ class Database(ReadableDatabase[S]):
             remove_state(self.paths.flow_state(source.name))
             if self.paths.db.exists():
                 self.open().forget_source(source.name)
-            registry.remove(source.name)
+            with suppress(NotFound):  # of an emptied list, whose sources are those with rows
+                registry.remove(source.name)
 
         self._change(source, work, reporter)
         return source

@@ -6,14 +6,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import ListedFile, Time
-from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.core.sqlite import Connection, column, connect, named_errors
 from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.schema import Corpus
 
@@ -59,6 +61,21 @@ def count_sources(connection: Connection) -> list[SourceCounts]:
         " FROM sources s LEFT JOIN files f ON f.source = s.name GROUP BY s.name ORDER BY s.name"
     )
     return [SourceCounts(*row) for row in rows]
+
+
+def recorded_roots(db: Path) -> list[tuple[str, str]]:
+    """Return the name and the root of every source with rows in the database at `db`.
+
+    Returns none where the database cannot be read.
+    """
+    with (
+        suppress(SidecarError),
+        closing(connect(db, read_only=True)) as connection,
+        named_errors(db),
+    ):
+        rows = connection.execute("SELECT name, root FROM sources ORDER BY name")
+        return [(str(name), str(root)) for name, root in rows]
+    return []
 
 
 def source_names(connection: Connection) -> list[str]:

@@ -223,12 +223,45 @@ def test_a_broken_registry_is_named(run, db, command):
 
 
 @pytest.mark.parametrize("left", [b"", b"\n", b"\0" * 512])
-def test_an_empty_registry_is_filled_by_the_next_index(run, db, project, left):
-    (db.parent / "state" / "codebase" / "sources.json").write_bytes(left)
-    assert run("status", "--json").json["sources"] == []
+def test_the_sources_of_an_emptied_registry_come_from_the_database(run, db, project, left):
+    registry = db.parent / "state" / "codebase" / "sources.json"
+    before = json.loads(registry.read_text())
+    registry.write_bytes(left)
+    for command in (["status"], ["source", "list"], ["search", "total_price", "--all"]):
+        done = run(*command, "--json")
+        assert "sources.json is empty: 1 source taken from the database" in done.err
+        assert "project" in done.out
     done = run("index", project, "--json").json
     assert (done["files_processed"], done["sources"]) == (0, ["project"])
-    assert run("search", "total_price", "--json", cwd=project).json
+    assert json.loads(registry.read_text()) == before
+    assert run("source", "list", "--json").err == ""
+
+
+def test_the_directories_of_an_emptied_registry_come_from_the_database(run, db, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "till.md").write_text("# The till opens at nine\n")
+    run("source", "add", notes, "--agent", "a", "--json")
+    before = run("list", "--agent", "a", "--json").json
+    (db.parent / "knowledge" / ".state" / "a" / "sources.json").write_bytes(b"")
+    done = run("list", "--agent", "a", "--json")
+    assert done.json == before != []
+    assert "1 source taken from the database" in done.err
+
+
+def test_a_source_of_an_emptied_registry_can_be_removed(run, db):
+    (db.parent / "state" / "codebase" / "sources.json").write_bytes(b"")
+    assert run("source", "remove", "project", "--json").json["name"] == "project"
+    assert run("source", "list", "--json").json == []
+
+
+def test_no_other_source_is_lost_while_the_registry_is_empty(run, db, tmp_path):
+    (db.parent / "state" / "codebase" / "sources.json").write_bytes(b"")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "more.py").write_text("def more(): ...")
+    assert run("index", tmp_path / "other", "--json").status == 0
+    assert [each["name"] for each in run("source", "list", "--json").json] == ["project", "other"]
+    assert run("search", "total_price", "--all", "--json").json
 
 
 def test_a_broken_state_folder_is_made_again(run, db, project):
