@@ -16,7 +16,7 @@ from memory_sidecar.cli.session_search import indent_lines, list_sessions, searc
 from memory_sidecar.core.errors import SessionInvalid, UsageError
 from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.results import pluralize
-from memory_sidecar.core.times import iso_utc
+from memory_sidecar.core.times import iso_utc, shown_utc
 from memory_sidecar.sessions.documents import (
     SUMMARY_KEYS,
     parse_document,
@@ -209,7 +209,11 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
     summary = session.summary
     called = "" if summary and summary.brief == session.called else session.called
     yield f"{session.session_id}  {called}".rstrip()
-    about = [iso_utc(session.created_at), session.project_path, ", ".join(session.topics)]
+    about = [
+        shown_utc(iso_utc(session.created_at)),
+        session.project_path,
+        ", ".join(session.topics),
+    ]
     yield "  " + " · ".join(part for part in about if part)
     if summary:
         yield ""
@@ -218,7 +222,7 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
         yield from others
     for message in session.messages:
         yield ""
-        yield f"{message.said_by}, {iso_utc(message.created_at)[:16].replace('T', ' ')}"
+        yield f"{message.said_by}, {shown_utc(iso_utc(message.created_at))}"
         yield from indent_lines(message.content)
     for snippet in session.code_snippets:
         yield ""

@@ -23,6 +23,7 @@ from memory_sidecar.cli.options import (
 from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.times import shown_utc
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import TIERS, HitKind, Outcome, SessionFilter, SessionQuery
 from memory_sidecar.sessions.results import Head, SessionHit
@@ -134,9 +135,8 @@ def _hit_lines(hits: list[SessionHit], question: str) -> Iterator[TextLine]:
     stems = stems_of(question)
     for hit in hits:
         where = hit.session_id if hit.sequence is None else f"{hit.session_id}#{hit.sequence}"
-        heading = hit.heading or f"{hit.created_at[:10]}, {hit.kind}"
         weak = "  weak match" if hit.is_weak else ""
-        yield title(where), f"  {hit.score:.3f}{weak}  {' · '.join(heading.split(chr(10)))}"
+        yield title(where), f"  {hit.score:.3f}{weak}  {hit.headline}"
         if hit.explain:
             yield f"  {explanation_line(hit.explain)}"
         yield from indent_lines(shorten(hit.text.strip(), SHOWN_CHARACTERS, stems))
@@ -156,4 +156,4 @@ def _head_line(head: Head) -> TextLine:
         *head.topics,
     ]
     what = " · ".join(part for part in parts if part)
-    return f"{head.created_at[:16].replace('T', ' ')}  ", title(head.session_id), f"  {what}"
+    return f"{shown_utc(head.created_at)}  ", title(head.session_id), f"  {what}"

@@ -57,6 +57,11 @@ def iso_utc(epoch_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def shown_utc(moment: str) -> str:
+    """Format a time as by `iso_utc` for a person, to the minute: `2026-03-01 09:12 UTC`."""
+    return f"{moment[:16].replace('T', ' ')} UTC"
+
+
 def compact_utc(epoch_ms: int) -> str:
     """Format for the name of a folder: `20260301T091200.000Z`."""
     return iso_utc(epoch_ms).replace("-", "").replace(":", "")

@@ -13,6 +13,7 @@ import logging.handlers
 import os
 import sys
 import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Iterator
@@ -48,8 +49,12 @@ def set_level(level: str) -> None:
 class _Formatter(logging.Formatter):
     """Keeps a record on one line and indents tracebacks, so that no text can forge a record.
 
-    What looks like a secret is masked: an error may quote the text that it is about.
+    What looks like a secret is masked: an error may quote the text that it is about. Times are UTC.
     """
+
+    converter = time.gmtime  # type: ignore[assignment]  # as logging documents
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         return visible_line(mask_credentials(super().formatMessage(record))[0])

@@ -9,7 +9,8 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import IsWeak, Score, Time, about
-from memory_sidecar.sessions.model import HitKind, Outcome
+from memory_sidecar.core.times import parse_time
+from memory_sidecar.sessions.model import HitKind, Outcome, spoken_date
 from memory_sidecar.sessions.promotion import Candidate
 
 
@@ -63,6 +64,15 @@ class SessionHit:
     topics: tuple[str, ...]
     outcome: Outcome | None
     explain: Annotated[Explanation, about("with --explain")] | UnsetType = UNSET
+
+    @property
+    def headline(self) -> str:
+        """The heading in one line, for a person: its time says that it is UTC."""
+        when = spoken_date(parse_time(self.created_at) or 0)
+        heading = self.heading.replace(when, f"{when} UTC", 1)
+        return (
+            " · ".join(filter(None, heading.split("\n"))) or f"{self.created_at[:10]}, {self.kind}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,14 +130,13 @@ def _session_row(
     place = {} if hit.sequence is None else {"page": hit.sequence // PAGE_ROWS + 1}
     anchor = "" if hit.sequence is None else f"m{hit.sequence}"
     address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id, **place)
-    heading = " · ".join(filter(None, hit.heading.split("\n"))) or hit.created_at[:10]
     return Row(
         kind=Asked.SESSIONS,
         of=each.agent,
         place=hit.session_id,
         title=short(hit.title) or hit.session_id,
         href=f"{address}#{anchor}" if anchor else address,
-        about=f"{hit.kind} · {heading} · {each.agent}",
+        about=f"{hit.kind} · {hit.headline} · {each.agent}",
         score=hit.score,
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.SESSIONS, each.agent, hit.session_id),

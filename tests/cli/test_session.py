@@ -89,7 +89,7 @@ def test_a_session_is_shown_as_it_was_saved(run, saved):
     assert text.startswith("2026-03-01-payment\n")  # its brief comes below
     for line in ("Locked the refresh (success)", "note: Test first now", "  a lock", "  will help"):
         assert f"{line}\n" in text
-    assert "Claude, 2026-03-01 09:12\n" in text
+    assert "Claude, 2026-03-01 09:12 UTC\n" in text
 
 
 def test_a_session_of_one_message_is_listed_as_such(run):
@@ -97,10 +97,15 @@ def test_a_session_of_one_message_is_listed_as_such(run):
     assert "Why? · 1 message\n" in run("session", "list").out
 
 
+def test_times_that_people_read_say_that_they_are_utc(run, saved):
+    assert run("session", "list").out.startswith("2026-03-01 09:12 UTC  2026-03-01-payment")
+    assert "  2026-03-01 09:12 UTC · " in run("session", "show", "2026-03-01-payment").out
+
+
 def test_a_search_says_where_to_look_on(run, saved):
     text = run("session", "search", '"token refresh"', "--mode", "keyword").out
     assert text.startswith("2026-03-01-payment#0  ")
-    assert "1 March 2026, 09:12, shop · user" in text
+    assert "1 March 2026, 09:12 UTC, shop · user" in text
     (hit,) = run("session", "search", "locked", "--tier", "1", "--mode", "keyword", "--json").json
     assert (hit["kind"], hit["title"], hit["outcome"]) == (
         "summary",

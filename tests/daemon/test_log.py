@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -37,9 +39,10 @@ os.abort()
 """
 
 
-def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run(code: str, *arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    around = os.environ | environ
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=around)
 
 
 def test_it_is_rotated_and_goes_on_after_a_restart(tmp_path):
@@ -99,6 +102,13 @@ def test_no_secret_is_logged_and_no_value_of_a_command(tmp_path):
     assert "Z7Q4M2K6X3W2V5T7" not in text
     assert text.count("«masked: AWS key»") == 2
     assert "was given: store … --category --agent … -n … --more\n" in text
+
+
+def test_times_of_the_log_are_utc(tmp_path):
+    before = datetime.now(UTC)
+    assert run(FORGE, tmp_path / "daemon.log", TZ="Asia/Tokyo").returncode == 0
+    at = datetime.fromisoformat((tmp_path / "daemon.log").read_text().split()[0])
+    assert before - timedelta(seconds=1) < at <= datetime.now(UTC)
 
 
 def test_what_is_logged_forges_no_line(tmp_path):

@@ -145,14 +145,17 @@ def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(served, r
     )
     listed = reader.get("/sessions?before=2026-01-01")
     assert "long" in listed.text
+    assert "09:00 UTC" in listed.text
     assert len(listed.text) < 20_000
     found = reader.get("/search?in=sessions&q=what+was+said+goes+on")
     assert "What was said goes on" in found.text
+    assert "1 March 2025, 09:00 UTC" in found.text
     assert len(found.text) < 100_000
     page = "/sessions/one?agent=architect&id=long"
     for number in (1, 2):
         assert len(reader.get(f"{page}&page={number}").text) < 400_000
     text = reader.get(page).text
+    assert "1 March 2025, 09:00 UTC" in text
     for key, end in (("m3", "end of 3."), ("summary", "end of details."), ("s2", "end")):
         assert f"whole={key}" in text
         assert end not in text or key == "s2"
