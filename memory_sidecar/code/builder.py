@@ -26,7 +26,7 @@ from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core import reasons
-from memory_sidecar.core.model import Document, Scan, Source, SourceFile, Stamp
+from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import Settings, narrow_settings
 from memory_sidecar.disk.ignores import valid_excludes
@@ -174,11 +174,13 @@ class CodeBuilder:
 
     def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
         # The scan compares sizes alone; of a notebook only its reading tells how large its text is.
+        limit = self._max_file_bytes
+        judged = {reasons.larger_than(limit), reasons.fits_without_outputs(limit)}
         outdated = [
             path
             for path, entry in manifest.items()
-            if entry.reason.startswith(reasons.TOO_LARGE)
-            and entry.reason != reasons.larger_than(self._max_file_bytes)
+            if entry.reason.startswith(reasons.TOO_LARGE) or _is_cut_to(limit, entry)
+            if entry.reason not in judged
         ]
         theirs = self.shared.fingerprints(anew=True) if self.shared else {}
         return outdated if theirs is None else [*outdated, *outdated_paths(manifest, theirs)]
@@ -192,6 +194,13 @@ class CodeBuilder:
         update_history(self._source, store)
         if self.shared is not None and isinstance(store, CodeStore):
             self.shared.catch_up(store)
+
+
+def _is_cut_to(limit: int, entry: ManifestEntry) -> bool:
+    """Whether a file is indexed though it is larger than `limit`, as notebooks may be."""
+    size, _, _ = entry.stamp
+    is_indexed = entry.status is FileStatus.INDEXED and entry.reason != reasons.ASKED_FOR
+    return is_indexed and size > limit
 
 
 def _own_globs(root: Path, own: Iterable[Path]) -> tuple[str, ...]:

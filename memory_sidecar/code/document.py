@@ -133,13 +133,15 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
     text, language = read_program(file.path, read.text)
     parsed = parse_text(text, language)
     chunks = parsed.chunks
+    is_cut = file.size > max_file_bytes  # a notebook: its outputs were left out
+    reason = reasons.fits_without_outputs(max_file_bytes) if is_cut else ""
     return CodeDocument(
         source=source.name,
         file=file,
         fingerprint=fingerprint(CHUNKER_VERSION, language, read.content_hash),
         language=language,
         status=FileStatus.INDEXED,
-        reason=reasons.ASKED_FOR if file.is_asked_for else "",
+        reason=reasons.ASKED_FOR if file.is_asked_for else reason,
         chunks=chunks,
         found=findable(file.path, chunks, [head_of(file.path, chunk) for chunk in chunks]),
         names=FileNames.of(parsed),

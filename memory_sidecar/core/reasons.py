@@ -31,3 +31,8 @@ def larger_than(limit_bytes: int) -> str:
         if limit_bytes >= unit_bytes and limit_bytes % unit_bytes == 0:
             return f"{TOO_LARGE} {limit_bytes // unit_bytes} {unit}"
     return f"{TOO_LARGE} {limit_bytes} bytes"
+
+
+def fits_without_outputs(limit_bytes: int) -> str:
+    """The reason of an indexed notebook that only its outputs make larger than the limit."""
+    return f"only with its outputs {larger_than(limit_bytes)}"

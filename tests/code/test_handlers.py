@@ -659,11 +659,13 @@ def test_what_was_too_large_is_indexed_once_the_limit_is_raised(
         reopened.close()
 
 
-def test_a_notebook_whose_text_was_too_large_is_indexed_once_the_limit_is_raised(
+def test_a_notebook_is_judged_by_its_text_again_once_the_limit_is_changed(
     make_codebase, codebase, project, notices
 ):
-    (project / "large.ipynb").write_text("def okapi(): pass\n" + "# filler\n" * 100)
-    for limit, found in ((500, set()), (600, set()), (5000, {"large.ipynb"})):
+    outputs = '  "outputs": [\n' + "out\n" * 100 + "  ]\n"
+    (project / "large.ipynb").write_text("def okapi(): pass\n" + "# filler\n" * 50 + outputs)
+    there = {"large.ipynb"}
+    for limit, found in ((200, set()), (300, set()), (5000, there), (600, there), (300, set())):
         reopened = make_codebase(settings=Settings(max_file_bytes=limit))
         reopened.index([project], reporter=notices)
         assert files_with(reopened, notices, "okapi") == found
