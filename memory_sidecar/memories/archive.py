@@ -9,6 +9,7 @@ directories by name, and these the files as they were, to the byte.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -62,12 +63,10 @@ class Archive:
         with directory.changing():
             sweep(directory.tree, directory.root, before_ms=now_ms - LEFT_AFTER_MS)
             for path, file_hash in seen:
-                try:
-                    file = directory.read(path)
-                except (NotFound, PathRefused):
-                    continue
-                if file.hash == file_hash:
-                    taken.append(self.take(directory, file.path, now_ms=now_ms))
+                with suppress(PathRefused):
+                    file = directory.find(path)
+                    if file is not None and file.hash == file_hash:
+                        taken.append(self.take(directory, path, now_ms=now_ms))
         return taken
 
     def all(self, *, batch: str = "") -> list[Archived]:

@@ -29,7 +29,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.model import OWN_DIRECTORY
-from memory_sidecar.memories.names import folded, spellings
+from memory_sidecar.memories.names import check_path, folded, spellings
 
 LOCK_TIMEOUT_S = 60
 
@@ -38,7 +38,7 @@ LOCK_TIMEOUT_S = 60
 class MemoryFile:
     """A memory's file as it was read."""
 
-    path: str
+    path: str  # as on disk, relative to the directory
     text: str
     hash: str  # see `file_hash`
     page: MemoryPage
@@ -90,10 +90,12 @@ class KnowledgeDirectory:
             yield
 
     def read(self, path: str, *, if_hash: str = "") -> MemoryFile:
-        """Read the memory at `path`, or at its decomposed spelling (NFD), as macOS has it.
+        """Read the memory that a caller calls `path`; its suffix may be left out.
 
-        Raises NotFound, and Conflict with the current text if its hash is not `if_hash`.
+        Also finds it at the decomposed spelling (NFD), as macOS has it. Raises as `check_path`,
+        NotFound, and Conflict with the current text if its hash is not `if_hash`.
         """
+        path = check_path(path)
         for spelling in spellings(path):
             if (found := self.find(spelling)) is None:
                 continue

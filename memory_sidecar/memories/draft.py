@@ -30,7 +30,7 @@ class Changes:
     citations: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
-    supersedes: tuple[str, ...] = ()  # paths of memories in the same directory
+    supersedes: tuple[str, ...] = ()  # memories of the same directory, as `read` finds them
     pinned: bool | None = None
     project: str | None = None
 

@@ -20,7 +20,7 @@ from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
 from memory_sidecar.memories.around import near_duplicates
-from memory_sidecar.memories.directory import KnowledgeDirectory
+from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, normalised_content, tags_by_key
 from memory_sidecar.memories.lookup import files_linking_to, files_with_content
@@ -34,7 +34,7 @@ from memory_sidecar.memories.model import (
 )
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
-from memory_sidecar.memories.names import check_known_category, check_path, is_category_page
+from memory_sidecar.memories.names import check_known_category, is_category_page
 from memory_sidecar.memories.recall import Readable, Recall
 from memory_sidecar.memories.results import (
     Archived,
@@ -89,7 +89,7 @@ class Memories(Recall):
             refuse_credentials(asdict(changes) | {"remove_tags": ()})
         directory, file = self._resolve(path)
         changes = replace(changes, supersedes=self._superseded_files(directory.name, changes))
-        written = update(directory, file, changes, now_ms=self._agent.clock(), if_hash=if_hash)
+        written = update(directory, file.path, changes, now_ms=self._agent.clock(), if_hash=if_hash)
         return self._index_and_report(
             directory.name, written, finds_near=changes.content is not None
         )
@@ -101,7 +101,7 @@ class Memories(Recall):
         """
         directory, file = self._resolve(path)
         with directory.changing():
-            gone, batch = directory.read(check_path(file), if_hash=if_hash).path, None
+            gone, batch = directory.read(file.path, if_hash=if_hash).path, None
             if for_good:
                 directory.delete(gone)
             else:
@@ -126,9 +126,9 @@ class Memories(Recall):
             )
         moved = move_file(
             directory,
-            file,
+            file.path,
             name,
-            linking=self._files_linking_to(directory.name, check_path(file)),
+            linking=self._files_linking_to(directory.name, file.path),
             allow_secrets=allow_secrets,
         )
         if moved.changed:
@@ -153,13 +153,11 @@ class Memories(Recall):
         """
         if self._agent.shared is None:
             raise UsageError("this is shared already", hint="name the agent it belongs to")
-        directory, file = self._resolve(path)
-        seen = directory.read(check_path(file))
+        _, file = self._resolve(path)
         there = Memories(self._agent.shared, self._reporter)
         written = share(
-            directory,
-            there._directory(OWN_DIRECTORY),
             file,
+            there._directory(OWN_DIRECTORY),
             agent=self._agent.name,
             now_ms=self._agent.clock(),
             category=category,
@@ -167,7 +165,7 @@ class Memories(Recall):
         )
         remembered = there._index_and_report(OWN_DIRECTORY, written)
         if moves:
-            self.remove(path, if_hash=seen.hash)  # a change since the copy must not be lost
+            self.remove(path, if_hash=file.hash)  # a change since the copy must not be lost
         return remembered
 
     # Many
@@ -176,7 +174,7 @@ class Memories(Recall):
         """Archive, as one batch, the memories that still have the hash in `seen`, by path."""
 
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            found = [rows.find(path) for _, _, rows in readable for path in seen]
+            found = [each.rows.find(path) for each in readable for path in seen]
             return [
                 each for each in found if each and seen.get(each.memory.path) == each.memory.hash
             ]
@@ -279,22 +277,24 @@ class Memories(Recall):
 
     # How
 
-    def _resolve(self, path: str) -> tuple[KnowledgeDirectory, str]:
-        """Resolve `path`, in full or in short, to the memory's directory and its file there.
+    def _resolve(self, path: str) -> tuple[KnowledgeDirectory, MemoryFile]:
+        """Read the file of the memory that `path` names, in full or in short; and its directory.
 
         Raises NotFound. Done before the lock is taken, which would make the folders of an agent.
         """
         try:
-            name, file = parse_address(path)
-            self._directory(name).read(check_path(file))
+            return self._read_file(path)
         except NotFound:
-            name, file = parse_address(self._complete_path(path))
-            self._directory(name).read(check_path(file))
-        return self._directory(name), file
+            return self._read_file(self._complete_path(path))
+
+    def _read_file(self, path: str) -> tuple[KnowledgeDirectory, MemoryFile]:
+        name, file = parse_address(path)
+        directory = self._directory(name)
+        return directory, directory.read(file)
 
     def _superseded_files(self, directory: str, newer: Draft | Changes) -> tuple[str, ...]:
         """Resolve what `newer` supersedes to files of `directory`. Raises NotFound."""
-        return tuple(self._resolve(address(directory, each))[1] for each in newer.supersedes)
+        return tuple(self._resolve(address(directory, each))[1].path for each in newer.supersedes)
 
     def _directory(self, name: str) -> KnowledgeDirectory:
         """Open the directory called `name`. Raises NotFound, but not for the agent's own."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused
+from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, UsageError
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
@@ -47,8 +47,6 @@ def move(
     byte; those of the memories at `linking` that name its old path are changed to name the new one.
     Raises NotFound, SecretRefused, and Conflict if the new path is taken.
     """
-    path = check_path(path)
-    _destination(path, to, directory)  # an invalid path is refused before NotFound is raised
     with directory.changing():
         old = directory.read(path)
         new = _destination(old.path, to, directory)
@@ -67,22 +65,20 @@ def move(
 
 
 def share(
-    own: KnowledgeDirectory,
+    file: MemoryFile,
     shared: KnowledgeDirectory,
-    path: str,
     *,
     agent: str,
     now_ms: int,
     category: str | None = None,
     allow_secrets: bool = False,
 ) -> Written:
-    """Copy the agent's memory at `path` into `shared`, with a note of where it comes from.
+    """Copy `file`, a memory of `agent`, into `shared`, with a note of where it comes from.
 
     Its times, tags and evidence are copied, but not what it supersedes or is superseded by. If
-    `shared` already has a file of that name with the same text, that is the copy. Raises NotFound,
+    `shared` already has a file of that name with the same text, that is the copy. Raises
     SecretRefused, and Conflict if all names for the copy are taken.
     """
-    file = own.read(check_path(path))
     if not allow_secrets:
         _refuse_secrets(file, category=category or "")
     folder = category_of(file.path) if category is None else check_category(category)
@@ -144,6 +140,6 @@ def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new
         return meta
 
     for path in linking:
-        with suppress(NotFound, PathRefused, PageBroken):  # gone by now, or not a text file
+        with suppress(NotFound, UsageError, PageBroken):  # gone by now, or not a text file
             changed += edit(directory, path, renamed)
     return changed

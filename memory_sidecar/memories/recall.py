@@ -6,6 +6,7 @@ import logging
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
 from memory_sidecar.embedding.models import make_judge
-from memory_sidecar.index.agent_database import AgentDatabase, Ask
+from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
@@ -45,10 +46,16 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")
 
-Readable = tuple[AgentDatabase, DerivedStore, MemoryRows]
-"""An agent whose memories may be read, its store, and the memories in one commit of that."""
-
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """An agent whose memories may be read, its store, and the memories in one commit of that."""
+
+    agent: AgentDatabase
+    store: DerivedStore
+    rows: MemoryRows
 
 
 class Recall:
@@ -71,7 +78,7 @@ class Recall:
         judge = make_judge(agent.data.models, self._reporter) if reranks else None
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
-            scopes = [self._scope(query, *each) for each in readable]
+            scopes = [self._scope(query, each) for each in readable]
             found = search_memories(query, scopes, judge=judge)
             if not found:
                 self._note_unknown_values(query.filter, readable)
@@ -81,10 +88,8 @@ class Recall:
         ranked = self._ask(ask, *embedded, with_shared=with_shared)
         return [each.to_hit(explain=query.explain) for each in ranked]
 
-    def _scope(
-        self, query: MemoryQuery, agent: AgentDatabase, store: DerivedStore, rows: MemoryRows
-    ) -> Scope:
-        embed_query = None
+    def _scope(self, query: MemoryQuery, readable: Readable) -> Scope:
+        agent, rows, embed_query = readable.agent, readable.rows, None
         if query.mode is not SearchMode.KEYWORD:
             # Shared memories are an addition: a missing model is an error for the agent's own,
             # and for the shared ones only if there are no own ones.
@@ -95,11 +100,11 @@ class Recall:
                 self._reporter,
                 required=query.mode is SearchMode.VECTOR and is_main,
             )
-        return Scope(rows, store, embed_query)
+        return Scope(rows, readable.store, embed_query)
 
     def _list_stored(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            found = list_memories(asking(*(rows for _, _, rows in readable)), wanted)
+            found = list_memories(asking(*(each.rows for each in readable)), wanted)
             if not found:
                 self._note_unknown_values(wanted.filter, readable)
             return found
@@ -116,7 +121,7 @@ class Recall:
             values = [asked] if isinstance(asked, str) else list(asked or ())
             if not values:
                 continue
-            known = {each for _, _, rows in readable for each in list_known(rows.connection)}
+            known = {name for each in readable for name in list_known(each.rows.connection)}
             if known and set(map(fold, known)).isdisjoint(map(fold, values)):
                 nearest = sorted(known, key=lambda each: (not each.startswith(values[0]), each))
                 missing = f"no memory {has} {', '.join(values)}"
@@ -153,20 +158,19 @@ class Recall:
 
     def around(self, memory: Memory) -> Around:
         """Find the neighbours of a memory of this agent: links, predecessors, near duplicates."""
-        return self._ask_own(lambda store, connection: around(connection, store, memory))
+        return self._agent.answer(
+            lambda store, connection: around(connection, store, memory),
+            self._reporter,
+            MEMORY_CHUNKS,
+        )
 
     def near_pairs(self, memories: Sequence[Memory]) -> Sequence[tuple[float, str, str]]:
         """Return cosine and paths of each of this agent's `memories` and a near duplicate."""
-        return self._ask_own(lambda store, connection: near_pairs(connection, store, memories))
-
-    def _ask_own(self, question: Ask[T]) -> T:
-        """Ask `question` of the agent's own database alone, which must exist; see `_ask`."""
-
-        def ask(readable: Sequence[Readable]) -> T:
-            ((_, store, rows),) = readable
-            return question(store, rows.connection)
-
-        return self._ask(ask, MEMORY_CHUNKS, with_shared=False)
+        return self._agent.answer(
+            lambda store, connection: near_pairs(connection, store, memories),
+            self._reporter,
+            MEMORY_CHUNKS,
+        )
 
     def _find_memory(self, path: str, *, with_shared: bool) -> tuple[AgentDatabase, StoredMemory]:
         """Find the memory that `path` names, see `get`, and the agent that it is of."""
@@ -174,11 +178,12 @@ class Recall:
 
         def ask(readable: Sequence[Readable]) -> tuple[AgentDatabase, StoredMemory] | None:
             for find, name in product((_find_exact, _find_by_beginning), names):
-                for agent, _, rows in readable:
-                    if stored := find(rows, name):
-                        return agent, stored
-            for agent, _, rows in readable:
-                if reason := skip_reason(rows.connection, path) or _why_not_indexed(agent, path):
+                for each in readable:
+                    if stored := find(each.rows, name):
+                        return each.agent, stored
+            for each in readable:
+                skipped = skip_reason(each.rows.connection, path)
+                if reason := skipped or _why_not_indexed(each.agent, path):
                     raise NotFound(
                         f"{path} exists, but is not a memory: {reason}",
                         hint="once that is fixed, the next call finds it",
@@ -195,9 +200,9 @@ class Recall:
 
         def ask(readable: Sequence[Readable]) -> list[str]:
             return [
-                f"{each} (shared)" if agent is self._agent.shared else each
-                for agent, _, rows in readable
-                for each in paths_like(rows.connection, path)
+                f"{found} (shared)" if each.agent is self._agent.shared else found
+                for each in readable
+                for found in paths_like(each.rows.connection, path)
             ]
 
         hint = f"`memory-sidecar list --agent {self._agent.name}` shows the paths"
@@ -262,7 +267,7 @@ class Recall:
                     raise
                 self._reporter.notice(f"without shared memories: {error.with_hint}")
                 continue
-            yield agent, store, MemoryRows(agent.name, connection, now)
+            yield Readable(agent, store, MemoryRows(agent.name, connection, now))
 
 
 def _find_exact(rows: MemoryRows, path: str) -> StoredMemory | None:

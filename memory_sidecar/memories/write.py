@@ -60,9 +60,8 @@ def store(
     """
     with directory.changing():
         category = directory.known_category(draft.category)
-        named = tuple(map(check_path, draft.supersedes))
-        draft = replace(draft, supersedes=named)
-        superseded = _require_present(directory, named)
+        superseded = _require_present(directory, draft.supersedes)
+        draft = replace(draft, supersedes=superseded)
         names = _candidate_names(draft, category)
         places = (path for path in (*names, *same_content) if category_of(path) == category)
         existing = _find_existing(directory, draft, places)
@@ -86,9 +85,9 @@ def update(
     supersede a memory that supersedes it.
     """
     with directory.changing():
-        old = directory.read(check_path(path), if_hash=if_hash)
-        changes = replace(changes, supersedes=tuple(map(check_path, changes.supersedes)))
+        old = directory.read(path, if_hash=if_hash)
         superseded = _require_present(directory, changes.supersedes)
+        changes = replace(changes, supersedes=superseded)
         _check_order(directory, old.path, superseded)
         text = edit_page(old.text, _meta_changes(old.path, old.page, changes))
         if changes.content is not None:
@@ -200,7 +199,7 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[
 
     for path in dict.fromkeys((*texts(file.page.superseded_by), *linking)):
         with suppress(UsageError, NotFound, PageBroken):  # by hand, it may name no page
-            released += edit(directory, check_path(path), without_them)
+            released += edit(directory, path, without_them)
     return released
 
 
@@ -256,7 +255,7 @@ def _missing_times(old: MemoryFile) -> Meta:
     }
 
 
-def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> list[str]:
+def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> tuple[str, ...]:
     """Check that the files at `paths` exist and can be edited; return their paths on disk.
 
     Raises NotFound and PageBroken, before anything is written.
@@ -264,7 +263,7 @@ def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> lis
     files = [directory.read(path) for path in paths]
     for file in files:
         edit_page(file.text, {})
-    return [file.path for file in files]
+    return tuple(file.path for file in files)
 
 
 def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[str]) -> None:

@@ -113,7 +113,7 @@ def shared(tmp_path, directory):
 def test_a_shared_memory_says_where_it_comes_from(directory, remember, shared):
     old = remember("Use Postgres.", "decision").file.path
     own = remember("Use SQLite.", "decision", tags=("db",), supersedes=(old,)).file
-    written = share(directory, shared, own.path, agent="architect", now_ms=LATER)
+    written = share(own, shared, agent="architect", now_ms=LATER)
     page = written.file.page
     assert written.is_new
     assert written.file.path == own.path
@@ -122,16 +122,14 @@ def test_a_shared_memory_says_where_it_comes_from(directory, remember, shared):
     assert "shared_from: architect/decision/use-sqlite.md" in written.file.text
     assert page.supersedes == ()
     assert directory.read(own.path) == own
-    again = share(directory, shared, own.path, agent="architect", now_ms=LATER)
+    again = share(own, shared, agent="architect", now_ms=LATER)
     assert (again.is_new, again.changed) == (False, ())
 
 
 def test_a_shared_memory_does_not_replace_that_of_another_agent(directory, remember, shared):
     path = remember("# Note\n\none").file.path
-    share(directory, shared, path, agent="architect", now_ms=NOW)
+    share(directory.read(path), shared, agent="architect", now_ms=NOW)
     update(directory, path, Changes(content="# Note\n\ntwo"), now_ms=NOW)
-    share(directory, shared, path, agent="architect", now_ms=NOW)
-    share(directory, shared, path, agent="architect", now_ms=NOW, category="notes/all")
+    share(directory.read(path), shared, agent="architect", now_ms=NOW)
+    share(directory.read(path), shared, agent="architect", now_ms=NOW, category="notes/all")
     assert sorted(tree(shared.root)) == ["note-architect.md", "note.md", "notes/all/note.md"]
-    with pytest.raises(NotFound):
-        share(directory, shared, "missing", agent="architect", now_ms=NOW)

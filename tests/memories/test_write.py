@@ -226,6 +226,15 @@ def test_two_may_change_their_minds(directory, remember):
     assert directory.read(two).page.supersedes == ()
 
 
+def test_what_is_superseded_is_named_as_its_file_is_called(directory, remember):
+    """By another spelling, such as that of a caller on Linux, its row would not be found."""
+    composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
+    (directory.root / decomposed).write_text("Use tables.\n")
+    newer = remember("Use files.", supersedes=(composed,)).file
+    assert newer.page.supersedes == (decomposed,)
+    assert directory.read(decomposed).page.superseded_by == newer.path
+
+
 def test_what_supersedes_nothing_is_not_written(directory, remember):
     with pytest.raises(NotFound):
         remember("Use SQLite.", supersedes=("missing.md",))
