@@ -229,6 +229,7 @@ def test_two_may_change_their_minds(directory, remember):
 def test_what_is_superseded_is_named_as_its_file_is_called(directory, remember):
     """By another spelling, such as that of a caller on Linux, its row would not be found."""
     composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
+    directory.root.mkdir(parents=True)
     (directory.root / decomposed).write_text("Use tables.\n")
     newer = remember("Use files.", supersedes=(composed,)).file
     assert newer.page.supersedes == (decomposed,)
