@@ -153,6 +153,18 @@ class KnowledgeDirectory:
             known = f"{known}/{name}" if known else name
         return known
 
+    def twin_of(self, path: str, *, besides: str) -> str:
+        """Return a path other than `besides` that differs from `path` in case alone, "" if none.
+
+        On macOS and Windows, both would be one file. The folders are taken to be the same.
+        """
+        folder, slash, name = path.rpartition("/")
+        found: list[str] = []
+        with suppress(OSError):
+            found = [each.name for each in (self.root / folder).iterdir()]
+        twins = (folder + slash + each for each in found if each.lower() == name.lower())
+        return next((each for each in twins if each not in (path, besides)), "")
+
     def create(self, path: str, text: str) -> MemoryFile:
         """Create a file at `path` with `text`. Raises FileExistsError if one is there."""
         file = self.root / path

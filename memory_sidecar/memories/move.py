@@ -54,6 +54,8 @@ def move(
             _refuse_secrets(old, to=to)
         if new == old.path:
             return MovedFile(old, False, (), old.path)
+        if twin := directory.twin_of(new, besides=old.path):
+            raise Conflict(f"{new} and {twin} differ in case alone", hint="choose another name")
         target = directory.root / new
         with named_errors(target):
             is_free = move_file(directory.tree, directory.root / old.path, directory.tree, target)

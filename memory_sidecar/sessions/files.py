@@ -53,6 +53,7 @@ class SessionFiles:
         """`data`: the tree of the data directory, if the root lies in that."""
         self.root = root
         self._tree = data or Tree(root, is_own=True)
+        self._spelled: dict[str, str] | None = None  # the ids by their lower case, once needed
 
     @property
     def has_any(self) -> bool:
@@ -73,9 +74,7 @@ class SessionFiles:
         """List the ids that begin with `first`, sorted."""
         if not SESSION_ID.fullmatch(first):
             return []
-        files = (file for month in self._months() for file in self._files_of(month, None, []))
-        ids = (file.path.partition("/")[2].removesuffix(_ENDING) for file in files)
-        return sorted({each for each in ids if each.startswith(first)})
+        return sorted({each for each in self._ids() if each.startswith(first)})
 
     def load(self, session_id: str) -> StoredSession | None:
         """Read the session's document, without checks of its fields; `None` without a file.
@@ -92,6 +91,22 @@ class SessionFiles:
                 raise SessionInvalid(
                     f"{self.root / path}: {error.message}", hint="fix the file, or delete it"
                 ) from error
+
+    def load_for_saving(self, session_id: str) -> StoredSession | None:
+        """Read as `load` does what is about to be replaced.
+
+        Raises SessionInvalid, too, if the id of another session differs in upper and lower case
+        alone: on macOS and Windows, both would be one file.
+        """
+        if self._spelled is None:
+            self._spelled = {each.lower(): each for each in self._ids()}
+        other = self._spelled.setdefault(session_id.lower(), session_id)
+        if other != session_id and session_id not in self._ids():
+            raise SessionInvalid(
+                f"session_id: {session_id!r} and the session {other!r} differ in case alone",
+                hint="use that id to save it again, or quite another one",
+            )
+        return self.load(session_id)
 
     def read_bytes(self, path: str) -> bytes:
         """Read the file at `path`. Raises SessionInvalid for a link or a large one, OSError."""
@@ -169,6 +184,10 @@ class SessionFiles:
             folders=("", *months),
             unreadable=tuple(unreadable),
         )
+
+    def _ids(self) -> Iterator[str]:
+        files = (file for month in self._months() for file in self._files_of(month, None, []))
+        return (file.path.partition("/")[2].removesuffix(_ENDING) for file in files)
 
     def _existing(self, session_id: str) -> str:
         path = self.find(session_id)

@@ -315,7 +315,7 @@ class Sessions:
     ) -> tuple[Completed, str | None]:
         """Return the session to save, and the path of the file that it has already."""
         session_id = session_id_of(document, now=self._clock())
-        known = self._files.load(session_id)
+        known = self._files.load_for_saving(session_id)
         before = known.document if known else None
         if before is not None and resumes:
             document = merge_documents(document, before)

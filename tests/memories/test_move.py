@@ -55,6 +55,14 @@ def test_a_moved_file_is_the_same_to_the_byte(directory, remember, to, new):
     assert (moved.old, moved.file.path, moved.changed) == (old.path, new, (old.path, new))
 
 
+def test_a_new_path_that_differs_from_another_in_case_alone_is_refused(directory, remember):
+    remember("Use Postgres.", "pitfall")
+    old = remember("Use SQLite.", "pitfall").file.path
+    with pytest.raises(Conflict, match=r"use-postgres\.md differ in case alone"):
+        move(directory, old, "pitfall/Use-Postgres")
+    assert move(directory, old, "pitfall/Use-SQLite").file.path == "pitfall/Use-SQLite.md"
+
+
 def test_a_category_that_is_there_needs_no_slash(directory, remember):
     remember("Use Postgres.", "decisions/storage")
     old = remember("Use SQLite.", "pitfall").file.path

@@ -146,6 +146,18 @@ def test_an_invalid_session_is_not_saved_and_harms_nothing(episodes, root):
     assert [path.name for path in root.rglob("*") if path.is_file()] == ["a.json"]
 
 
+def test_ids_that_differ_in_case_alone_are_refused_so_that_no_file_system_mixes_them(
+    open_episodes, root
+):
+    episodes = open_episodes()
+    episodes.save("Till", "The till opens at nine.")
+    for again in (episodes, open_episodes()):
+        with pytest.raises(SessionInvalid, match="'till' and the session 'Till' differ in case"):
+            again.save("till", "Another till.")
+    episodes.save("Till", "The till opens at ten.")
+    assert [file.name for file in root.rglob("*.json")] == ["Till.json"]
+
+
 def test_a_deleted_session_is_gone_altogether(episodes, root):
     episodes.save("a", "the token refresh fails", topics=["auth"], summary=SUMMARY)
     episodes.sessions.delete("a")
