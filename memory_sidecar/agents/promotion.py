@@ -34,8 +34,14 @@ from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import Outcome, Session, Summary
-from memory_sidecar.sessions.mv2 import merge_sessions
-from memory_sidecar.sessions.promotion import Candidate, Fate, candidates, join_briefs, make_outcome
+from memory_sidecar.sessions.promotion import (
+    Candidate,
+    Fate,
+    candidates,
+    join_briefs,
+    make_outcome,
+    merge_sessions,
+)
 from memory_sidecar.sessions.results import Promotion, Saved
 from memory_sidecar.sessions.summarizer import summarize
 

@@ -149,14 +149,14 @@ def _memories(agent: AgentDatabase) -> MirroredFolder:
 
 def _sessions(agent: AgentDatabase) -> MirroredFolder:
     paths = agent.paths
-    files = SessionFiles(paths.sessions, paths.tree)
+    files = SessionFiles.of_agent(paths)
     return MirroredFolder(
         SESSIONS,
         paths.sessions,
         paths.tree,
         MAX_SESSION_BYTES,
         scan=files.scan,
-        changing=lambda: files.changing(paths.sessions_lock),
+        changing=files.changing,
         is_path=lambda path: _SESSION_PATH.fullmatch(path) is not None,
     )
 

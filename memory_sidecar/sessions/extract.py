@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from memory_sidecar.index.codes import Floats
 from memory_sidecar.sessions.model import Role, Session, Summary
-
-Floats = npt.NDArray[np.float32]
 
 Embed = Callable[[Sequence[str]], Floats]
 """Unit vectors (n, dimension) of texts."""

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions.documents import SESSION_ID, parse_document
@@ -49,11 +50,21 @@ class StoredSession:
 class SessionFiles:
     """The session files below `root`, which need not exist yet."""
 
-    def __init__(self, root: Path, data: Tree | None = None) -> None:
-        """`data`: the tree of the data directory, if the root lies in that."""
+    def __init__(self, root: Path, data: Tree | None = None, lock: Path | None = None) -> None:
+        """`data`: the tree of the data directory, if the root lies in that.
+
+        `lock`: the file that every process locks while it changes session files. It lies in `data`,
+        but not beside the session files, which are watched.
+        """
         self.root = root
         self._tree = data or Tree(root, is_own=True)
         self._spelled: dict[str, str] | None = None  # the ids by their lower case, once needed
+        self._lock = lock
+
+    @classmethod
+    def of_agent(cls, paths: AgentPaths) -> SessionFiles:
+        """Return the agent's session files, which the holder of `changing` may change."""
+        return cls(paths.sessions, paths.tree, paths.sessions_lock)
 
     @property
     def has_any(self) -> bool:
@@ -140,27 +151,23 @@ class SessionFiles:
         """Delete what killed writers left; the caller holds `changing`, so none is at work."""
         sweep(self._tree, self.root, before_ms=math.inf, pattern="*/")
 
-    def archive(self, session_id: str, archive: SessionFiles) -> str:
-        """Move the session's file into `archive`, and return its path. Raises NotFound.
+    def archive(self, session_id: str, folder: Path) -> str:
+        """Move the session's file below `folder`, and return its path. Raises NotFound.
 
-        A file of the same path in the archive is replaced.
+        `folder` lies in the tree of the data directory; a file of the same path there is replaced.
         """
         path = self._existing(session_id)
-        source, target = self.root / path, archive.root / path
+        source, target = self.root / path, folder / path
         with named_errors(target):
-            while not move_file(self._tree, source, archive._tree, target):
-                delete_file(archive._tree, target)
+            while not move_file(self._tree, source, self._tree, target):
+                delete_file(self._tree, target)
         return path
 
-    @contextmanager
-    def changing(self, lock: Path) -> Iterator[None]:
-        """Hold the file `lock`, which every process that changes session files takes.
-
-        It lies in the tree `data`, but not beside the files, which are watched. Raises StoreBusy.
-        """
+    def changing(self) -> AbstractContextManager[None]:
+        """Hold the lock of an agent's session files for a block. Raises StoreBusy."""
+        assert self._lock is not None
         what = f"the sessions in {self.root.name} are"
-        with hold_lock(self._tree, lock, timeout_s=LOCK_TIMEOUT_S, what=what):
-            yield
+        return hold_lock(self._tree, self._lock, timeout_s=LOCK_TIMEOUT_S, what=what)
 
     def scan(self, under: Collection[str] | None = None) -> Scan:
         """Scan all session files, or only the paths `under`: files, or folders of months.

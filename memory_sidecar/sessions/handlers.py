@@ -74,8 +74,7 @@ class Sessions:
         self.agent = agent
         self._clock = agent.clock
         self._reporter = reporter
-        self._files = SessionFiles(agent.paths.sessions, agent.paths.tree)
-        self._lock = agent.paths.sessions_lock
+        self._files = SessionFiles.of_agent(agent.paths)
 
     # One session
 
@@ -88,7 +87,7 @@ class Sessions:
         check_size(document)  # refuses what is too large before it is searched for secrets
         if not allow_secrets:
             refuse_credentials(document)
-        with self._files.changing(self._lock):
+        with self._files.changing():
             saved = self._write(document)
         self._index([saved.path])
         return saved
@@ -96,16 +95,12 @@ class Sessions:
     def add_summary(self, session_id: str, summary: Mapping[str, Any]) -> None:
         """Add `summary` to the session, unless it has one by now. Raises NotFound."""
         whole = self._complete_id(session_id)
-        with self._files.changing(self._lock):
+        with self._files.changing():
             document = self._load(whole).document
             if document.get("summary"):
                 return
             saved = self._write({**document, "summary": dict(summary)})
         self._index([saved.path])
-
-    def find(self, session_id: str) -> StoredSession | None:
-        """Read the session's file; None if there is none."""
-        return self._files.load(session_id)
 
     def get(self, session_id: str) -> StoredSession:
         """Read the session's file; the beginning of its id suffices.
@@ -120,7 +115,7 @@ class Sessions:
         if is_another_whole_name(session_id, whole):
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} exists: name all")
         self._load(whole)  # raises before the lock would make the folders of an agent
-        with self._files.changing(self._lock):
+        with self._files.changing():
             path = self._files.delete(whole)
         self._index([path])
         return SessionDeleted(whole, path)
@@ -172,11 +167,10 @@ class Sessions:
         chosen = expired_sessions(self.list_sessions(SessionFilter()), keep, now=self._clock())
         if dry_run or not chosen:
             return SessionsPruned(dry_run, tuple(chosen))
-        paths = self.agent.paths
-        archive = SessionFiles(paths.archive / compact_utc(self._clock()) / SESSIONS, paths.tree)
+        archive = self.agent.paths.archive / compact_utc(self._clock()) / SESSIONS
         moved: list[str] = []
         try:
-            with self._files.changing(self._lock):
+            with self._files.changing():
                 chosen = [each for each in chosen if self._is_unchanged(each)]
                 moved += (self._files.archive(each.session_id, archive) for each in chosen)
                 self._files.sweep()
@@ -245,7 +239,7 @@ class Sessions:
         except SessionInvalid as error:
             raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
         for document in documents:
-            with self._files.changing(self._lock):
+            with self._files.changing():
                 saved = self._write(document, resumes=True)
             yield saved
 
@@ -276,7 +270,6 @@ class Sessions:
         known = [self._files.load(document["session_id"]) for document in documents]
         return [k.document if k else d for k, d in zip(known, documents, strict=True)]
 
-    @property
     def has_any(self) -> bool:
         """Whether the agent has a session, once the team's are downloaded. Raises PathRefused."""
         self.agent.pull_from_team(self._reporter)
@@ -301,7 +294,7 @@ class Sessions:
 
     def _read(self, ask: Ask[list[T]], *embedded: Corpus) -> list[T]:
         """Ask `ask` of one commit of the database; [] with a notice if there is no session."""
-        if not self.has_any:
+        if not self.has_any():
             name = self.agent.name
             self._reporter.notice(
                 f"{name} has no sessions yet; `memory-sidecar session save FILE --agent {name}` "

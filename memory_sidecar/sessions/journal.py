@@ -15,7 +15,7 @@ from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
-from memory_sidecar.sessions.mv2 import Entry, Memvid, entry_document, has_tag, is_entry
+from memory_sidecar.sessions.mv2 import KIND, Entry, Memvid, entry_document
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Put, Saved
 
@@ -36,7 +36,7 @@ class Journal(Sessions):
         if not entry.text.strip():
             raise UsageError("the text is empty", hint="give the text to remember")
         document = entry_document(entry)
-        known = self.find(document["session_id"])
+        known = self._files.load(document["session_id"])
         if known and (began_at := known.document.get("created_at")):
             document["created_at"] = began_at
         saved = self.save(document, allow_secrets=allow_secrets)
@@ -82,7 +82,7 @@ class Journal(Sessions):
         documents = [
             self.get(each.session_id).document for each in self.list_sessions(SessionFilter())
         ]
-        chosen = [each for each in documents if (has_tag(each, tag) if tag else is_entry(each))]
+        chosen = [each for each in documents if (_has_tag(each, tag) if tag else _is_entry(each))]
         if not chosen:
             raise NotFound(
                 f"no session carries {tag!r}" if tag else "the journal has no entry",
@@ -123,3 +123,20 @@ def _put_result(saved: Saved, memvid: str) -> Put:
 def _file_state(file: Path) -> list[int]:
     status = file.stat()
     return [status.st_size, status.st_mtime_ns]
+
+
+def _is_entry(document: Mapping[str, Any]) -> bool:
+    """Whether the session in `document` is an entry of a journal."""
+    metadata = document.get("metadata")
+    return isinstance(metadata, Mapping) and metadata.get("kind") == KIND
+
+
+def _has_tag(document: Mapping[str, Any], tag: str) -> bool:
+    """Whether the session in `document` has `tag`, like `key:value`, as a tag or as a topic."""
+    metadata = document.get("metadata")
+    tags = metadata.get("tags") if isinstance(metadata, Mapping) else None
+    if isinstance(tags, Mapping):
+        tags = [f"{key}:{value}" if value else str(key) for key, value in tags.items()]
+    topics = document.get("topics")
+    known = [*(tags if isinstance(tags, list) else []), *(topics or [])]
+    return tag.lower() in (str(each).lower() for each in known)

@@ -11,10 +11,10 @@ says already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
 from memory_sidecar.index.words import is_word_character
@@ -100,6 +100,32 @@ def join_briefs(summaries: Sequence[Summary]) -> Summary:
     sentences = (brief if brief.endswith((".", "!", "?")) else f"{brief}." for brief in briefs)
     last = summaries[-1]
     return Summary(brief=last.brief, detailed=" ".join(sentences), outcome=last.outcome)
+
+
+def merge_sessions(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge the sessions in `documents`, the oldest first, into one with all their messages.
+
+    The summary of a session, if it has one, replaces its messages.
+    """
+    paths = {str(each.get("project_path") or "") for each in documents} - {""}
+    topics = dict.fromkeys(topic for each in documents for topic in each.get("topics") or ())
+    return {
+        "session_id": documents[-1]["session_id"],
+        "created_at": documents[0]["created_at"],
+        "topics": list(topics),
+        "messages": [message for each in documents for message in _messages_of(each)],
+        **({"project_path": paths.pop()} if len(paths) == 1 else {}),
+    }
+
+
+def _messages_of(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the messages of a session, or its summary as the only message."""
+    summary = document.get("summary")
+    if not summary:
+        return document.get("messages") or ()
+    texts = [summary.get("brief"), summary.get("detailed")]
+    texts += [*(summary.get("key_decisions") or ()), *(summary.get("problems_solved") or ())]
+    return [{"role": "assistant", "content": "\n".join(filter(None, texts))}]
 
 
 def _tags(texts: Iterable[str]) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 
     def open_sessions(name: str) -> Sessions | None:
         sessions = visit.services.sessions(name, reporter=visit)
-        is_shown = sessions.has_any and visit.can_show(visit.services.agent(name))
+        is_shown = sessions.has_any() and visit.can_show(visit.services.agent(name))
         return sessions if is_shown else None
 
     return visit.ask_each_agent(open_sessions)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.sessions.files import SessionFiles, new_path
 
 MARCH = 1_772_356_320_000  # 2026-03-01T09:12:00Z
@@ -15,7 +16,7 @@ MARCH = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 
 @pytest.fixture
 def files(tmp_path):
-    return SessionFiles(tmp_path / "episodic" / "architect")
+    return SessionFiles(tmp_path / "episodic" / "architect", Tree(tmp_path, is_own=True))
 
 
 def write(files, session_id, began_at=MARCH, **content):
@@ -112,10 +113,10 @@ def test_what_cannot_be_listed_is_not_taken_for_gone(files):
 
 def test_an_archived_session_leaves_and_can_be_read_there(files, tmp_path):
     write(files, "a", more=1)
-    archive = SessionFiles(tmp_path / "archive")
+    archive = tmp_path / "archive"
     assert files.archive("a", archive) == "2026-03/a.json"
     assert files.load("a") is None
-    archived = archive.load("a")
+    archived = SessionFiles(archive).load("a")
     assert archived is not None
     assert archived.document["more"] == 1
 

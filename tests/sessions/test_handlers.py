@@ -376,7 +376,7 @@ def test_an_empty_query_is_wrong_usage(several):
 
 def test_where_no_session_was_saved_there_are_no_hits(episodes, root):
     (root / "2026-03").mkdir(parents=True)
-    assert not episodes.sessions.has_any
+    assert not episodes.sessions.has_any()
     assert episodes.find("token") == []
     assert episodes.sessions.list_sessions(SessionFilter()) == []
 
