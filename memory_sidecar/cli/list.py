@@ -16,7 +16,8 @@ from memory_sidecar.cli.memory_form import (
 from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, resolve_text, with_agent
 from memory_sidecar.core.results import build_from, pluralize
-from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
+from memory_sidecar.memories.lists import SUPERSEDED
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, Relation, Sort
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described, Listed, Memory
 
 # The names of the columns are accepted, too.
@@ -102,7 +103,9 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
     """
     memory = call.mask(memories_of(call, agent).get(path, with_shared=not no_shared))
     if marks := () if call.wants_json else outdated_marks(memory):
-        call.reporter.notice(f"{memory.path} is outdated: {' and '.join(marks)}")
+        by = ", ".join(memory.relations.get(Relation.SUPERSEDED_BY, ()))
+        named = (f"{each} by {by}" if each == SUPERSEDED and by else each for each in marks)
+        call.reporter.notice(f"{memory.path} is outdated: {' and '.join(named)}")
     return call.show(memory, [memory.content])
 
 

@@ -6,6 +6,7 @@ Bind `now` (epoch ms), `today` (see `strength.today`) and `cold_before` (epoch m
 from __future__ import annotations
 
 from memory_sidecar.core import reasons
+from memory_sidecar.memories.model import SUCCESSOR_SQL
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
 FADED = 0.1  # strength below which a memory counts as faded
@@ -37,7 +38,8 @@ FAULTS = (
     (
         "are superseded by one that is not there",
         "name another, or remove superseded_by",
-        "SELECT m.path || ' -> ' || r.target FROM memories m"
+        f"SELECT m.path || ' -> ' || r.target || coalesce(', but by ' || ({SUCCESSOR_SQL}), '')"
+        " FROM memories m"
         " JOIN memory_relations r ON r.memory = m.key WHERE r.relation = 'superseded_by'"
         " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
         " ORDER BY m.path, r.target",

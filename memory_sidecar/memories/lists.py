@@ -25,8 +25,10 @@ from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
     HOT_USES,
+    SUCCESSOR_SQL,
     MemoryFilter,
     MemoryList,
+    Relation,
     Sort,
     StoredMemory,
 )
@@ -281,12 +283,18 @@ _OWN = [each.name for each in fields(StoredMemory) if each.name != "memory"]
 
 
 def _relations(connection: Connection, keys: Sequence[int]) -> dict[int, dict[str, list[str]]]:
-    """Read the targets of the memories `keys`, by key and relation."""
+    """Read the targets of the memories `keys`, by key and relation.
+
+    Of a successor that is not there, as its file was renamed, the one that supersedes the memory.
+    """
     named: dict[int, dict[str, list[str]]] = defaultdict(dict)
     rows = connection.execute(
-        "SELECT memory, relation, target FROM memory_relations"
-        " WHERE memory IN (SELECT value FROM json_each(?)) ORDER BY memory, relation, target",
-        (json.dumps(keys),),
+        "SELECT DISTINCT memory, relation, CASE WHEN relation = ?2"
+        " AND NOT EXISTS (SELECT 1 FROM memories WHERE path = r.target)"
+        f" THEN coalesce(({SUCCESSOR_SQL}), target) ELSE target END"
+        " FROM memory_relations r WHERE memory IN (SELECT value FROM json_each(?1))"
+        " ORDER BY 1, 2, 3",
+        (json.dumps(keys), Relation.SUPERSEDED_BY.value),
     )
     for key, relation, target in rows:
         named[key].setdefault(relation, []).append(target)

@@ -27,6 +27,15 @@ class Relation(StrEnum):
     LINKS = "links"
 
 
+SUCCESSOR_SQL = (
+    "SELECT n.path FROM memory_relations s JOIN memories n ON n.key = s.memory"
+    " WHERE s.relation = 'supersedes'"
+    " AND s.target = (SELECT path FROM memories WHERE key = r.memory)"
+    " ORDER BY n.updated_at DESC, n.path LIMIT 1"
+)
+"""Selects the path of the latest memory that supersedes the one of the row `r` of its relations."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedMemory:
     """A memory as `memories.store` makes rows of it: its file, and what follows from its path."""

@@ -46,6 +46,21 @@ def test_it_is_back_when_that_one_goes_and_hides_when_it_comes_again(serve, own,
         assert listed(serve) == ["d/the-new-way.md"]
 
 
+def test_a_successor_that_was_renamed_by_hand_is_named_as_it_is_called_now(serve, own):
+    (own / "d/the-new-way.md").rename(own / "d/renamed.md")
+    assert serve("reindex", "--agent", "a").status == 0
+    assert listed(serve) == ["d/renamed.md"]
+    shown = serve("get", "d/old", "--agent", "a", "--json").json
+    assert shown["relations"] == {"superseded_by": ["d/renamed.md"]}
+    assert "is outdated: superseded by d/renamed.md" in serve("get", "d/old", "--agent", "a").err
+    said = "d/old.md -> d/the-new-way.md, but by d/renamed.md"
+    assert said in serve("doctor").out
+    (own / "d/renamed.md").unlink()
+    assert serve("reindex", "--agent", "a").status == 0
+    assert serve("doctor").out.count("d/old.md -> d/the-new-way.md") == 1
+    assert "but by" not in serve("doctor").out
+
+
 def test_what_one_of_another_directory_supersedes_hides(serve, data_dir):
     own = data_dir / "knowledge" / "a"
     write_memory(own, "d/old.md", "The old way", superseded_by="notes:d/new.md")
@@ -62,7 +77,7 @@ def test_what_is_outdated_is_said_to_be_whatever_its_own_status(serve, data_dir)
     shown = serve("list", "--agent", "a", "--include-superseded", "--include-expired").out
     assert "[superseded]" in shown
     assert "[active]" not in shown
-    for name, said in (("old", "superseded"), ("late", "expired")):
+    for name, said in (("old", "superseded by d/new.md"), ("late", "expired")):
         done = serve("get", f"d/{name}", "--agent", "a")
         assert (done.status, done.out) == (0, f"The {name} way\n")
         assert f"note: d/{name}.md is outdated: {said}\n" in done.err

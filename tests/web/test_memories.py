@@ -172,6 +172,13 @@ def test_what_replaced_what_stands_beside(served, reader):
     around = reader.get(one(oldest) + "&json=1").json["around"]
     assert [each["name"] for each in around["newer"]] == [older.path, newest.path]
     assert "session:s1" in reader.get(one(newest)).text
+    lone = served.store("The port is 1", category="ports")
+    agent = served.services.agent(lone.agent)
+    file = agent.paths.memories / lone.path
+    file.write_text(file.read_text().replace("---\n", "---\nsuperseded_by: no/x\n", 1))
+    agent.index_written([lone.path], reporter=Silent())
+    shown = " ".join(reader.get(one(lone)).text.split())
+    assert '<span class="mono">no/x.md</span> <span class="meta">is not there</span>' in shown
 
 
 def test_a_change_that_comes_too_late_shows_both(served, reader):
