@@ -157,6 +157,7 @@ def _first_paragraphs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:
+    """Cut `text` to `limit` characters, the last of them an ellipsis, if it has more."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 

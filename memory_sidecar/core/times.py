@@ -27,20 +27,21 @@ _DURATION = re.compile(
     r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
     re.IGNORECASE,
 )
+DAY_MS = 86_400_000
 _UNIT_MS = {
     "m": 60_000,
     "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 7 * 86_400_000,
-    "mo": 30 * 86_400_000,
-    "y": 365 * 86_400_000,
+    "d": DAY_MS,
+    "w": 7 * DAY_MS,
+    "mo": 30 * DAY_MS,
+    "y": 365 * DAY_MS,
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_2500_S = 16_725_225_600
 _YEAR_1_MS = -62_135_596_800_000
 _YEAR_10000_MS = 253_402_300_800_000
 
-_MONDAY_MS, _WEEK_MS = 4 * _UNIT_MS["d"], _UNIT_MS["w"]  # 1970 began on a Thursday
+_MONDAY_MS, _WEEK_MS = 4 * DAY_MS, 7 * DAY_MS  # 1970 began on a Thursday
 
 WEEK_SQL = f"created_at - (created_at - {_MONDAY_MS}) % {_WEEK_MS}"
 """The SQL expression for `week_start` of the column `created_at`."""

@@ -36,7 +36,7 @@ from memory_sidecar.core.sqlite import (
     set_aside,
     transaction,
 )
-from memory_sidecar.core.times import Clock, system_clock
+from memory_sidecar.core.times import DAY_MS, Clock, system_clock
 from memory_sidecar.embedding.embedder import Embedder, Vectors
 
 KEEP_EVERY = 64  # passages embedded between two writes, about 2 s: what a kill can cost
@@ -49,7 +49,6 @@ TRIM_EVERY_ROWS = 20_000  # written by one process: as many more at most
 RETRY_S = 60.0  # after an error, such as a full disk
 CACHE_KIB = 4 * 1024  # keys come in no order: more of the file in memory would not help
 SCHEMA_VERSION = 1
-DAY_MS = 24 * 60 * 60 * 1000
 
 SCHEMA = """
 CREATE TABLE vectors (

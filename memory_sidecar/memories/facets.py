@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
+from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql
 from memory_sidecar.memories.model import COLD_AFTER_MS, HOT_USES, MemoryFilter
 from memory_sidecar.memories.names import with_parents
@@ -18,11 +19,19 @@ MOST_VALUES = 40  # values of one facet, at most
 FacetRow = tuple[str, str, int]
 """A facet, one of its values, and how many memories have that."""
 
-_DAY_MS = 86_400_000
-AGES = {"week": 7, "month": 30, "year": 365, "older": None}
-"""By name of an age, its largest number of days since the last change."""
-STRENGTHS = {"strong": 2 / 3, "fading": 1 / 3, "faint": 0.0}
-"""By name of a band of strength, its lowest value."""
+AGES: dict[str, tuple[int | None, int | None]] = {
+    "week": (None, 7),
+    "month": (7, 30),
+    "year": (30, 365),
+    "older": (365, None),
+}
+"""By name of an age, the days since the last change: more than the first, at most the second."""
+STRENGTHS: dict[str, tuple[float | None, float | None]] = {
+    "strong": (2 / 3, None),
+    "fading": (1 / 3, 2 / 3),
+    "faint": (None, 1 / 3),
+}
+"""By name of a band of strength, its lowest value, and the value that it lies below."""
 
 _FACETS = {
     "category": "category",
@@ -32,13 +41,18 @@ _FACETS = {
     "source": "source",
     "age": "CASE"
     + "".join(
-        f" WHEN updated_at >= :now - {days * _DAY_MS} THEN '{age}'"
-        for age, days in AGES.items()
-        if days
+        f" WHEN updated_at >= :now - {most * DAY_MS} THEN '{age}'"
+        for age, (_, most) in AGES.items()
+        if most
     )
     + " ELSE 'older' END",
-    "strength": f"CASE WHEN {STRENGTH_SQL} >= {STRENGTHS['strong']} THEN 'strong'"
-    f" WHEN {STRENGTH_SQL} >= {STRENGTHS['fading']} THEN 'fading' ELSE 'faint' END",
+    "strength": "CASE"
+    + "".join(
+        f" WHEN {STRENGTH_SQL} >= {least} THEN '{band}'"
+        for band, (least, _) in STRENGTHS.items()
+        if least
+    )
+    + " ELSE 'faint' END",
 }
 """By facet, the SQL for the value of a row of `memories`; '' where the row has none."""
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 
+from memory_sidecar.core.times import DAY_MS
+
 HALF_LIFE_DAYS = 60.0
 EVIDENCE_SHARE = 0.25
 MAX_EVIDENCE = 4
 SHARE = 0.1
 """The largest share of its score that a memory can lose by fading."""
-
-_DAY_MS = 86_400_000
 
 
 def apply_strength(score: float, strength: float) -> float:
@@ -37,7 +37,7 @@ def apply_strength(score: float, strength: float) -> float:
 
 # Days of the calendar, so that asking again a minute later gives the same scores to the last digit,
 # for every memory: all of them fade at midnight UTC.
-_FADED_DAYS_SQL = f"max(:today - max(updated_at, used_at) / {_DAY_MS}, 0)"
+_FADED_DAYS_SQL = f"max(:today - max(updated_at, used_at) / {DAY_MS}, 0)"
 _HALF_LIFE_SQL = (
     f"({HALF_LIFE_DAYS} * sqrt(1 + uses) * (1 + {EVIDENCE_SHARE} * min(evidence, {MAX_EVIDENCE})))"
 )
@@ -54,4 +54,4 @@ STRENGTH_ORDER_SQL = (
 
 def today(now_ms: int) -> int:
     """Return the value of `:today` in the SQL above: whole days since 1970."""
-    return now_ms // _DAY_MS
+    return now_ms // DAY_MS

@@ -1,1 +1,1 @@
-"""What is decided about sessions: how they are saved, summed up, promoted, imported and let go."""
+"""Sessions: conversations as JSON files, the rows and searches derived from them, and imports."""

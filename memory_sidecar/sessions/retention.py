@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.core.results import build_from
-from memory_sidecar.core.times import iso_utc
+from memory_sidecar.core.times import DAY_MS, iso_utc
 from memory_sidecar.sessions.results import ExpiredSession, Head
-
-DAY_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from memory_sidecar.context.layout import Project, Root, is_root, page_text
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.times import system_clock
+from memory_sidecar.core.times import DAY_MS, system_clock
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import draw
 from memory_sidecar.web.guard import Flash
@@ -21,7 +21,6 @@ from memory_sidecar.web.hits import editor_link
 from memory_sidecar.web.visit import PAGE_ROWS, Done, Stamp, View, Visit, stamps_within
 
 SHOWN_FINDINGS = 100
-DAY_MS = 86_400_000
 MAX_CACHED = 8  # roots and projects
 _atom_cache: dict[object, tuple[object, list[AtomUse], list[ContextFinding]]] = {}
 _SLOW = frozenset({"merge"})  # needs a vector of every atom: only on request

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.results import AtomUse
 
 MOST = 36  # atoms
@@ -55,9 +56,7 @@ def draw(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
         if name in kept:
             column = COLUMNS.index(atom.kind)
             place = column * (WIDTH + GAP_X), rows[column] * (HEIGHT + GAP_Y)
-            text = atom.summary
-            label = text if len(text) <= TEXT else f"{text[: TEXT - 1].rstrip()}…"
-            nodes[name] = AtomBox(atom, label, *place)
+            nodes[name] = AtomBox(atom, shorten(atom.summary, TEXT), *place)
             rows[column] += 1
     lines = tuple(_line(nodes[one], nodes[other]) for one, other in sorted(links) if one in nodes)
     width = len(COLUMNS) * (WIDTH + GAP_X) - GAP_X

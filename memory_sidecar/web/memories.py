@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import build_from
-from memory_sidecar.core.times import system_clock
+from memory_sidecar.core.times import DAY_MS, system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category
@@ -16,7 +17,8 @@ from memory_sidecar.memories.results import Listed, Memory, MemoryHit
 from memory_sidecar.web.memory import memories_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit, stamps_of
 
-DAY_MS = 86_400_000
+Number = TypeVar("Number", int, float)
+
 MINUTE_MS = 60_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
 COUNTED_AT_ONCE = 5_000  # memories; counting more takes longer than the rest of the view
@@ -134,9 +136,11 @@ def overview_of(visit: Visit) -> Overview:
 
 def filter_of(visit: Visit) -> MemoryFilter:
     """Parse the memory filter in the address. Raises UsageError."""
-    age, strength, outdated = visit.text("age"), visit.text("strength"), visit.text("outdated")
-    after, before = _age_bounds(age) if age else (None, None)
-    weaker, stronger = _strength_bounds(strength) if strength else (None, None)
+    least, most = _bounds(visit.text("age"), AGES)
+    stronger, weaker = _bounds(visit.text("strength"), STRENGTHS)
+    outdated = visit.text("outdated")
+    # The filter stays equal for a minute, so that its facets stay cached.
+    now = system_clock() // MINUTE_MS * MINUTE_MS
     return MemoryFilter(
         category=check_known_category(visit.text("category")) or None,
         tags=visit.texts("tag"),
@@ -144,8 +148,8 @@ def filter_of(visit: Visit) -> MemoryFilter:
         kinds=visit.texts("kind"),
         project=visit.text("project"),
         source=visit.text("source"),
-        updated_after=after,
-        updated_before=before,
+        updated_after=None if most is None else now - most * DAY_MS,
+        updated_before=None if least is None else now - least * DAY_MS,
         stronger_than=stronger,
         weaker_than=weaker,
         with_expired=bool(outdated),
@@ -153,29 +157,10 @@ def filter_of(visit: Visit) -> MemoryFilter:
     )
 
 
-def _age_bounds(age: str) -> tuple[int | None, int | None]:
-    """Return the earliest and latest change, in epoch ms, of memories of `age`; None: no limit."""
-    names = _names_before(age, AGES)
-    days, younger = AGES[age], AGES[names[0]] if names else None
-    # The filter stays equal for a minute, so that its facets stay cached.
-    now = system_clock() // MINUTE_MS * MINUTE_MS
-    return (
-        None if days is None else now - days * DAY_MS,
-        None if younger is None else now - younger * DAY_MS,
-    )
-
-
-def _strength_bounds(strength: str) -> tuple[float | None, float | None]:
-    """Return the bounds of `strength`: below the first (None: no limit), from the second on."""
-    above = _names_before(strength, STRENGTHS)
-    return STRENGTHS[above[0]] if above else None, STRENGTHS[strength]
-
-
-def _names_before(
-    name: str, known: Sequence[str] | dict[str, int | None] | dict[str, float]
-) -> list[str]:
-    """Return the names in `known` before `name`, the nearest first. Raises UsageError."""
-    names = list(known)
-    if name not in names:
-        raise UsageError(f"there is no {name[:40]!r}", hint=f"one of {', '.join(names)}")
-    return names[: names.index(name)][::-1]
+def _bounds(
+    name: str, known: Mapping[str, tuple[Number | None, Number | None]]
+) -> tuple[Number | None, Number | None]:
+    """Return the bounds of what is called `name`, (None, None) for "". Raises UsageError."""
+    if name and name not in known:
+        raise UsageError(f"there is no {name[:40]!r}", hint=f"one of {', '.join(known)}")
+    return known[name] if name else (None, None)

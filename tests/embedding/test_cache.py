@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.embedding.cache import (
-    DAY_MS,
     RETRY_S,
     Vector,
     VectorCache,
