@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,7 +57,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
         _static(services),
         *examine_team(services),
         *_code(codebase),
-        *examine_agents(services),
+        *_agents(services),
     ]
 
 
@@ -65,12 +65,20 @@ def repair(
     checks: Sequence[Check], services: Services, codebase: Codebase, *, reporter: Reporter
 ) -> None:
     """Apply the remedies of `checks`; where several fit one database, the most thorough one."""
-    remedies = {each.remedy for each in checks if not each.agent}
-    if "rebuild" in remedies:
-        codebase.rebuild((), reporter=reporter)
-    elif "index" in remedies:
-        codebase.index((), reporter=reporter, embed=True)
-    repair_agents(checks, services, reporter=reporter)
+    remedies: dict[str, set[str]] = {}
+    for each in checks:
+        if each.remedy:
+            remedies.setdefault(each.agent, set()).add(each.remedy)
+    for name, wanted in remedies.items():
+        agent = services.agent(name) if name else None
+        if "rebuild" in wanted and agent:
+            agent.rebuild(reporter=reporter)
+        elif "rebuild" in wanted:
+            codebase.rebuild((), reporter=reporter)
+        elif agent:
+            agent.data.update(agent.sources(), reporter)
+        else:
+            codebase.index((), reporter=reporter, embed=True)
 
 
 def _data_dir(root: Path) -> Check:
@@ -122,7 +130,7 @@ def examine_team(services: Services) -> Iterator[Check]:
 
 def _code(codebase: Codebase) -> list[Check]:
     if codebase.paths.db.exists() or codebase.registry.all():
-        database, *others = examine_index(codebase.data)
+        database, *others = _database(codebase.data)
         if codebase.sharing.team is not None:
             database = replace(database, text=f"{database.text}, beside the team's")
         return [database, *others]
@@ -133,7 +141,7 @@ def _code(codebase: Codebase) -> list[Check]:
 # Every database that is derived from files, the code's and each agent's
 
 
-def examine_index(data: Database[Any], agent: str = "") -> list[Check]:
+def _database(data: Database[Any], agent: str = "") -> list[Check]:
     """Check a database's file, its sources, watches and vectors; if it is damaged, the file alone.
 
     `agent`: the owner of the database, "" for the code's. Never raises SidecarError.
@@ -246,31 +254,16 @@ def _index_hint(agent: str) -> str:
 # Each agent's database, and its files
 
 
-def examine_agents(services: Services) -> list[Check]:
-    """Run every check of every agent of the data directory; none changes anything."""
+def _agents(services: Services) -> list[Check]:
     checks = []
     for name in services.agent_names():
         agent = services.agent(name)
-        found = examine_index(agent.data, name)
+        found = _database(agent.data, name)
         if len(found) > 1:  # its database can be read
             with agent.data.open().reading() as connection:
                 found += [*_files(agent, connection), *_doubts(agent, connection)]
         checks += found
     return checks
-
-
-def repair_agents(checks: Iterable[Check], services: Services, *, reporter: Reporter) -> None:
-    """Rebuild the agents' databases that `checks` say are damaged, and index what is missing."""
-    remedies: dict[str, set[str]] = {}
-    for each in checks:
-        if each.agent and each.remedy:
-            remedies.setdefault(each.agent, set()).add(each.remedy)
-    for name, wanted in remedies.items():
-        agent = services.agent(name)
-        if "rebuild" in wanted:
-            agent.rebuild(reporter=reporter)
-        else:
-            agent.data.update(agent.sources(), reporter)
 
 
 def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
