@@ -19,9 +19,9 @@ from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import Keywords, Postings, keyword_share, stems_of
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.team.connection import HalfVector, integers
-from memory_sidecar.team.link import TeamLink, Values
+from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.postings import Entries, Statistics, bm25
-from memory_sidecar.team.reads import AskNearest, ParallelReads, ReadTransaction
+from memory_sidecar.team.reads import ParallelReads, ReadTransaction
 from memory_sidecar.team.shared_files import SearchScope, SourceRow
 from memory_sidecar.team.words_read import WordsRead
 
@@ -104,10 +104,10 @@ class SharedRows:
         return {stems[0]: self.words.entries_of(stems) for stems in words}
 
     def vector_search(self) -> VectorSearch:
-        return self._nearest("chunk_vectors", self._beside.ask_nearest)
+        return self._nearest("chunk_vectors", self._beside)
 
     def static_search(self) -> VectorSearch:
-        return self._nearest("chunk_static", self._reads.ask_nearest)
+        return self._nearest("chunk_static", self._reads)
 
     def chunk_at(self, at: Line) -> int | None:
         source = self._by_name.get(at.source)
@@ -226,11 +226,11 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str, ask: AskNearest) -> VectorSearch:
+    def _nearest(self, table: str, reads: ReadTransaction | ParallelReads) -> VectorSearch:
         def nearest(query: Floats, depth: int) -> SearchArm:
             arm = _SharedVectors(self, table, query)
             self._arms.append(arm)
-            found = ask(*self._query_of(arm, depth), depth)
+            found = reads.ask(*self._query_of(arm, depth))
             found.sort(key=lambda row: row[2])  # an index gives them nearly in order
             self._in_scope([row for row, _, _ in found], [file for _, file, _ in found])
             arm.known.update((row, 1 - distance) for row, _, distance in found)
@@ -239,7 +239,7 @@ class SharedRows:
 
         return nearest
 
-    def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Values]:
+    def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Mapping[str, Any]]:
         """Build the query for the ids, files and distances of the `depth` nearest chunks."""
         values: dict[str, Any] = {"sources": self._sources, arm.table: arm.query, "depth": depth}
         chosen = "source = ANY(%(sources)s)"

@@ -7,7 +7,7 @@ a second connection, whose answer counts if it sees the same commit.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,9 +20,6 @@ from memory_sidecar.team.link import EF, Question, TeamLink, Values
 _WIDER = f"SELECT set_config('hnsw.ef_search', '{EF}', true)"  # as the second connection
 _ONE_PASS = ("SELECT set_config('hnsw.iterative_scan', 'off', true)", ())
 """A search of a graph takes a tenth less time if it need not be able to go on for more rows."""
-
-AskNearest = Callable[[str, Values, int], list[Any]]
-"""Run a query for so many rows, those nearest to a vector; returns them, or all that there are."""
 
 
 class ReadTransaction:
@@ -41,9 +38,6 @@ class ReadTransaction:
             except psycopg.Error as error:  # later ones say that the transaction is aborted
                 self._failed = self._failed or error
                 raise self._failed from None
-
-    def ask_nearest(self, query: str, values: Values, _count: int) -> list[Any]:
-        return self.ask(query, values)
 
 
 class ParallelReads:
@@ -68,11 +62,13 @@ class ParallelReads:
         self._seen = seen
         self._share = share
 
-    def ask_nearest(self, query: str, values: Values, count: int) -> list[Any]:
-        """Run a query for the `count` nearest rows, in one pass if that is likely to find so many.
+    def ask(self, query: str, values: Mapping[str, Any]) -> list[Any]:
+        """Run a query for the nearest rows, as many as its value `depth` says; or fewer, if all.
 
-        If it finds fewer, or the second connection fails or sees another commit, `first` runs it.
+        Runs it in one pass if that is likely to find so many. If that finds fewer, or the second
+        connection fails or sees another commit, `first` runs it.
         """
+        count = values["depth"]
         settings = (_ONE_PASS,) if self._share * EF > 2 * count else ()
         with suppress(DatabaseError):  # such as too many connections
             *_, found, seen = self._link.ask(*settings, (query, values), self._state)

@@ -79,7 +79,6 @@ class PostgresSource:
     ) -> None:
         self.source = source
         self.origin = origin
-        self.generation = 0
         self._seen = self._read = NO_ROW  # by a search, and when `fingerprints` was last read
         self.problem = ""  # why the last write to the team failed
         self._link = link
@@ -89,6 +88,10 @@ class PostgresSource:
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
+
+    @property
+    def generation(self) -> int:
+        return self._read[1]
 
     @property
     def has_moved_on(self) -> bool:
@@ -254,7 +257,6 @@ class PostgresSource:
                 row = self.row(connection)
                 files = self.files(connection, row) if row else {}
                 self._read = _version_of(row)
-                _, self.generation = self._read
         except NoIndex:
             return {}
         return {each.path: each.fingerprint for each in files.values()}
