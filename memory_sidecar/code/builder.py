@@ -85,6 +85,7 @@ class SharedSource(Protocol):
 class CodeBuilder:
     """Implements `index.document.Builder`; worker processes build if there are many files."""
 
+    version = CHUNKER_VERSION
     trusts_empty_root = False  # a mount point without its disk is an empty folder
 
     def __init__(
@@ -102,10 +103,6 @@ class CodeBuilder:
         self._settings = settings
         self._max_file_bytes = settings.max_file_bytes  # less where the source says so
         self._workers: Workers | None = None
-
-    @property
-    def version(self) -> str:
-        return CHUNKER_VERSION
 
     @property
     def is_isolated(self) -> bool:

@@ -70,9 +70,12 @@ class Finding:
     fix: Fix | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """An experiment, a piece of knowledge or a pattern, as its file has it."""
+    """An experiment, a piece of knowledge or a pattern, as its file has it; equal to itself alone.
+
+    So it can be a key, in spite of its frontmatter.
+    """
 
     project: Project
     name: str  # EXP-042, as the file is called

@@ -177,8 +177,8 @@ def _verb(loaded: Loaded, newer: Atom, atom: Atom) -> str:
 def check_duplicates(loaded: Loaded) -> Iterator[Finding]:
     """No number is taken twice, as happens when two branches that took the same one are merged."""
     numbers: dict[object, Atom] = {}
-    for (project, _), atom in loaded.atoms.items():
-        claimed = AtomId.parse(text_of(atom.meta.get("id"))) or atom.id
+    for atom in loaded.atoms.values():
+        claimed, project = AtomId.parse(text_of(atom.meta.get("id"))) or atom.id, atom.project.name
         for each in {(project, one.kind, one.number, one.suffix) for one in (atom.id, claimed)}:
             if (first := numbers.setdefault(each, atom)) is not atom:
                 yield atom.finding(

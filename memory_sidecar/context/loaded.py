@@ -10,7 +10,7 @@ If nothing changed, no byte is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -177,12 +177,12 @@ class Loaded:
         return self.atoms.get((project or atom.project.name, written))
 
     @cached_property
-    def _named(self) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
-        return {at: list(_names_in(atom)) for at, atom in self.atoms.items()}
+    def _named(self) -> Mapping[Atom, Sequence[tuple[str, str]]]:
+        return {atom: list(_names_in(atom)) for atom in self.atoms.values()}
 
     def named(self, atom: Atom) -> Sequence[tuple[str, str]]:
         """Return what the frontmatter of `atom` names, as pairs of key and name as written."""
-        return self._named[atom.project.name, atom.name]
+        return self._named[atom]
 
     def basis(self, atom: Atom) -> list[Atom]:
         """List the existing atoms that `atom` rests on or leads to, from the list of its kind."""
@@ -190,23 +190,20 @@ class Loaded:
         return [other for name in named if (other := self.target(atom, name)) is not None]
 
     @cached_property
-    def _referrers(self) -> Mapping[tuple[str, str], Sequence[Atom]]:
+    def _referrers(self) -> Mapping[Atom, Collection[Atom]]:
         """By atom, those that name it anywhere: in the frontmatter, the status or the text."""
-        found: dict[tuple[str, str], list[Atom]] = {}
+        found: dict[Atom, set[Atom]] = {}
         for atom in self.atoms.values():
             for name in {*(name for _, name in self.named(atom)), *ids_in(atom.text)}:
                 target = self.target(atom, name)
                 if target is not None and target is not atom:
-                    found.setdefault((target.project.name, target.name), []).append(atom)
+                    found.setdefault(target, set()).add(atom)
         return found
 
     def newer_referrers(self, atom: Atom) -> list[Atom]:
         """List the atoms that refer to `atom` and were written after it, by id."""
-        referrers = self._referrers.get((atom.project.name, atom.name), ())
-        newer = {
-            (each.name, each.project.name): each for each in referrers if _is_newer(each, atom)
-        }
-        return [newer[name] for name in sorted(newer)]
+        newer = (each for each in self._referrers.get(atom, ()) if _is_newer(each, atom))
+        return sorted(newer, key=lambda each: (each.name, each.project.name))
 
 
 def load(

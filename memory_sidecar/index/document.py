@@ -23,11 +23,8 @@ class Builder(Protocol):
     The defaults suit a builder that builds each file in this process.
     """
 
+    version: str  # of all that decides a document's rows; when it changes, all files are rebuilt
     trusts_empty_root: bool  # else a root without any file is taken for a disk that is not mounted
-
-    @property
-    def version(self) -> str:
-        """Version of all that decides a document's rows; when it changes, all files are rebuilt."""
 
     @property
     def is_isolated(self) -> bool:

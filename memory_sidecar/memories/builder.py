@@ -55,6 +55,8 @@ _UNFILLED_REASON = "a template that nobody has filled in yet"
 class MemoryBuilder(Builder):
     """Builds documents from the files of one knowledge directory."""
 
+    version = _VERSION
+
     def __init__(
         self,
         directory: Source,
@@ -71,10 +73,6 @@ class MemoryBuilder(Builder):
         self._is_unfilled = is_unfilled
         self._directory = directory
         self._owner = agent if directory.name == OWN_DIRECTORY else directory.name
-
-    @property
-    def version(self) -> str:
-        return _VERSION
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None

@@ -22,16 +22,13 @@ from memory_sidecar.sessions.store import VERSION, SessionDocument, make_findabl
 class SessionBuilder(Builder):
     """Builds documents from the session files of one agent."""
 
+    version = VERSION
     # The files lie beside the database: if they are absent, no disk is, they were deleted.
     trusts_empty_root = True
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._files = SessionFiles(source.root)
-
-    @property
-    def version(self) -> str:
-        return VERSION
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None

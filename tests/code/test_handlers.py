@@ -69,7 +69,7 @@ def test_a_file_that_crashed_an_older_version_is_built_by_a_newer_one(
     crashes.close()
     skipped = codebase.index([project], reporter=notices).files_skipped
     assert "crashed the indexer three times" in {file.reason for file in skipped}
-    monkeypatch.setattr(flow, "CHUNKER_VERSION", "a newer one")
+    monkeypatch.setattr(flow.CodeBuilder, "version", "a newer one")
     codebase.index([project], reporter=notices)
     assert files_with(codebase, notices, "okapi") == {"shop/cart.py"}
 
@@ -326,7 +326,7 @@ def test_another_chunker_version_chunks_anew(
     make_codebase, codebase, project, notices, monkeypatch
 ):
     codebase.close()
-    monkeypatch.setattr(flow, "CHUNKER_VERSION", "next")
+    monkeypatch.setattr(flow.CodeBuilder, "version", "next")
     monkeypatch.setattr("memory_sidecar.code.document.CHUNKER_VERSION", "next")
     reopened = make_codebase()
     assert reopened.index([project], reporter=notices).files_processed == 8
