@@ -219,7 +219,7 @@ class Call:
         where = "standard input" if argument == "-" else "the text"
         data = self.read_input() if argument == "-" else os.fsencode(argument)
         try:
-            return data.decode("utf-8")
+            return data.decode("utf-8-sig")  # PowerShell pipes a mark
         except UnicodeDecodeError as error:
             raise UsageError(
                 f"{where} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"

@@ -126,6 +126,9 @@ def elided(part: Excerpt, lines: Sequence[str]) -> str:
     return "\n".join([*before, *part.lines, *behind])
 
 
+_LEAD = re.compile(r"/?\*|//|#(?!\w)|--|@\w|\[\w")  # of a line above a definition
+
+
 def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> tuple[str, ...]:
     """Return those of `symbols`, defined in `lines` in order, that `part` of these is about.
 
@@ -137,12 +140,17 @@ def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> 
         return ()
     names: list[str] = []
     row, outer = 0, ""
+    indents = [len(line) - len(line.lstrip()) for line in lines]
     for number, symbol in enumerate(symbols):
         word = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
-        row = next((each for each in range(row, stop) if word.search(lines[each])), stop)
-        if row == stop:
+        rows = (each for each in range(row, len(lines)) if word.search(lines[each]))
+        # A definition is indented less than what uses it and the stars of its comment.
+        row = min(rows, key=indents.__getitem__, default=stop)
+        if row >= stop:
             break
-        indent = len(lines[row]) - len(lines[row].lstrip())
+        indent = indents[row]
+        while row and indents[row - 1] >= indent and _LEAD.match(lines[row - 1].lstrip()):
+            row -= 1
         if number == 0:
             outer, margin = symbol, indent
         name = f"{outer}.{symbol}" if number and indent > margin else symbol

@@ -39,6 +39,10 @@ _SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua
 _NAMES_ALL = frozenset({"python", "go"})
 # Languages where a bare name is no method, and a function of another file is no member.
 _TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
+# Languages where a file that imports an enum may name its constants without it: `use Level::*`.
+_OPENS_ENUMS = frozenset({"csharp", "rust"})
+# Languages where a constant stands behind its enum otherwise.
+_BEHIND_ENUM = _OPENS_ENUMS | {"javascript", "php"}
 _STAR = "*"  # the name that an import of all names is recorded under
 
 
@@ -109,7 +113,15 @@ class _Resolving:
         if self._at.family in _NAMES_ALL:
             return self._one_or_all(beside if self._at.family == "go" else self._star_imported())
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        return _one(opened, "likely") or self._one_or_all(self._unqualified)
+        bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
+        return _one(opened, "likely") or self._one_or_all(bare)
+
+    def _is_behind_enum(self, defined: Defined) -> bool:
+        """Whether a bare name cannot mean a constant, because its enum must stand before it."""
+        if defined.row.kind != "constant" or self._at.family not in _BEHIND_ENUM:
+            return False
+        is_open = self._at.family in _OPENS_ENUMS and self._graph.imports(self._at, [defined.owner])
+        return not is_open and self._graph.kind_around(defined) == "enum"
 
     @cached_property
     def _unqualified(self) -> Sequence[Defined]:

@@ -288,7 +288,7 @@ def _is_random(value: str) -> bool:
     )
     if len(value) < SHORT:
         kinds = has_lower + has_upper + has_digit + (not value.isalnum())
-        if kinds >= 3 and _CODE.fullmatch(value.rstrip(":.")) is None:
+        if kinds >= 3 and _CODE.fullmatch(value.rstrip(":.-")) is None:
             return True
     if not (has_lower or has_upper):
         return False

@@ -197,6 +197,39 @@ def test_an_excerpt_is_called_by_what_its_lines_define(question, names):
     assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == names
 
 
+METHODS_WITH_COMMENTS = """\
+  constructor(request: Request) {
+    this.raw = request
+    this.first = this.param('first')
+  }
+
+  /**
+   * `.param()` gets a parameter of the path.
+   */
+  param(key?: string): unknown {
+    return this.decoded(key)
+  }
+
+  decoded(key?: string) {
+    return decode(this.raw, key)
+  }
+""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("unknown", ("param",)),
+        ("raw", ("constructor",)),
+        ("decode", ("decoded",)),
+    ],
+)
+def test_a_method_that_is_named_before_its_definition_is_no_part_of_that_before_it(question, names):
+    part = excerpt(METHODS_WITH_COMMENTS, stems_of(question), at_most=2)
+    symbols = ("constructor", "param", "decoded")
+    assert names_shown(symbols, METHODS_WITH_COMMENTS, part) == names
+
+
 def test_a_whole_chunk_is_called_by_all_that_it_defines():
     part = excerpt(METHODS, stems_of("pay"), at_most=len(METHODS))
     assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == ()

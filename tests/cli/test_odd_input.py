@@ -304,3 +304,8 @@ def test_a_file_that_is_called_like_a_key_is_masked_in_notices_and_by_why(run, t
     done = run("impact", "--diff", stdin=diff.encode())
     assert "masked" in done.err
     assert key not in done.err
+
+
+def test_a_byte_order_mark_is_no_part_of_a_piped_text(run):
+    stored = run("store", "-", "--category", "pitfall", stdin="\ufeffPrices are cents".encode())
+    assert run("get", stored.json["path"], "--json").json["content"] == "Prices are cents"

@@ -103,6 +103,15 @@ FILES = {
     ),
     "super/no_class.rb": "def orphan\n  super.deliver\nend\nclass Post\n  def deliver; end\nend\n",
     "ts/use.ts": "enum Level { Low, High = 2 }\nexport const level = Level.High;\n",
+    "ts/prefix.ts": "export enum Prefix { Out = '->', Error = 'xxx' }\n",
+    "ts/fail.ts": "import { Prefix } from './prefix'\nthrow new Error(Prefix.Out)\n",
+    "rs/level.rs": "pub enum Level { Loud, Quiet }\n",
+    "rs/bare.rs": "fn bare() { Loud; }\n",
+    "rs/all.rs": "use crate::level::Level::*;\nfn all() { Loud; }\n",
+    "rs/one.rs": "use crate::level::Level::Quiet;\nfn one() { Quiet; }\n",
+    "net/Tone.cs": "enum Tone { Deep, Shrill }\n",
+    "net/Bare.cs": "class Bare { object Get() { return Deep; } }\n",
+    "net/Open.cs": "using static Tone;\nclass Open { object Get() { return Deep; } }\n",
 }
 CLASSES = 60  # that have a method of one name
 
@@ -207,6 +216,20 @@ def test_a_class_is_told_apart_among_very_many(callers, run, tmp_path):
     ],
 )
 def test_a_constant_of_an_enum_is_used_by_its_name(refs, name, uses):
+    assert refs(name) == uses
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("Prefix.Error", []),
+        ("Prefix.Out", ["ts/fail.ts:2 exact"]),
+        ("Level.Loud", ["rs/all.rs:2 likely"]),
+        ("Level.Quiet", ["rs/one.rs:1 exact", "rs/one.rs:2 by name"]),
+        ("Tone.Deep", ["net/Open.cs:2 likely"]),
+    ],
+)
+def test_a_bare_name_is_no_constant_of_an_enum_that_the_file_does_not_open(refs, name, uses):
     assert refs(name) == uses
 
 

@@ -100,6 +100,7 @@ LEFT_ALONE = [
     "get-object --key my-dir/big-video-file-2.mp4",
     "--auth-context Message='$text2'",
     "GraphqlAPIKey | EventsAPIKey2: x",
+    "finalKey = '__Secure-' + key",
     '"/properties/ApiKey",\n  "/properties/Arn2"',
 ]
 
