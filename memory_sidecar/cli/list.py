@@ -20,11 +20,12 @@ from memory_sidecar.memories.lists import SUPERSEDED
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Relation, Sort
 from memory_sidecar.memories.results import Category, CategoryDeleted, Described, Listed, Memory
 
-# The names of the columns are accepted, too.
+# The names of the columns are accepted, too; `refs` counts reads of atoms and of all others.
 _SORTS = {sort.value: sort for sort in Sort} | {
     "updated_at": Sort.UPDATED,
     "created_at": Sort.CREATED,
     "token_estimate": Sort.TOKENS,
+    "reads": Sort.REFS,
 }
 RECENT_LIMIT = 10
 
@@ -33,7 +34,7 @@ RECENT_LIMIT = 10
 @click.option(
     "--sort",
     type=click.Choice(list(_SORTS)),
-    metavar=f"[{'|'.join(Sort)}]",
+    metavar=f"[{'|'.join(Sort).replace(Sort.REFS, 'reads')}]",
     help="Ascending unless --desc; without --sort, the latest change first.",
 )
 @click.option("--desc", is_flag=True, help="Descending.")

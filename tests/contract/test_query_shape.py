@@ -119,6 +119,9 @@ def test_a_list_has_everything_but_the_content(serve, memories):
     assert [r["path"] for r in serve(*every, "--sort", "updated_at", "--limit", 1).json] == [
         "old.md"
     ]
+    serve("get", "pitfall/cycle.md")
+    for name in ("reads", "refs"):
+        assert serve(*every, "--sort", name, "--desc").json[0]["path"] == "pitfall/cycle.md"
     assert [r["agent"] for r in serve("list", "--json", "--shared").json] == ["default", "shared"]
 
 

@@ -160,6 +160,18 @@ def test_a_list_pages_through_several_agents(served, reader):
     assert 'rel="next"' in reader.get("/memories?category=pages").text
 
 
+def test_a_list_can_be_sorted_by_reads(served, reader):
+    kept = served.store("Read me", category="readers")
+    Memories(served.services.agent(kept.agent), Silent()).get(kept.path)
+    served.store("Not me", category="readers")
+    address = "/memories?category=readers&sort=refs"
+    found = reader.get(f"{address}&json=1").json["memories"]
+    assert [each["path"] for each in found] == [kept.path, "readers/not-me.md"]
+    page = reader.get(address)
+    assert 'aria-current="true">reads</a>' in page.text
+    assert "1 read " in page.text
+
+
 def test_what_replaced_what_stands_beside(served, reader):
     oldest = served.store("The port is 80", category="ports")
     older = served.store("The port is 8080", category="ports", supersedes=(oldest.path,))
