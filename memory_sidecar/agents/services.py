@@ -61,6 +61,7 @@ class Services:
         self._agents: dict[AgentPaths, Agent] = {}
         self.on_agent_use: Callable[[Agent], None] = lambda _agent: None
         self._lock = threading.Lock()
+        self._has_unloaded = False
         data_dir.keep_private()
 
     @classmethod
@@ -251,7 +252,13 @@ class Services:
             opened = self._open_databases()
         for each in opened:
             each.unload()
+        self._has_unloaded = True
         return True
+
+    @property
+    def is_unloaded(self) -> bool:
+        """Whether the models were in memory once, and are not."""
+        return self._has_unloaded and not self.models.is_loaded
 
     def close(self) -> None:
         for opened in self._open_databases():

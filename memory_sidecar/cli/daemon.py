@@ -24,14 +24,19 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.opening import make_folders_only_while
 from memory_sidecar.core.paths import find_data_dir
+from memory_sidecar.core.process import (
+    SWITCH_INTERVAL_S,
+    allow_many_files,
+    limit_memory,
+    resident_bytes,
+)
 from memory_sidecar.core.settings import Settings, load_settings
-from memory_sidecar.daemon import log
+from memory_sidecar.daemon import log, systemd
 from memory_sidecar.daemon.address import state_file
-from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation, Kind
 from memory_sidecar.daemon.host import host, take_lock
 from memory_sidecar.daemon.lock import ProcessLock, find_holder
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED
-from memory_sidecar.daemon.server import Kind
 from memory_sidecar.daemon.start import EXIT_NO_PLACE, end_daemon, spawn_daemon
 
 if TYPE_CHECKING:
@@ -44,7 +49,10 @@ EMBEDDING = frozenset({"embed", "store"})  # quick only if their text is short
 LONG_TEXT = 20_000  # characters; standard input counts as long
 WAITING = frozenset({"index", "reindex", "model"})
 WAIT_OPTION, WATCH_OPTION = "--wait-fresh", "--watch"
-EXIT_REPLACED = 75  # EX_TEMPFAIL of sysexits.h
+EXIT_HANDED_OVER = 75  # EX_TEMPFAIL of sysexits.h
+# After its first use, a process that has given the model's memory back keeps 145 MB, libraries and
+# what the allocator cannot return; a fresh one takes 80 MB (10,000 files).
+WORN_BYTES = 110_000_000
 GARBAGE_THRESHOLD = 20_000  # objects: a scan makes many, and leaves no cycles behind
 
 _log = logging.getLogger(__name__)
@@ -88,9 +96,13 @@ def _make_context_companions(
 class Commands:
     """The daemon's `Application`: runs commands on the services of `data_dir`."""
 
-    def __init__(self, data_dir: Path, *, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, data_dir: Path, *, environ: Mapping[str, str], is_restarted: bool = False
+    ) -> None:
+        """`is_restarted`: once this daemon ends to hand over, a next one goes on."""
         self._data_dir = data_dir.resolve()
         self._environ = environ
+        self._is_restarted = is_restarted
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[DaemonCompanion] = ()
@@ -145,6 +157,13 @@ class Commands:
             )
         except (SidecarError, OSError):
             return False  # unreadable, so there may be something
+
+    @property
+    def is_worn(self) -> bool:
+        services = self._services
+        if not self._is_restarted or self._kept or services is None or not services.is_unloaded:
+            return False
+        return (resident_bytes() or 0) > WORN_BYTES
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         granted: list[Conversation] = []
@@ -241,23 +260,23 @@ def serve(
 ) -> NoReturn:
     """Run the daemon of `data_dir` until it is asked to stop, then end the process.
 
-    Once its code is replaced on disk, one that a client started unseen starts the next; another one
-    ends with EXIT_REPLACED, at which a service manager starts it again.
+    To hand over, one that a client started unseen starts the next; another one ends with
+    EXIT_HANDED_OVER, at which a service manager starts it again.
     """
-    from memory_sidecar.core.process import SWITCH_INTERVAL_S, allow_many_files, limit_memory
-
     limit_memory()
     allow_many_files()
     # The matrices here are too small for several threads, which would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GARBAGE_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    commands = Commands(Path(data_dir), environ=environ)
+    is_restarted = is_unseen or systemd.is_service(environ)
+    commands = Commands(Path(data_dir), environ=environ, is_restarted=is_restarted)
     # Once the lock is gone, another daemon may use the folder.
     make_folders_only_while(lambda: lock.is_in_place, data_dir)
     os.chdir(data_dir)  # so that the first client's folder is not kept in use
-    status = EXIT_REPLACED if host(commands, data_dir=data_dir, lock=lock, environ=environ) else 0
-    if status and is_unseen:
+    hands_over = host(commands, data_dir=data_dir, lock=lock, environ=environ)
+    status = EXIT_HANDED_OVER if hands_over else 0
+    if hands_over and is_unseen:
         status = 0
         with suppress(OSError):  # its Python is gone, too: the next command starts one
             _next = spawn_daemon(data_dir)  # kept, or it would warn that it still runs

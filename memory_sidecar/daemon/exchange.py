@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from memory_sidecar.daemon.protocol import ProtocolError, encode
@@ -23,6 +24,15 @@ FLUSH_CHARACTERS = 1 << 16
 BYTES_AHEAD = 1 << 16  # of output sent before a reader takes any: as many as asyncio buffers
 DEFAULT_COLUMNS = 80
 _OPTION = re.compile("--[a-z][a-z-]*(?==|$)|-[a-zA-Z]")
+
+
+class Kind(Enum):
+    """How long a request takes to answer."""
+
+    QUICK = "a fraction of a second"
+    WORKING = "seconds"
+    WAITING = "minutes"
+    ENDLESS = "until it is cancelled, as it is when the daemon stops"
 
 
 @dataclass(frozen=True, slots=True)

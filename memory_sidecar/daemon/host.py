@@ -53,9 +53,9 @@ def take_lock(data_dir: str) -> ProcessLock | None:
 def host(
     application: Application, *, data_dir: str, lock: ProcessLock, environ: Mapping[str, str]
 ) -> bool:
-    """Serve `application` until a signal or a client asks to stop, or its code is replaced on disk.
+    """Serve `application` until a signal or a client asks to stop, or a next daemon should go on.
 
-    Returns whether a next daemon, with the new code, is to go on.
+    Returns whether one should: the code was replaced on disk, or a fresh process takes less memory.
     """
     route_standard_streams()
     listener = Listener.open(data_dir, environ)
@@ -95,7 +95,7 @@ class _Life:
         starting = threading.Thread(target=self.application.start, name="start", daemon=True)
         starting.start()
         tending = [
-            asyncio.create_task(_hand_over_when_replaced(server)),
+            asyncio.create_task(_hand_over(server, self.application)),
             asyncio.create_task(_stop_when_removed(server)),
             asyncio.create_task(_stop_when_unused(server, self.application)),
             asyncio.create_task(_feed_watchdog(self.environ)),
@@ -162,11 +162,11 @@ async def _stop_when_removed(server: Server) -> None:
         await asyncio.sleep(IN_PLACE_CHECK_S)
 
 
-async def _hand_over_when_replaced(server: Server) -> None:
-    """Stop the server once other code lies on disk: what it imports from now on is of that."""
+async def _hand_over(server: Server, application: Application) -> None:
+    """Stop the server once a next daemon should go on."""
     while not server.is_to_hand_over:
         await asyncio.sleep(IN_PLACE_CHECK_S)
-    _log.info("its code was replaced on disk")
+    _log.info("grown by its use" if application.is_worn else "its code was replaced on disk")
     server.is_handing_over = True
     server.stop()
 

@@ -17,12 +17,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.core.crash_log import CrashLog
 from memory_sidecar.core.settings import LOG_LEVELS
-from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation, Kind
 from memory_sidecar.daemon.listener import BACKLOG, Listener
 from memory_sidecar.daemon.log import routed_to, set_level
 from memory_sidecar.daemon.own_code import OwnCode
@@ -53,15 +52,6 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Kind(Enum):
-    """How long a request takes to answer."""
-
-    QUICK = "a fraction of a second"
-    WORKING = "seconds"
-    WAITING = "minutes"
-    ENDLESS = "until it is cancelled, as it is when the daemon stops"
-
-
 # How many requests of each kind are answered at a time. Only those that wait for a slow client have
 # threads beyond these.
 TURNS = {
@@ -83,6 +73,10 @@ class Application(Protocol):
 
     def may_end(self, *, idle_s: float) -> bool:
         """Whether the daemon may end after `idle_s` without a client."""
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a fresh process would take less memory, and nothing is lost by a change to it."""
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         """Run one request in a thread of its own; returns its exit status.
@@ -138,9 +132,15 @@ class Server:
 
     @property
     def is_to_hand_over(self) -> bool:
-        """Whether the code on disk was replaced as a whole, and no client waits for an answer."""
+        """Whether a next daemon should go on: the code on disk was replaced, or this one is worn.
+
+        Not while a client waits for an answer, and for less memory not while one is connected: a
+        fresh process answers its first MCP request in 3 s instead of 0.5.
+        """
         kinds = {self._application.kind_of(exchange.request) for exchange in self._running}
-        return self._code.is_replaced_whole and not self.is_stopping and kinds <= {Kind.ENDLESS}
+        is_replaced = self._code.is_replaced_whole and kinds <= {Kind.ENDLESS}
+        is_worn = not self._clients and self._application.is_worn
+        return (is_replaced or is_worn) and not self.is_stopping
 
     def hang_up(self) -> None:
         """Close the connections of clients that asked to stop: everything is released now."""

@@ -21,6 +21,11 @@ def passed_socket(environ: Mapping[str, str]) -> socket.socket | None:
     return socket.socket(fileno=_FIRST_FD)
 
 
+def is_service(environ: Mapping[str, str]) -> bool:
+    """Whether systemd has started this very process, with a socket or a watchdog."""
+    return str(os.getpid()) in (environ.get("LISTEN_PID"), environ.get("WATCHDOG_PID"))
+
+
 def notify(state: str, environ: Mapping[str, str]) -> None:
     """Send `state`, for example `READY=1`, to systemd, if it listens."""
     address = environ.get("NOTIFY_SOCKET", "")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.cli.daemon import LONG_TEXT, Commands
-from memory_sidecar.daemon.exchange import Invocation
-from memory_sidecar.daemon.server import Kind
+from memory_sidecar.daemon.exchange import Invocation, Kind
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ import pytest
 
 from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.daemon import server as server_module
-from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation
+from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation, Kind
 from memory_sidecar.daemon.listener import Listener
 from memory_sidecar.daemon.protocol import encode, greeting
-from memory_sidecar.daemon.server import Kind, Server
+from memory_sidecar.daemon.server import Server
 
 PATIENCE_S = 20.0
 
@@ -58,6 +58,8 @@ class Application:
 
     def may_end(self, *, idle_s: float) -> bool:
         return idle_s < 0
+
+    is_worn = False
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         match exchange.request.arguments:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.cli.service import UNITS, render_units
-from memory_sidecar.daemon.systemd import notify, passed_socket, watchdog_period_s
+from memory_sidecar.daemon.systemd import is_service, notify, passed_socket, watchdog_period_s
 from tests.conftest import PROGRAM
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="systemd is Linux's")
@@ -57,6 +57,12 @@ def test_no_name_is_left_to_fill_in(tmp_path):
     for text in render_units(tmp_path, {}).values():
         assert "@" not in text
         assert str(tmp_path) in text
+
+
+@pytest.mark.parametrize("variable", ["LISTEN_PID", "WATCHDOG_PID"])
+def test_only_the_process_that_systemd_started_is_a_service(variable):
+    assert is_service({variable: str(os.getpid())})
+    assert not is_service({variable: str(os.getppid()), "NOTIFY_SOCKET": "/run/notify"})
 
 
 def test_notification_arrives(tmp_path):

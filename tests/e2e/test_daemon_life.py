@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.cli.daemon import EXIT_REPLACED
+from memory_sidecar.cli.daemon import EXIT_HANDED_OVER
 from memory_sidecar.daemon.address import socket_paths
 from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
@@ -57,6 +57,27 @@ if state == "left behind":
     socket.socket(socket.AF_UNIX).bind(path)
 os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
 os.execv(sys.executable, [sys.executable, "-m", "memory_sidecar.cli.daemon", data_dir])
+"""
+
+# A daemon that gives memory back as soon as it is unused for a moment, however little it is.
+FORGETFUL = """
+import os, sys
+from memory_sidecar.agents import watching
+from memory_sidecar.agents.services import Services
+from memory_sidecar.cli import daemon
+data_dir, started_by = sys.argv[1:]
+watching.CHECK_IDLE_S = 0.5
+unload = Services.unload
+Services.unload = lambda services, unused_for_s: unload(services, unused_for_s=0.5)
+daemon.WORN_BYTES = 0
+if started_by == "a client":
+    del sys.argv[2]
+    daemon.main()
+if started_by == "systemd":
+    os.environ["WATCHDOG_PID"] = str(os.getpid())
+from memory_sidecar.client import main
+sys.argv[1:] = ["serve", "--data-dir", data_dir]
+sys.exit(main())
 """
 
 
@@ -193,8 +214,24 @@ def test_daemon_whose_code_is_replaced_on_disk_makes_room_for_the_next(home, is_
         assert pulled.pid != first
         assert "its code was replaced" in pulled.log
     else:
-        assert serving.wait() == EXIT_REPLACED  # systemd starts it again
+        assert serving.wait() == EXIT_HANDED_OVER  # systemd starts it again
         assert not pulled.is_served
+
+
+@pytest.mark.parametrize("started_by", ["a client", "systemd"])
+def test_daemon_that_has_used_the_model_makes_room_for_a_fresh_process(home, started_by):
+    home.add_source()
+    home.signal(signal.SIGTERM)
+    served = serve_as(home, FORGETFUL, started_by)
+    assert home.call("embed", "text", "--json").returncode == 0
+    assert served.wait(timeout=60) == (EXIT_HANDED_OVER if started_by == "systemd" else 0)
+    if started_by == "a client":
+        eventually((home.data_dir / "state" / "daemon.json").exists)
+        assert home.pid != served.pid
+        (home.folder / "shop" / "cart.py").write_text("def basket(): ...\n")
+        found = home.call("search", "basket", "--all", "--wait-fresh", 9000, "--json")
+        assert found.returncode == 0, found.stderr
+        assert json.loads(found.stdout)[0]["symbols"] == ["basket"]
 
 
 def test_a_process_that_lives_on_after_an_older_version_was_installed_takes_that_daemon(home):
