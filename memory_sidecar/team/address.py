@@ -76,7 +76,13 @@ class Address:
         """
         if not self.password_command:
             return {}
-        words = shlex.split(self.password_command) or [""]
+        try:
+            words = shlex.split(self.password_command) or [""]
+        except ValueError as error:
+            raise DatabaseRefused(
+                f"database_password_command is not a command: {error}",
+                hint="quote it as in a shell",
+            ) from error
         environ = child_environment(os.environ, self.passed_on)
         program = find_program(words[0], environ)
         if program is None:

@@ -109,6 +109,8 @@ def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_i
     assert link_to(address, database_password_command=prints).delay_ms() > 0
     with pytest.raises(DatabaseRefused, match="printed no password"):
         link_to(address, database_password_command=f"{sys.executable} -c pass").delay_ms()
+    with pytest.raises(DatabaseRefused, match="is not a command: No closing quotation"):
+        link_to(address, database_password_command="pass show 'team").delay_ms()
 
 
 def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to):
