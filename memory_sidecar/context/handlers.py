@@ -228,7 +228,7 @@ class Context:
         by_use = sorted(
             loaded.atoms.values(), key=lambda a: (-loaded.refs(a).count, a.project.name, a.id)
         )
-        return [
+        uses = [
             AtomUse(
                 project=atom.project.name,
                 id=atom.name,
@@ -244,9 +244,8 @@ class Context:
                 basis=[f"{other.project.name}/{other.name}" for other in loaded.basis(atom)],
             )
             for atom in by_use
-            if (not hot or loaded.refs(atom).count >= HOT_REFS)
-            and (not cold or loaded.is_cold(atom))
         ]
+        return [use for use in uses if (use.hot or not hot) and (use.cold or not cold)]
 
     def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
         """Count the reads in the access logs and start new logs; return the old ones."""

@@ -18,8 +18,9 @@ from enum import StrEnum
 
 from memory_sidecar.core.times import parse_time
 
-HOT_REFS = 5
-COLD_AFTER = timedelta(days=14)
+# Of atoms, and of all other memories.
+HOT_REFS = 5  # reads from which on one is hot
+COLD_AFTER = timedelta(days=14)  # the age from which on one that was never read is cold
 GENERATED_LIST = re.compile(
     r"<!-- context:(\w+) -->(?:(?!<!-- context:).)*?<!-- /context:\1 -->", re.DOTALL
 )

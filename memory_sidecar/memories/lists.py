@@ -20,11 +20,11 @@ from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.disk.atoms import HOT_REFS
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
     COLD_AFTER_MS,
-    HOT_USES,
     SUCCESSOR_SQL,
     MemoryFilter,
     MemoryList,
@@ -205,7 +205,7 @@ _CONDITIONS = {
     "statuses": "status <> '' AND status IN (SELECT value FROM json_each(:statuses))",
     "kinds": "kind <> '' AND kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project <> '' AND project = :project",
-    "hot": f"key IN (SELECT key FROM memories WHERE uses + refs >= {HOT_USES})",
+    "hot": f"key IN (SELECT key FROM memories WHERE uses + refs >= {HOT_REFS})",
     "stronger_than": f"{STRENGTH_SQL} >= :stronger_than",
     "weaker_than": f"{STRENGTH_SQL} < :weaker_than",
     "cold": f"+(uses + refs) = 0 AND +created_at < :now - {COLD_AFTER_MS}",

@@ -11,11 +11,11 @@ from enum import StrEnum
 
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.times import DAY_MS
+from memory_sidecar.disk.atoms import COLD_AFTER
 from memory_sidecar.memories.files import MemoryPage
 from memory_sidecar.memories.results import Memory
 
-HOT_USES = 5
-COLD_AFTER_MS = 14 * DAY_MS  # the age from which on a memory that was never read is cold
+COLD_AFTER_MS = COLD_AFTER.days * DAY_MS
 
 
 class Relation(StrEnum):

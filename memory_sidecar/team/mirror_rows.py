@@ -6,7 +6,7 @@ They belong to the role that is logged in; those of the agent `shared` belong to
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from memory_sidecar.core.paths import SHARED
@@ -119,13 +119,7 @@ def write_offers(
     """
     refused = []
     for each in offers:
-        values = {
-            "agent": agent,
-            "path": each.path,
-            "hash": each.hash,
-            "content": each.content,
-            "expected": each.expected,
-        }
+        values = {"agent": agent, **asdict(each)}
         if not connection.execute(_PUT, values).rowcount:
             found = connection.execute(_HEADS + "path = %(path)s", values).fetchone()
             assert found is not None
