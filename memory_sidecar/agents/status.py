@@ -31,6 +31,7 @@ from memory_sidecar.index.report import (
     row_count,
     seconds_left,
 )
+from memory_sidecar.memories.lists import MemoryRows, count_outdated
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class AgentStatus:
         bool | None, about("nothing saved up to now waits to be indexed; null where nobody watches")
     ]
     problem: Annotated[str, about("why it cannot be read or followed, or empty")]
+    memories_outdated: Annotated[
+        int, about("of the memories, expired or superseded ones, which `list` leaves out")
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ def status_of(
 
 def _agent_status(agent: Agent) -> AgentStatus:
     live = agent.data.states()
-    memories = sessions = 0
+    memories = outdated = sessions = 0
     vectors = VectorCounts(0, 0)
     problem = next((f"{name}: {each.error}" for name, each in live.items() if each.error), "")
     if not agent.paths.db.exists():
@@ -166,6 +170,7 @@ def _agent_status(agent: Agent) -> AgentStatus:
         try:
             with agent.short_connection() as connection:
                 memories = row_count(connection, "memories")
+                outdated = count_outdated(MemoryRows(agent.name, connection, agent.clock()))
                 sessions = row_count(connection, "sessions")
                 vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
         except SidecarError as error:
@@ -178,4 +183,5 @@ def _agent_status(agent: Agent) -> AgentStatus:
         vectors_pending=vectors.pending,
         is_current=all(each.is_current for each in live.values()) if live else None,
         problem=problem,
+        memories_outdated=outdated,
     )

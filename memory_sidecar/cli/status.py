@@ -126,8 +126,9 @@ def _lines(found: Status) -> Iterator[str]:
 
 def _describe_agent(agent: AgentStatus) -> str:
     embedded = agent.texts - agent.vectors_pending
+    outdated = f" ({agent.memories_outdated:,} outdated)" if agent.memories_outdated else ""
     parts = [
-        pluralize(agent.memories, "memory", "memories"),
+        pluralize(agent.memories, "memory", "memories") + outdated,
         pluralize(agent.sessions, "session"),
         f"vectors {embedded:,} of {agent.texts:,}",
     ]

@@ -173,11 +173,24 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
     # It asks for more than to hide outdated memories.
     if any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS):
         return ChosenChunks(_chunks_of(rows.connection, condition, values), none)
+    return ChosenChunks(
+        None, _chunks_of(rows.connection, f"key IN ({_outdated(condition)})", values)
+    )
+
+
+def count_outdated(rows: MemoryRows) -> int:
+    """Count the expired and superseded memories, which lists and searches leave out."""
+    condition, values = filter_sql(MemoryFilter(), rows)
+    found: Any = rows.connection.execute(f"SELECT count(*) FROM ({_outdated(condition)})", values)
+    return int(found.get)
+
+
+def _outdated(condition: str) -> str:
+    """Select the keys of outdated memories that do not satisfy `condition`."""
     rare = ("expires_at <= :now", "standing <> 'active' OR superseded")  # each has an index
-    hidden = " UNION ALL ".join(
+    return " UNION ".join(
         f"SELECT key FROM memories WHERE ({each}) AND NOT ({condition})" for each in rare
     )
-    return ChosenChunks(None, _chunks_of(rows.connection, f"key IN ({hidden})", values))
 
 
 def _chunks_of(connection: Connection, condition: str, values: dict[str, Any]) -> Ids:

@@ -13,6 +13,7 @@ from memory_sidecar.context.layout import Project, Root, is_root, page_text
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.times import DAY_MS, system_clock
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import draw
@@ -85,11 +86,16 @@ def fix(visit: Visit) -> Done:
 
 def _roots(visit: Visit) -> list[Path]:
     """Return the root of the settings and those that the readable agents have as sources."""
-    named = visit.environ.get(ROOT_VARIABLE) or visit.services.settings.context_root
+    named = visit.environ.get(ROOT_VARIABLE) or _context_root_set(visit)
     found = [Path(os.path.expanduser(named))] if named else []  # noqa: PTH111  which never fails
     for sources in visit.ask_each_agent(lambda name: visit.services.agent(name).registry.all()):
         found += [source.root for source in sources]
     return [root for root in dict.fromkeys(found) if is_root(root)]
+
+
+def _context_root_set(visit: Visit) -> str:
+    """Return the setting as it is now, which the daemon need not have been started with."""
+    return load_settings(visit.services.data_dir.root, visit.environ).context_root
 
 
 def _context(visit: Visit, roots: Sequence[Path]) -> Context:

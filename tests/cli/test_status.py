@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from memory_sidecar.cli.call import Call, Host
 from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.core.results import pluralize
+from tests.conftest import write_memory
 
 
 @pytest.fixture
@@ -36,6 +37,17 @@ def test_agents_are_listed_where_no_source_is(run, status, known_vectors):
     text = status().out
     assert "agent bob: 1 memory, 1 session, vectors " in text
     assert "no source is indexed: `memory-sidecar index PATH`" in text
+
+
+def test_what_lists_leave_out_is_told_apart(run, status, data_dir):
+    folder = data_dir / "knowledge" / "bob"
+    write_memory(folder, "old.md", expires_at="2020-01-01")
+    write_memory(folder, "past.md", status="superseded", expires_at="2020-01-01")
+    write_memory(folder, "new.md")
+    assert [each["path"] for each in run("list", "--agent", "bob", "--json").json] == ["new.md"]
+    agent = agent_of(status("--json"))
+    assert (agent["memories"], agent["memories_outdated"]) == (3, 2)
+    assert "agent bob: 3 memories (2 outdated), " in status().out
 
 
 def test_asking_makes_no_database(status, data_dir):

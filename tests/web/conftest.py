@@ -128,6 +128,12 @@ class Served:
         memories = Memories(self.services.agent(agent), Silent())
         return memories.store(Draft(content=content, **{"category": "pitfall"} | more))
 
+    def set(self, **settings: str) -> None:
+        """Have the user's configuration say `settings`, and nothing else."""
+        file = self.services.data_dir.root.parent / "config" / "memory-sidecar" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{key} = '{value}'\n" for key, value in settings.items()))
+
     def reader(self) -> Reader:
         """One more browser that was let in."""
         reader = Reader(self.site.port)
@@ -140,8 +146,9 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Shared by the tests of a module: each stores what it looks for."""
     folder = tmp_path_factory.mktemp("web")
+    environ = {"XDG_CONFIG_HOME": str(folder / "config")}
     with hashing_services(folder / "data") as services:
-        site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+        site = Site(services, environ=environ, daemon=lambda: None, idle_s=600)
         site.start()
         yield Served(site, services, write_project(folder / "project"))
         site.close()

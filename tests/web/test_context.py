@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,7 +24,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture(scope="module", autouse=True)
-def root(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def root(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("roots") / "context"
     init(root, project="shop")
     context = _context(served, root)
@@ -37,13 +35,8 @@ def root(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     context.new(project, AtomKind.EXPERIMENT, AtomDraft(summary="Linked to nothing"))
     kept = AtomDraft(summary=f"The token is {TOKEN}")
     context.new(project, AtomKind.EXPERIMENT, kept, allow_secrets=True)
-    services = served.services
-    before, services.settings = (
-        services.settings,
-        replace(services.settings, context_root=str(root)),
-    )
-    yield root
-    services.settings = before
+    served.set(context_root=str(root))
+    return root
 
 
 def _context(served: Served, root: Path) -> Context:
@@ -112,13 +105,13 @@ def test_a_root_of_another_agent_is_not_to_be_seen(served, reader, root, tmp_pat
     served.services.agent("builder").unregister("other", reporter=Silent())
 
 
-def test_where_there_is_no_root_it_says_how_to_have_one(served, reader):
-    before, served.services.settings = (
-        served.services.settings,
-        replace(served.services.settings, context_root=""),
-    )
+def test_the_root_is_the_one_that_is_set_now_and_without_one_it_says_how_to_have_it(
+    served, reader, root
+):
+    served.set()
     assert "Set context_root, or run" in reader.get("/context").text
-    served.services.settings = before
+    served.set(context_root=str(root))
+    assert reader.get("/context?json=1").json["roots"] == [root.as_posix()]
 
 
 def use(name: str, kind: str, basis: list[str]) -> AtomUse:
