@@ -182,7 +182,8 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         for each in defined(name)
     ]
     members = _members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
-    known = [*members, *named] if named else [*near, *members]
+    # Name one that is called so elsewhere, too, as a member of a base or an embedded struct is.
+    known = [*members[: MAX_NEAREST_NAMES - 1], *named] if named else [*near, *members]
     if known:
         paths = [*dict.fromkeys(each.row.path for each in known)]
         hint = f"there is {', '.join(paths[:MAX_NEAREST_NAMES])}"

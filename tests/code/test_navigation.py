@@ -594,6 +594,7 @@ def test_a_name_may_be_written_as_in_code_and_in_tools(ask, written):
         ("check", "check_out"),
         ("Cart.totl", "Base.total, App.Cart.Add"),
         ("Basket.pay", "there is Basket.add, Basket.price, pay"),
+        ("Cart.open", ", open"),
     ],
 )
 def test_the_nearest_names_are_told_where_nothing_has_that_name(call, asked, near):

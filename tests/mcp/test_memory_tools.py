@@ -51,6 +51,16 @@ def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
     assert [head.endswith(" weak match>") for head in heads] == [False, True]
 
 
+def test_a_session_that_matches_weakly_is_marked_in_text_too(newcomer):
+    for brief in (RULE, "Zebras graze at night."):
+        given(newcomer, "save_session", summary={"brief": brief})
+    answer = call(newcomer, "search_sessions", query=RULE)
+    found = given(newcomer, "search_sessions", query=RULE)["hits"]
+    assert [each["is_weak"] for each in found] == [False, True]
+    heads = [line for line in text_of(answer).split("\n") if line.startswith("<session ")]
+    assert [head.endswith(" weak match>") for head in heads] == [False, True]
+
+
 def test_a_uri_names_a_memory_wherever_a_path_does(newcomer):
     stored = given(newcomer, "store_memory", content=RULE, category="pitfall", shared=True)
     assert given(newcomer, "get_memory", path=stored["uri"])["memory"]["content"] == RULE
