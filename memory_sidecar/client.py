@@ -38,6 +38,7 @@ HELP_COMMANDS = frozenset({"", "help", "version", "completion"})
 COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks for completions
 
 CANCEL_PATIENCE_S = 2.0
+NOT_BEGUN = "it waited for others, and had not begun"
 LATE_INTERRUPT = "the daemon ends it as soon as its present step is done"
 INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
@@ -262,8 +263,8 @@ def _handle_frame(frame: Frame, link: Link, *, reads: bool = True) -> int | str 
 def _interrupt(link: Link, arguments: list[str]) -> int:
     """Cancel the command and print its last output; a second Ctrl-C ends this process at once."""
     try:
-        if not _cancel(link):
-            _report_interrupt(arguments, hint=LATE_INTERRUPT)
+        if (hint := _cancel(link)) is not None:
+            _report_interrupt(arguments, hint=hint)
     except KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
     except Exception:  # the user wants to leave, whatever failed
@@ -271,8 +272,8 @@ def _interrupt(link: Link, arguments: list[str]) -> int:
     return EXIT_INTERRUPTED
 
 
-def _cancel(link: Link) -> bool:
-    """Cancel the command. Returns whether it, or its daemon, ended within CANCEL_PATIENCE_S."""
+def _cancel(link: Link) -> str | None:
+    """Cancel the command. Returns the hint to report; None if the command itself reported it."""
     import time
 
     until = time.monotonic() + CANCEL_PATIENCE_S
@@ -282,12 +283,14 @@ def _cancel(link: Link) -> bool:
         # The interrupted command gets no more input, and progress frames do not extend the wait.
         while (left_s := until - time.monotonic()) > 0:
             link.set_timeout(left_s)
-            frame = link.receive()
-            if frame is None or _handle_frame(frame, link, reads=False) is not None:
-                return True
+            if (frame := link.receive()) is None:
+                return ""
+            if (ended := _handle_frame(frame, link, reads=False)) is not None:
+                has_begun = isinstance(ended, int) and frame.get("has_begun", True)
+                return None if has_begun else NOT_BEGUN
     except TimeoutError:
-        return False
-    return False
+        pass
+    return LATE_INTERRUPT
 
 
 def _write(fd: int, text: str) -> None:

@@ -71,6 +71,18 @@ def test_an_interrupted_command_that_goes_on_printing_is_left_alone(monkeypatch,
     assert error == {"code": "interrupted", "message": "interrupted", "hint": client.LATE_INTERRUPT}
 
 
+def test_an_interrupted_command_that_has_not_begun_is_an_error_in_json_too(capfd):
+    for frame in ({"type": "exit", "status": 130, "has_begun": False}, {"type": "refused"}):
+        ours, theirs = socket.socketpair()
+        theirs.sendall(encode(greeting(pid=1, data_dir="")) + encode(frame))
+        link = Link(ours, "")
+        assert client._interrupt(link, ["search", "x", "--json"]) == 130
+        link.close()
+        theirs.close()
+        error = json.loads(capfd.readouterr().err)["error"]
+        assert (error["code"], error["hint"]) == ("interrupted", client.NOT_BEGUN)
+
+
 def test_interrupt_before_anything_is_asked_is_an_error_in_json_too(monkeypatch, capfd):
     def interrupt(_arguments: list[str]) -> int:
         raise KeyboardInterrupt

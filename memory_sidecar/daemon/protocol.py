@@ -9,7 +9,8 @@
                                            ←  {"type": "need_stdin"}
     {"type": "stdin", "data": base64}      →  "" at the end of the input
     {"type": "cancel"}                     →
-                                           ←  {"type": "exit", "status": 0}
+                                           ←  {"type": "exit", "status": 0}  `has_begun` is
+                                              false if it was cancelled before its turn
 
 Instead of `exit`, a request may get `refused` (the daemon is stopping: ask the next one) or `alone`
 (this request has crashed a daemon before: run it yourself). Instead of `run` a client may send

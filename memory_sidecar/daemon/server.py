@@ -283,7 +283,8 @@ class Server:
             await _send(writer, _REFUSED)
         elif isinstance(answer, int):
             async with asyncio.timeout(LINGER_S):
-                await _send(writer, {"type": "exit", "status": answer})
+                begun = {"has_begun": False} if writer in self._not_begun else {}
+                await _send(writer, {"type": "exit", "status": answer} | begun)
         else:
             await asyncio.wait([listening])  # two tasks must not read at once
             await _send(writer, {"type": "conversing"})

@@ -253,6 +253,29 @@ def test_a_greeted_client_gets_an_answer_while_the_server_stops(connect, applica
     assert late.hear()["type"] in ("refused", "exit", "out")
 
 
+def test_one_that_is_cancelled_before_its_turn_is_told_that_it_has_not_begun(
+    connect, application, monkeypatch
+):
+    cancelled, cancel = threading.Event(), Exchange.cancel
+
+    def cancel_and_tell(exchange, **how):
+        cancel(exchange, **how)
+        cancelled.set()
+
+    monkeypatch.setattr(Exchange, "cancel", cancel_and_tell)
+    begun = [connect() for _ in range(server_module.TURNS[Kind.ENDLESS])]
+    for client in begun:
+        client.ask("wait")
+        application.each_begun.get(timeout=PATIENCE_S)
+    waiting = connect()
+    waiting.ask("wait")
+    waiting.send({"type": "cancel"})
+    assert cancelled.wait(PATIENCE_S)
+    begun[0].send({"type": "cancel"})
+    assert begun[0].hear() == {"type": "exit", "status": 0}
+    assert waiting.hear() == {"type": "exit", "status": 130, "has_begun": False}
+
+
 def test_those_whose_requests_were_not_begun_with_are_sent_to_the_next_daemon(
     connect, application, monkeypatch
 ):
