@@ -230,6 +230,11 @@ def track_with_team(document: Document, theirs: str, generation: int) -> Documen
     return replace(document, fingerprint=f"{own} {theirs or _NOT_AT_TEAM} {generation}")
 
 
+def track_left_out(own: str) -> str:
+    """Return what to track of a file with this fingerprint, whose chunks were moved to the team."""
+    return f"{own} {own}"
+
+
 def outdated_paths(
     manifest: Mapping[str, ManifestEntry], theirs: Mapping[str, str]
 ) -> Collection[str]:

@@ -1,4 +1,4 @@
-"""Suggests memories from a session's summary. Pure: nothing is written here.
+"""Suggests memories from the summary of a session, or of several merged. Pure.
 
     key decisions → pattern    problems solved → pitfall    user note → preference
     brief → outcome

@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from psycopg import Cursor
 
+from memory_sidecar.code.builder import split_tracked
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.store import join_symbols
 from memory_sidecar.core.errors import Conflict
@@ -36,10 +37,14 @@ class LeaseHeld(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class TeamDocument:
-    """A document to be written to the team; `fingerprint` is of its content alone."""
+    """A document to be written to the team."""
 
     document: Document
-    fingerprint: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its content alone."""
+        return split_tracked(self.document.fingerprint)[0]
 
     @property
     def is_indexed(self) -> bool:

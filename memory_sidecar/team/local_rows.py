@@ -29,12 +29,13 @@ def read_documents(
                 (source, path),
             ).fetchall()
             chunks = tuple(chunk_from_row(chunk) for _, _, *chunk in rows)
+            language, fingerprint = _file_facts(connection, source, path)
             documents.append(
                 CodeDocument(
                     source=source,
                     file=SourceFile(path, 0, 0, 0),
-                    fingerprint="",
-                    language=_language(connection, source, path),
+                    fingerprint=fingerprint,
+                    language=language,
                     status=FileStatus.INDEXED,
                     chunks=chunks,
                     found=findable(path, chunks, [head for _, head, *_ in rows]),
@@ -51,8 +52,9 @@ def read_documents(
     return documents, ReadyVectors(known, static)
 
 
-def _language(connection: Connection, source: str, path: str) -> str:
-    found = connection.execute(
-        "SELECT language FROM files WHERE source = ? AND path = ?", (source, path)
+def _file_facts(connection: Connection, source: str, path: str) -> tuple[str, str]:
+    """Return the language and the fingerprint of an indexed file."""
+    language, fingerprint = connection.execute(
+        "SELECT language, fingerprint FROM files WHERE source = ? AND path = ?", (source, path)
     ).get
-    return str(found)
+    return language, fingerprint

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from memory_sidecar.code.builder import is_left_out, split_tracked, track_with_team
+from memory_sidecar.code.builder import is_left_out, split_tracked, track_left_out, track_with_team
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
@@ -131,7 +131,7 @@ class PostgresSource:
     ) -> Sequence[Document]:
         if not self.source.publishes:
             return documents
-        written = [TeamDocument(each, split_tracked(each.fingerprint)[0]) for each in documents]
+        written = [TeamDocument(each) for each in documents]
         try:
             self._write(written, gone, at_hand)
         except TEAM_ERRORS as error:
@@ -202,10 +202,9 @@ class PostgresSource:
         paths = iter(todo)
         while batch := list(islice(paths, BATCH)):
             documents, at_hand = read_documents(store, self.source.name, batch)
-            written = [TeamDocument(each, own[each.file.path]) for each in documents]
-            self._write(written, (), at_hand)
+            self._write([TeamDocument(each) for each in documents], (), at_hand)
             store.drop_team_chunks(
-                self.source.name, {path: f"{own[path]} {own[path]}" for path in batch}
+                self.source.name, {path: track_left_out(own[path]) for path in batch}
             )
             chunks += sum(len(each.embedded_texts) for each in documents)
         with self._lock:
