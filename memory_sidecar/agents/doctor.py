@@ -8,10 +8,8 @@ are no fault either: they are listed, and left to the user.
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,13 +18,13 @@ from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.children import find_program, run_child
-from memory_sidecar.core.errors import ModelError, SidecarError, one_line
+from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
+from memory_sidecar.index.engine_state import bytes_of, kept_aside
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
 from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
 from memory_sidecar.memories.model import COLD_AFTER_MS
@@ -179,7 +177,16 @@ def _examine(data: Database[Any], agent: str) -> list[Check]:
         _sources(data, agent, sources),
         *_watches(data, agent),
         _vectors(data, agent, vectors),
+        *_kept_aside(data, agent),
     ]
+
+
+def _kept_aside(data: Database[Any], agent: str) -> Iterator[Check]:
+    """Yield a check with the size of what was set aside of a damaged or outdated database."""
+    if kept := kept_aside(data.paths):
+        size = sum(map(bytes_of, kept))
+        text = f"{', '.join(map(str, kept))}: {size / 1e6:,.1f} MB of a damaged or older database"
+        yield _check(agent, "set aside", True, text, "nothing reads it any more: delete it")
 
 
 def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) -> Check:
@@ -298,41 +305,3 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
 def _shorten(names: Sequence[str]) -> str:
     shown = "; ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown}; and {len(names) - SHOWN:,} more"
-
-
-QMD_TIMEOUT_S = 15  # it starts a language runtime and opens its database
-
-_COLLECTIONS = re.compile(r"^Collections \((\d+)\)", re.MULTILINE)
-
-
-def examine_qmd(environ: Mapping[str, str]) -> Check:
-    """Check whether QMD is on the PATH of `environ`, and works; it is optional, so none fails."""
-    program = find_program("qmd", environ)
-    if program is None:
-        return Check(
-            "qmd", True, "not installed; optional, it searches long documents",
-            "`npm install --global @tobilu/qmd`, then `task qmd:setup`",
-        )  # fmt: skip
-    version, problem = _run(program, "--version", environ=environ)
-    if not problem:
-        listed, problem = _run(program, "collection", "list", environ=environ)
-    if problem:
-        return Check("qmd", True, f"{program} does not work: {problem}", "see `qmd doctor`")
-    found = _COLLECTIONS.search(listed)
-    if found is None:
-        return Check("qmd", True, f"{version}, without a collection", "`task qmd:setup` adds docs")
-    return Check("qmd", True, f"{version}, collections: {found[1]}")
-
-
-def _run(program: str, *arguments: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Run `program`; return what it printed, and why it failed or ""."""
-    try:
-        done = run_child([program, *arguments], environ=environ, timeout_s=QMD_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        return "", f"no answer within {QMD_TIMEOUT_S} seconds"
-    except OSError as error:
-        return "", error.strerror or str(error)
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return "", one_line(lines[-1]) if lines else f"exit status {done.returncode}"
-    return done.stdout.decode("utf-8", "replace").strip(), ""

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import click
 
-from memory_sidecar.agents.doctor import Check, examine, examine_qmd, repair
+from memory_sidecar.agents.doctor import Check, examine, repair
+from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, resolve_text, with_call

@@ -172,12 +172,11 @@ class CodeBuilder:
     def outdated_paths(self, manifest: Mapping[str, ManifestEntry]) -> Collection[str]:
         # The scan compares sizes alone; of a notebook only its reading tells how large its text is.
         limit = self._max_file_bytes
-        judged = {reasons.larger_than(limit), reasons.fits_without_outputs(limit)}
         outdated = [
             path
             for path, entry in manifest.items()
             if entry.reason.startswith(reasons.TOO_LARGE) or _is_cut_to(limit, entry)
-            if entry.reason not in judged
+            if entry.reason not in (reasons.larger_than(limit), reasons.fits_without_outputs(limit))
         ]
         theirs = self.shared.fingerprints(anew=True) if self.shared else {}
         return outdated if theirs is None else [*outdated, *outdated_paths(manifest, theirs)]

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import stat
 import struct
 from contextlib import suppress
 from pathlib import Path
 
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import named_errors
 
 MAX_UNCLEAN_ENDS = 3
 MAX_KEY_BYTES = 240  # LMDB takes keys of some 500, and CocoIndex doubles some characters
+BROKEN = ".broken"  # the end of the name of a damaged state, which is kept
 _DATA = "mdb/data.mdb"  # of LMDB, below CocoIndex's folder
 _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16x II 16x I 92x QQ")  # page header, magic, version, …, page size, …
@@ -70,7 +73,7 @@ class EngineState:
 
     def set_aside(self) -> Path:
         """Move a damaged state aside, for a person to inspect, and return the new path."""
-        aside = self.engine.with_suffix(".broken")
+        aside = self.engine.with_suffix(BROKEN)
         with named_errors(self.folder), suppress(FileNotFoundError):
             remove_state(aside)
             self.engine.replace(aside)
@@ -100,6 +103,25 @@ class EngineState:
     def note_usable(self) -> None:
         """Note that CocoIndex has worked with its state, or has closed it: reset the count."""
         self._opened.unlink(missing_ok=True)
+
+
+def kept_aside(paths: StorePaths) -> list[Path]:
+    """List what was set aside of a damaged or outdated database, and of its sources' states."""
+    old = [paths.db.with_name(paths.db.name + suffix) for suffix in (".old", ".old-wal")]
+    return [
+        *(each for each in old if each.is_file()),
+        *sorted(paths.state.glob(f"*/cocoindex{BROKEN}")),
+    ]
+
+
+def bytes_of(path: Path) -> int:
+    """Return the size of a file, or of all files below a folder, as far as it can be read."""
+    size = 0
+    for each in (path, *path.rglob("*")):
+        with suppress(OSError):
+            status = each.lstat()
+            size += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return size
 
 
 def remove_state(folder: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.agents import doctor as neighbours
-from memory_sidecar.agents.doctor import examine_qmd
+from memory_sidecar.agents import qmd as neighbours
+from memory_sidecar.agents.qmd import examine_qmd
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -156,6 +156,23 @@ def test_what_is_said_of_a_damaged_database_mends_it(run, project, known_vectors
     mended_by_its_hint(run, "database")
 
 
+def test_what_was_set_aside_is_told_with_its_size_until_it_is_deleted(
+    run, project, known_vectors, data_dir
+):
+    run("index", project)
+    old, broken = data_dir / "codebase.sqlite.old", data_dir / "state/codebase/project"
+    old.write_bytes(bytes(3_000_000))
+    (broken / "cocoindex.broken" / "mdb").mkdir(parents=True)
+    (broken / "cocoindex.broken" / "mdb" / "data.mdb").write_bytes(bytes(1_000_000))
+    (told,) = (each for each in run("doctor", "--json").json if each["check"] == "set aside")
+    assert told["ok"]
+    kept = f"{old}, {broken / 'cocoindex.broken'}"
+    assert told["text"] == f"{kept}: 4.0 MB of a damaged or older database"
+    old.unlink()
+    shutil.rmtree(broken / "cocoindex.broken")
+    assert "set aside" not in run("doctor").out
+
+
 def test_what_is_said_of_an_agents_damaged_database_mends_it(run, data_dir):
     write_memory(data_dir / "knowledge" / "bob", "one.md")
     run("list", "--agent", "bob")
