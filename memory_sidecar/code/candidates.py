@@ -14,7 +14,7 @@ from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.results import Confidence
 
-MAX_CANDIDATES = 300  # of more, all are returned, and none is preferred
+MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
 _MEMBERS = TYPES | {"impl"}
 _SELVES = frozenset({"self", "this", "cls", "super", "Self"})
 _SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static"})}
@@ -22,6 +22,8 @@ _SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static
 _DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
 _UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
 _ANY, _NONE = re.compile(""), re.compile("(?!)")
+# Languages where a constant stands behind its enum, nearly always.
+_DOTTED_CONSTANTS = frozenset({"csharp", "javascript", "php"})
 # A call means a method before a field whose type is not written as that of a function.
 _CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 
@@ -65,6 +67,7 @@ class CandidateFinder:
         self._graph = graph
         self._families: dict[tuple[str, str, str], _Family] = {}
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
+        self._owned: dict[tuple[object, ...], dict[str, list[Defined]]] = {}
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
@@ -73,7 +76,8 @@ class CandidateFinder:
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
         called = (place.receiver, own) if fields is _CALLABLE else None
         local = at.id if at.id in family.local else None
-        key = (name, at.file.source, at.family, fields, called, local)
+        is_bare = not place.receiver and at.family in _DOTTED_CONSTANTS
+        key = (name, at.file.source, at.family, fields, called, local, is_bare)
         if key not in self._candidates:
             shown = (*family.local.get(at.id, ()), *family.shared)
             found = tuple(
@@ -84,8 +88,23 @@ class CandidateFinder:
                 or fields.search(d.row.signature)
                 or (called and (d.owner == place.receiver or d.at.id == own))
             )
-            self._candidates[key] = self._sorted_out(found or (shown if called else ()))
-        return self._candidates[key]
+            self._candidates[key] = self._sorted_out(found or (shown if called else ()), is_bare)
+        found_all = self._candidates[key]
+        return found_all if found_all.files else self._behind(place.receiver, key)
+
+    def _behind(self, receiver: str, key: tuple[object, ...]) -> NameCandidates:
+        """Return those candidates of `key`, too many, that a class `receiver` has; else all."""
+        if key not in self._owned:
+            owned = self._owned.setdefault(key, {})
+            for each in self._candidates[key].by_name.definitions:
+                owned.setdefault(each.owner, []).append(each)
+        named = self._owned[key].get(receiver) if receiver else None
+        if not named or len(named) > MAX_CANDIDATES:
+            return self._candidates[key]
+        narrow = (*key, receiver)
+        if narrow not in self._candidates:
+            self._candidates[narrow] = self._sorted_out(tuple(named))
+        return self._candidates[narrow]
 
     def _family_of(self, name: str, at: NamedFile) -> _Family:
         key = name, at.file.source, at.family
@@ -102,9 +121,11 @@ class CandidateFinder:
             self._families[key] = _Family(shared, local, any(map(is_field, found)))
         return self._families[key]
 
-    def _sorted_out(self, found: tuple[Defined, ...]) -> NameCandidates:
+    def _sorted_out(self, found: tuple[Defined, ...], is_bare: bool = False) -> NameCandidates:
         if len(found) > MAX_CANDIDATES:
-            return NameCandidates(Meaning(found))
+            return NameCandidates(
+                Meaning(tuple(d for d in found if not (is_bare and self._is_of_enum(d))))
+            )
         around = [(d, self._graph.kind_around(d)) for d in found]
         return NameCandidates(
             Meaning(found),
@@ -112,6 +133,9 @@ class CandidateFinder:
             tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind)),
             frozenset(d.at.id for d in found),
         )
+
+    def _is_of_enum(self, defined: Defined) -> bool:
+        return defined.row.kind == "constant" and self._graph.kind_around(defined) == "enum"
 
 
 def is_self(receiver: str, at: NamedFile) -> bool:

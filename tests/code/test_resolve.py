@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_sidecar.code.candidates import MAX_CANDIDATES
 from tests.code.trees import write_tree
 
 FILES = {
@@ -205,6 +206,19 @@ def test_a_class_is_told_apart_among_very_many(callers, run, tmp_path):
     assert run("index", tmp_path, "--wait", "keyword").status == 0
     assert callers("Part7.Get") == ["net/Use.cs:2 exact"]
     assert callers("Part8.Get") == []
+
+
+def test_a_constant_of_an_enum_is_told_apart_from_too_many_classes(refs, run, tmp_path):
+    classes = "".join(
+        f"class T{n} {{\n  class Source {{}}\n}}\n" for n in range(MAX_CANDIDATES + 1)
+    )
+    (tmp_path / "net/Many.cs").write_text(f"enum Members {{ Source, Sink }}\n{classes}")
+    (tmp_path / "net/Use.cs").write_text(
+        "class Use { object Go() {\n  var one = new Source();\n  return Members.Source;\n} }\n"
+    )
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    assert refs("Members.Source") == ["net/Use.cs:3 exact"]
+    assert refs("T7.Source") == ["net/Use.cs:2 by name"]
 
 
 @pytest.mark.parametrize(
