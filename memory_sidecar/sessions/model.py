@@ -15,6 +15,7 @@ from typing import Any
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.times import parse_past_time, system_clock
+from memory_sidecar.core.visible import first_words
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -177,10 +178,7 @@ def spoken_date(epoch_ms: int) -> str:
 
 
 def _first_words(text: str) -> str:
-    line = " ".join(text[: 4 * OPENING_CHARACTERS].split())
-    if len(line) <= OPENING_CHARACTERS:
-        return line
-    return line[:OPENING_CHARACTERS].rpartition(" ")[0] + " …"
+    return first_words(" ".join(text[: 4 * OPENING_CHARACTERS].split()), OPENING_CHARACTERS)
 
 
 class HitKind(StrEnum):

@@ -18,7 +18,7 @@ from pygments.util import ClassNotFound
 
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration
-from memory_sidecar.core.visible import visible
+from memory_sidecar.core.visible import first_words, visible
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered
@@ -80,10 +80,8 @@ def ago(moment: str | None, now: datetime | None = None) -> Markup:
 
 
 def short(text: str, most: int = MAX_TITLE) -> str:
-    """Cut `text` after a word if it has more than `most` characters."""
-    if len(text) <= most:
-        return text
-    return (text[:most].rpartition(" ")[0] or text[:most]) + " …"
+    """Cut `text` to the length of a title, or to `most` characters."""
+    return first_words(text, most)
 
 
 def markdown(text: str) -> Markup:

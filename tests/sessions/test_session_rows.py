@@ -167,6 +167,14 @@ def test_a_session_without_a_summary_is_told_by_its_first_words(store, rows):
     assert rows("SELECT brief, made_by FROM summaries") == [("The token refreshes fail", "opening")]
 
 
+def test_first_words_are_told_of_a_language_without_spaces_too(store, rows):
+    said = "我们应该把会话的令牌存到磁盘上" * 20
+    store.write(
+        [document_of({**SESSION, "summary": None, "messages": [{"role": "user", "content": said}]})]
+    )
+    assert rows("SELECT brief FROM summaries") == [(f"{said[:200]} …",)]
+
+
 def test_updating_a_session_moves_its_time_once(store, tmp_path):
     store.write([document_of(SESSION)])
     connection = connect(tmp_path / "agent.sqlite")
