@@ -69,7 +69,7 @@ class SessionFiles:
     @property
     def has_any(self) -> bool:
         """Whether there is a session file. Raises PathRefused."""
-        return any(True for month in self._months() for _ in self._files_of(month, None, []))
+        return any(True for _ in self._ids())
 
     def find(self, session_id: str) -> str | None:
         """Return the path of the session's file, relative to the root; `None` without a file."""
