@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
 from memory_sidecar.agents.team_status import team_line, team_status
+from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
@@ -55,6 +57,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
         _static(services),
         *examine_team(services),
         *_code(codebase),
+        *_excludes(services, codebase),
         *_agents(services),
     ]
 
@@ -134,6 +137,13 @@ def _code(codebase: Codebase) -> list[Check]:
         return [database, *others]
     nothing = codebase.nothing()
     return [Check("database", True, nothing.message, nothing.hint)]
+
+
+def _excludes(services: Services, codebase: Codebase) -> Iterator[Check]:
+    with suppress(SidecarError):  # a list of sources that cannot be read is told by `_code`
+        for source in codebase.registry.all():
+            for problem in unusable_excludes(source, services.settings):
+                yield Check("excludes", False, problem, "mend it: what it names is indexed")
 
 
 # Every database that is derived from files, the code's and each agent's

@@ -9,6 +9,7 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.options import command_group, force_option, with_call
+from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
@@ -80,6 +81,10 @@ def index(
         embed=wait == "dense" if wait else None,
         force=force,
     )
+    for each in call.codebase.registry.all():
+        if each.name in report.sources:
+            for problem in unusable_excludes(each, call.services.settings):
+                call.reporter.notice(problem)
     report = call.mask(report)
     return call.show(report, _report_lines(call, report))
 

@@ -26,10 +26,11 @@ from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
 from memory_sidecar.core import reasons
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import real_path
-from memory_sidecar.core.settings import Settings, narrow_settings
-from memory_sidecar.disk.ignores import valid_excludes
+from memory_sidecar.core.settings import Settings, narrow_settings, narrowing_problem
+from memory_sidecar.disk.ignores import check_excludes, valid_excludes
 from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.ruling import EXCLUDE, OWN_FOLDER, SETTING, Excludes
 from memory_sidecar.disk.walk import walk
@@ -80,6 +81,17 @@ class SharedSource(Protocol):
         deleted there. `by_force` takes over from another machine that indexes the source. Raises
         DatabaseError and Conflict.
         """
+
+
+def unusable_excludes(source: Source, settings: Settings) -> list[str]:
+    """Say which excludes of `settings` and of the source's own file cannot be used, and why."""
+    problems = [narrowing_problem(source.root)]
+    for glob in narrow_settings(source.root, settings).excludes:
+        try:
+            check_excludes((glob,))
+        except UsageError as error:
+            problems.append(error.message)
+    return [f"{source.name} is indexed without an exclude: {each}" for each in problems if each]
 
 
 class CodeBuilder:

@@ -92,7 +92,7 @@ def narrow_settings(root: Path, settings: Settings) -> Settings:
 
     The user need not trust that file, so only two keys of it count: `excludes` are added to ours,
     without those that begin with `!`, and a smaller `max_file_bytes` replaces ours. A file that
-    cannot be read, or is larger than MAX_UNTRUSTED_BYTES, is ignored.
+    cannot be read, or is larger than MAX_UNTRUSTED_BYTES, is ignored: see `narrowing_problem`.
     """
     try:
         says = _read(root / CONFIG_NAME, MAX_UNTRUSTED_BYTES)
@@ -109,6 +109,16 @@ def narrow_settings(root: Path, settings: Settings) -> Settings:
         else settings.max_file_bytes,
         excludes=settings.excludes + tuple(left_out),
     )
+
+
+def narrowing_problem(root: Path) -> str:
+    """Say why `narrow_settings` ignores excludes of the source's own file, "" if it does not."""
+    try:
+        globs = _read(root / CONFIG_NAME, MAX_UNTRUSTED_BYTES).get("excludes", [])
+    except UsageError as error:
+        return error.message
+    is_usable = _is_list_of_text(globs)
+    return "" if is_usable else f"{root / CONFIG_NAME}: `excludes` is not a list of texts"
 
 
 def _configs(folder: Path, environ: Mapping[str, str]) -> Sequence[Path]:

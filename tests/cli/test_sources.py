@@ -259,3 +259,23 @@ def test_a_source_is_named_by_its_folder_too(served, project, tmp_path):
     unknown = served("search", "lamp", "--source", "../two", cwd=project)
     assert (unknown.status, "no source '../two'" in unknown.err) == (3, True)
     assert served("source", "remove", "../one", "one", "--json", cwd=project).json["name"] == "one"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('excludes = ["drafts/', "is not readable TOML"),
+        ('excludes = "drafts/"', "`excludes` is not a list of texts"),
+        ('excludes = ["drafts/", "[z-a]"]', "the exclude '[z-a]' is not a valid glob"),
+    ],
+)
+def test_excludes_that_cannot_be_used_are_told(served, project, text, said):
+    assert "without an exclude" not in served("index", project).err
+    (project / "memory-sidecar.toml").write_text(text)
+    done = served("index", "--json")
+    assert done.status == 0
+    assert "note: project is indexed without an exclude: " in done.err
+    assert said in done.err
+    assert "FAIL excludes: project is indexed without an exclude: " in served("doctor").out
+    (project / "memory-sidecar.toml").write_text('excludes = ["drafts/"]')
+    assert "without an exclude" not in served("index", project).err
