@@ -32,7 +32,7 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.cli.query import show_memories
-from memory_sidecar.code.excerpt import Excerpt, excerpt, names_shown, spans, stems_of
+from memory_sidecar.code.excerpt import Excerpt, excerpt, name_of, spans, stems_of
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, Freshness
@@ -167,7 +167,7 @@ def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
             part = Excerpt(0, tuple(code))
         else:
             part = excerpt(code, stems, around=names.row_in(hit))
-        lines.append(_heading(call, hit, shown, names_shown(hit.symbols, code, part)))
+        lines.append(_heading(call, hit, shown, name_of(hit, code, part)))
         if hit.copies:
             lines.append(_copies(call, hit, shown))
         if hit.explain:
@@ -187,8 +187,7 @@ def _path(shown: HitView, source: str, filename: str, lines: str = "") -> list[S
     return [*named, shown.places.at(source, filename, lines)]
 
 
-def _heading(call: Call, hit: CodeHit, shown: HitView, names: Sequence[str]) -> str:
-    what = hit.scope or ", ".join((names or hit.symbols)[:3]) or hit.signature
+def _heading(call: Call, hit: CodeHit, shown: HitView, what: str) -> str:
     return call.line(
         *_path(shown, hit.source, hit.filename, hit.location),
         *([f"  {what}"] if what else []),

@@ -7,17 +7,19 @@ cruder than ranking: it only has to show a reader where to look.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 
 from memory_sidecar.code.question import without_framing
+from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.index.words import STOPWORDS, plain_words
 
 LINES = 5
 MAX_LINE = 160  # characters of a line of prose
+MAX_SIGNATURE = 72
 MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
 _WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])")  # of an identifier: get, URL, Parts
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
@@ -103,7 +105,7 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     lines = [
         part
         for line in mask_credentials(text[:MAX_LOOKED_THROUGH])[0].splitlines()
-        for part in wrap(line, width) or [""]
+        for part in textwrap.wrap(line, width) or [""]
     ]
     return elided(best_part(lines, stems, characters), lines)
 
@@ -156,6 +158,19 @@ def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> 
         name = f"{outer}.{symbol}" if number and indent > margin else symbol
         names = [*names, name] if row > part.first else [name]
     return tuple(names)
+
+
+def name_of(hit: CodeHit, lines: Sequence[str], part: Excerpt) -> str:
+    """Return what `hit` is called where `part` of its `lines` is shown: `Cart.add, remove`.
+
+    Up to three names that `part` is about, behind what encloses them; without any its signature.
+    """
+    names = (names_shown(hit.symbols, lines, part) or hit.symbols)[:3]
+    outer, _, innermost = hit.scope.rpartition(".")
+    enclosing = outer if names[:1] == (innermost,) else hit.scope  # it goes on, or begins anew
+    return ".".join(filter(None, (enclosing, ", ".join(names)))) or textwrap.shorten(
+        hit.signature, MAX_SIGNATURE, placeholder=" …"
+    )
 
 
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:

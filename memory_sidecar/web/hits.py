@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
-from memory_sidecar.code.excerpt import excerpt, names_shown, shorten, stems_of
+from memory_sidecar.code.excerpt import excerpt, name_of, shorten, stems_of
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_document
@@ -87,7 +87,6 @@ def _code_row(
     code = coloured_lines(hit.code, hit.language)
     text = hit.code.split("\n")
     best = excerpt(text, stems, at_most=LINES, around=around)
-    names = names_shown(hit.symbols, text, best) or hit.symbols
     whole = tuple(enumerate(code, hit.start_line))
     return Row(
         kind=Asked.CODE,
@@ -95,7 +94,7 @@ def _code_row(
         place=hit.filename,
         title=f"{hit.filename}:{hit.location}",
         href=editor_link(visit, root / hit.filename, hit.start_line) if root else "",
-        about=hit.scope or ", ".join(names[:3]) or hit.signature,
+        about=name_of(hit, text, best),
         score=hit.score,
         is_weak=hit.is_weak,
         is_right=_is_right(judged, Asked.CODE, hit.source, hit.filename),

@@ -13,7 +13,7 @@ import pytest
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Places
 from memory_sidecar.cli.search import HitView, hit_lines
-from memory_sidecar.code.excerpt import excerpt, names_shown, spans, stems_of
+from memory_sidecar.code.excerpt import Excerpt, excerpt, name_of, names_shown, spans, stems_of
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.mcp.code import shorten_hits
 
@@ -244,3 +244,22 @@ def test_a_hit_is_headed_by_what_its_shown_lines_define(tmp_path, shown):
     assert passage.what == "step_7"
     (passage,) = shorten_hits([asked], "pay", 4000)
     assert passage.what == "step_0()"
+
+
+@pytest.mark.parametrize(
+    ("properties", "called"),
+    [
+        ({"symbols": ("add", "remove")}, "add, remove"),
+        ({"symbols": ("add", "remove"), "scope": "Cart"}, "Cart.add, remove"),
+        ({"symbols": ("add", "remove"), "scope": "Cart.add"}, "Cart.add, remove"),
+        ({"symbols": ("add",), "scope": "add"}, "add"),
+        ({"scope": "Setup > Linux"}, "Setup > Linux"),
+        ({"signature": "def add(item)"}, "def add(item)"),
+        ({"signature": f"def add({'item, ' * 20})"}, f"def add({'item, ' * 10}…"),
+        ({}, ""),
+    ],
+)
+def test_a_hit_is_called_by_what_it_defines_behind_what_encloses_that(properties, called):
+    lines = ["first", "second"]
+    known = {"symbols": (), "scope": "", "signature": ""}
+    assert name_of(hit("", **(known | properties)), lines, Excerpt(0, tuple(lines))) == called
