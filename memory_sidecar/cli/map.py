@@ -10,7 +10,7 @@ import click
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
-from memory_sidecar.cli.names import locate
+from memory_sidecar.cli.names import locate, sources_of
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import Within, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
@@ -41,8 +41,8 @@ def show_map(
 
     With --around, what a file, or the files that answer a question, lead to.
     """
-    within = Within(sources).filter(call)
     is_file = around is not None and (is_path(around) or _is_file(call.cwd / around))
+    within = Within(sources).filter(call, sources_of(call, [around] if around and is_file else []))
     weights = {} if around is None else _file_weights(call, around, within, is_file=is_file)
 
     def ask(here: Snapshot) -> list[MapEntry]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial, wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -35,7 +35,11 @@ T = TypeVar("T")
 
 
 def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[..., object]:
-    """Add --top-k and the options of where to look, which are passed as a CodeFilter, `within`."""
+    """Add --top-k and the options of where to look, which are passed as a CodeFilter, `within`.
+
+    A command about a file looks in the source of that file, wherever it is called; `related` finds
+    what resembles it in the source around the working directory, if there is one.
+    """
 
     @click.option(
         *("-n", "--top-k"),
@@ -49,9 +53,26 @@ def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[
     @with_call
     @wraps(command)
     def wrapper(call: Call, /, *, within: Within, **given: object) -> object:
-        return command(call, within=within.filter(call), **given)
+        return command(
+            call, within=within.filter(call, sources_of(call, _files_in(call, given))), **given
+        )
 
     return wrapper
+
+
+def _files_in(call: Call, given: Mapping[str, Any]) -> list[str]:
+    """Return the files whose sources the arguments of a command mean: FILE…, or FILE:LINE."""
+    if "place" in given and call.codebase.registry.containing(call.cwd):
+        return []
+    place = parse_place(given.get("name") or given.get("place") or "")
+    return [*given.get("files", ()), *([place[0]] if place else [])]
+
+
+def sources_of(call: Call, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the sources that contain those of `files` that exist, each once."""
+    paths = [path for path in map(call.path, files) if path.is_file()]
+    places = (find_place(call, path) for path in paths)
+    return tuple(dict.fromkeys(place[0] for place in places if place))
 
 
 @click.command("def")

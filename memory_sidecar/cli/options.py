@@ -308,8 +308,10 @@ class Within:
     globs: tuple[str, ...] = ()
     everywhere: bool = False
 
-    def filter(self, call: Call) -> CodeFilter:
+    def filter(self, call: Call, named: Sequence[str] = ()) -> CodeFilter:
         """Return the filter: by default, without --db, of the source around the working directory.
+
+        The sources `named`, of files that are asked about, come before that one.
 
         Raises UsageError for an unknown language and for --all with --source, NoIndex if no source
         is around the working directory.
@@ -321,7 +323,7 @@ class Within:
             registry = call.codebase.registry
             sources = tuple(registry.name_of(each, call.cwd) for each in sources)
         elif not (self.everywhere or call.db):
-            sources = (call.codebase.require_source_around(call.cwd).name,)
+            sources = tuple(named) or (call.codebase.require_source_around(call.cwd).name,)
         languages = tuple(map(known_language, self.languages))
         return CodeFilter(sources, languages, globs_from_here(call, self.globs))
 

@@ -586,6 +586,29 @@ def test_a_name_may_be_written_as_in_code_and_in_tools(ask, written):
     assert len(ask("def", written)) == (1 if "/" in written else 2 if "Cart" in written else 3)
 
 
+ABOUT_A_FILE = [
+    ("def", "shop/checkout.py:6", "check_out"),
+    ("refs", "shop/checkout.py:12", "pay"),
+    ("callers", "shop/checkout.py:12", "pay"),
+    ("callees", "shop/checkout.py:6", "pay"),
+    ("impact", "shop/cart.py", "Cart"),
+    ("map --around", "shop/checkout.py", "Cart"),
+]
+
+
+@pytest.mark.parametrize(("command", "file", "name"), ABOUT_A_FILE)
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_a_file_is_asked_about_in_its_source_wherever_that_is(
+    run, shop, tmp_path, command, file, name, is_indexed
+):
+    elsewhere = tmp_path / "elsewhere"
+    write_tree(elsewhere, {"own.py": "def own():\n    return 1\n"})
+    assert run("index", shop, *[elsewhere] * is_indexed, "--wait", "keyword").status == 0
+    done = run(*command.split(), f"../shop/{file}", "--json", cwd=elsewhere)
+    assert done.status == 0, done.err
+    assert name in {each["name"] for each in done.json}
+
+
 @pytest.mark.parametrize(
     ("asked", "near"),
     [
