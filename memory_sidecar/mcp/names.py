@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated, TypeVar
 
@@ -141,9 +141,10 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project leads to: what to know of it first."""
     within = _source_filter(caller, asked.source, report)
     weights = _weights(caller, asked, within, report) if asked.around else {}
+    sources = _around(within, (source for source, _ in weights)).sources
 
     def ask(here: Snapshot) -> list[MapEntry]:
-        return draw_map(here.connection, within.sources, weights, max_tokens=asked.max_tokens)
+        return draw_map(here.connection, sources, weights, max_tokens=asked.max_tokens)
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
 
@@ -181,15 +182,21 @@ def _ask(
 
     def answer(here: Snapshot) -> Cut[T]:
         graph = here.graph
-        what: str | Line = asked.name
-        if parse_place(asked.name):
-            file = _file(caller, graph, asked.name, asked.source, report)
-            what = Line(file.source.name, file.path, file.first)
-        return ask(graph, NameQuery(what, asked.top_k, within))
+        if not parse_place(asked.name):
+            return ask(graph, NameQuery(asked.name, asked.top_k, within))
+        file = _file(caller, graph, asked.name, asked.source, report)
+        place = Line(file.source.name, file.path, file.first)
+        return ask(graph, NameQuery(place, asked.top_k, _around(within, [place.source])))
 
     found = caller.codebase.navigate(within, answer, reporter=report)
     report_notices(found, report)
     return found
+
+
+def _around(within: CodeFilter, sources: Iterable[str]) -> CodeFilter:
+    """Return `within`, but for those of `sources`, of files asked about, that it leaves out."""
+    foreign = tuple(name for name in dict.fromkeys(sources) if name not in within.sources)
+    return replace(within, sources=foreign) if within.sources and foreign else within
 
 
 def _source_filter(caller: Caller, source: str, report: Reporter) -> CodeFilter:

@@ -53,6 +53,25 @@ def test_a_name_is_followed_to_its_places(reader):
         ]
 
 
+def test_a_file_of_another_project_is_asked_about_in_that_project(reader, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "lamp.py").write_text("def shine():\n    return 1\n")
+    (other / "use.py").write_text("from lamp import shine\n\n\ndef glow():\n    shine()\n")
+    reader.codebase.index([other], reporter=Silent())
+    lamp, use = str(other / "lamp.py"), str(other / "use.py")
+    assert [each["name"] for each in given(reader, "def", name=f"{lamp}:1")["definitions"]] == [
+        "shine"
+    ]
+    used = given(reader, "refs", name=f"{lamp}:1")
+    assert [each["start_line"] for each in used["references"]] == [1, 5]
+    assert "lamp.py is a file of other, not of what you work in" in used["notices"]
+    (call,) = given(reader, "callers", name=f"{lamp}:1")["references"]
+    assert call["enclosing"] == "glow"
+    (entry,) = given(reader, "map", around=use)["definitions"]
+    assert entry["name"] == "shine"
+
+
 def test_a_map_with_room_for_nothing_is_no_empty_text(reader):
     assert text_of(call(reader, "map", max_tokens=1)).startswith("nothing found that has room")
 
