@@ -134,16 +134,16 @@ _LEAD = re.compile(r"/?\*|//|#(?!\w)|--|@\w|\[\w")  # of a line above a definiti
 def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> tuple[str, ...]:
     """Return those of `symbols`, defined in `lines` in order, that `part` of these is about.
 
-    They are the one in which it begins, and those that its lines name. One that is indented more
-    than the first gets the name of that before it: `Cart.add`. Empty if `part` is all of `lines`.
+    They are the one in which it begins, and those that its lines name. One inside another, by its
+    indentation, gets that one's name before it: `Cart.add`. Empty if `part` is all of `lines`.
     """
     stop = part.first + len(part.lines)
     if len(part.lines) == len(lines):
         return ()
     names: list[str] = []
-    row, outer = 0, ""
+    row, margin, outer = 0, 0, ""
     indents = [len(line) - len(line.lstrip()) for line in lines]
-    for number, symbol in enumerate(symbols):
+    for symbol in symbols:
         word = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
         rows = (each for each in range(row, len(lines)) if word.search(lines[each]))
         # A definition is indented less than what uses it and the stars of its comment.
@@ -153,9 +153,11 @@ def names_shown(symbols: Sequence[str], lines: Sequence[str], part: Excerpt) -> 
         indent = indents[row]
         while row and indents[row - 1] >= indent and _LEAD.match(lines[row - 1].lstrip()):
             row -= 1
-        if number == 0:
-            outer, margin = symbol, indent
-        name = f"{outer}.{symbol}" if number and indent > margin else symbol
+        if outer and indent > margin:
+            name = f"{outer}.{symbol}"
+        else:
+            name = outer = symbol
+            margin = indent
         names = [*names, name] if row > part.first else [name]
     return tuple(names)
 

@@ -197,6 +197,12 @@ def test_an_excerpt_is_called_by_what_its_lines_define(question, names):
     assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == names
 
 
+def test_a_method_is_called_behind_its_own_class_not_what_comes_before_that():
+    lines = ["def pay(total):", "    return total", "", *METHODS]
+    part = excerpt(lines, stems_of("append"), at_most=2)
+    assert names_shown(("pay", "Cart", "add", "total", "checkout"), lines, part) == ("Cart.add",)
+
+
 METHODS_WITH_COMMENTS = """\
   constructor(request: Request) {
     this.raw = request
