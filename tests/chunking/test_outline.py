@@ -164,3 +164,26 @@ def test_a_file_made_to_be_slow_takes_no_time(language, source):
 def test_a_file_with_a_large_table_has_an_outline(language, source, row):
     data = source.format(row * 3_000).encode()
     assert "Lexer" in [each.symbol for each in outline(data, language).definitions]
+
+
+GROUP = b"""package a
+
+type (
+\tOne struct{}
+
+\t// Two is another.
+\tTwo struct{ X int }
+\tN = int
+)
+"""
+
+
+def test_each_type_of_a_group_of_go_is_defined_by_its_own_lines():
+    defined = outline(GROUP, "go").definitions
+    found = [(each.path, each.signature(GROUP), each.stop) for each in defined]
+    assert found == [
+        ("One", "One struct", 4),
+        ("Two", "Two struct", 7),
+        ("Two.X", "X int", 7),
+        ("N", "N = int", 8),
+    ]
