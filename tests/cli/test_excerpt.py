@@ -236,6 +236,48 @@ def test_a_method_that_is_named_before_its_definition_is_no_part_of_that_before_
     assert names_shown(symbols, METHODS_WITH_COMMENTS, part) == names
 
 
+CLASSES_WITH_USES = """\
+class Cart:
+    def add(self, item):
+        self.items.append(item)
+
+    def total(self):
+        return sum(self.prices)
+
+# Till pays
+class Till:
+    def pay(self):
+        return Cart().total()
+
+cart = Cart()
+cart.add("lamp")
+cart.pay()
+""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("first", "stop", "names"),
+    [
+        (1, 3, ("Cart.add",)),
+        (5, 6, ("Cart.total",)),
+        (7, 8, ("Till",)),
+        (7, 11, ("Till", "Till.pay")),
+        (10, 11, ("Till.pay",)),
+        (13, 15, ("cart",)),
+    ],
+)
+def test_a_definition_is_told_from_uses_below_and_named_behind_its_own_class(first, stop, names):
+    part = Excerpt(first, tuple(CLASSES_WITH_USES[first:stop]))
+    symbols = ("Cart", "add", "total", "Till", "pay", "cart")
+    assert names_shown(symbols, CLASSES_WITH_USES, part) == names
+
+
+def test_a_name_that_is_not_in_the_text_hides_none_behind_it():
+    lines = ["export default () => 1", "", "bool operator==(Cart)", "  same", "  both"]
+    part = Excerpt(2, tuple(lines[2:]))
+    assert names_shown(("index", "operator=="), lines, part) == ("operator==",)
+
+
 def test_a_whole_chunk_is_called_by_all_that_it_defines():
     part = excerpt(METHODS, stems_of("pay"), at_most=len(METHODS))
     assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == ()
