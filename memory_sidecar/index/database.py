@@ -36,10 +36,11 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, count_waiting, embed_pending
 from memory_sidecar.index.engine_state import remove_state
+from memory_sidecar.index.index_run import Embed, index_sources
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.reading import ReadableDatabase, S, StoreFile
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import Embed, ScanScope, index_sources, require_files
+from memory_sidecar.index.source import ScanScope, require_files
 from memory_sidecar.index.watched import LiveState
 
 STORE_PATIENCE_S = 10.0  # how long a short change waits while another process writes
@@ -104,13 +105,12 @@ class Database(ReadableDatabase[S]):
         `full` reads unchanged files, too; `embed=False` leaves vectors for later. The rows of an
         absent source stay, with a notice; it is an error only if all `sources` are absent.
         """
-        return self.ask(
-            lambda reporter: index_sources(
-                self.owner, self._with_missing(sources, reporter), reporter, full=full, embed=embed
-            ),
-            reporter,
-            patience_s=INDEX_PATIENCE_S,
-        )
+
+        def work(reporter: Reporter) -> IndexReport:
+            wanted = self._with_missing(sources, reporter)
+            return index_sources(self.owner, wanted, reporter, full=full, embed=embed)
+
+        return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
     def index_written(
         self,
