@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -193,8 +193,10 @@ class SessionFiles:
         )
 
     def _ids(self) -> Iterator[str]:
-        files = (file for month in self._months() for file in self._files_of(month, None, []))
-        return (file.path.partition("/")[2].removesuffix(_ENDING) for file in files)
+        """Yield the id of each session file, by its name alone: no file is opened or looked at."""
+        for month in self._months():
+            with suppress(OSError):
+                yield from filter(None, map(_id_in, os.listdir(self.root / month)))  # noqa: PTH208
 
     def _existing(self, session_id: str) -> str:
         path = self.find(session_id)
@@ -232,7 +234,7 @@ class SessionFiles:
             unreadable.append(month)
             return
         for name in sorted(listed):
-            if not (name.endswith(_ENDING) and SESSION_ID.fullmatch(name.removesuffix(_ENDING))):
+            if not _id_in(name):
                 continue
             try:
                 status = (folder / name).lstat()
@@ -244,6 +246,12 @@ class SessionFiles:
             too_large = status.st_size > MAX_SESSION_BYTES
             reason = reasons.larger_than(MAX_SESSION_BYTES) if too_large else ""
             yield SourceFile.of(f"{month}/{name}", status, skip_reason=reason)
+
+
+def _id_in(name: str) -> str:
+    """Return the id of the session in a file of that name, "" for another file."""
+    session_id = name.removesuffix(_ENDING)
+    return session_id if session_id != name and SESSION_ID.fullmatch(session_id) else ""
 
 
 def encode_document(document: Mapping[str, Any]) -> bytes:
