@@ -121,7 +121,9 @@ class _Resolving:
         if defined.row.kind != "constant" or self._at.family not in _BEHIND_ENUM:
             return False
         is_open = self._at.family in _OPENS_ENUMS and self._graph.imports(self._at, [defined.owner])
-        return not is_open and self._graph.kind_around(defined) == "enum"
+        around = self._around
+        is_inside = around and (around.at, around.row.path) == (defined.at, defined.row.scope)
+        return not (is_open or is_inside) and self._graph.kind_around(defined) == "enum"
 
     @cached_property
     def _unqualified(self) -> Sequence[Defined]:

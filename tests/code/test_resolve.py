@@ -104,7 +104,7 @@ FILES = {
     ),
     "super/no_class.rb": "def orphan\n  super.deliver\nend\nclass Post\n  def deliver; end\nend\n",
     "ts/use.ts": "enum Level { Low, High = 2 }\nexport const level = Level.High;\n",
-    "ts/prefix.ts": "export enum Prefix { Out = '->', Error = 'xxx' }\n",
+    "ts/prefix.ts": "export enum Prefix { Out = '->', Error = 'xxx', Last = Out }\n",
     "ts/fail.ts": "import { Prefix } from './prefix'\nthrow new Error(Prefix.Out)\n",
     "rs/level.rs": "pub enum Level { Loud, Quiet }\n",
     "rs/bare.rs": "fn bare() { Loud; }\n",
@@ -237,7 +237,7 @@ def test_a_constant_of_an_enum_is_used_by_its_name(refs, name, uses):
     ("name", "uses"),
     [
         ("Prefix.Error", []),
-        ("Prefix.Out", ["ts/fail.ts:2 exact"]),
+        ("Prefix.Out", ["ts/fail.ts:2 exact", "ts/prefix.ts:1 likely"]),
         ("Level.Loud", ["rs/all.rs:2 likely"]),
         ("Level.Quiet", ["rs/one.rs:1 exact", "rs/one.rs:2 by name"]),
         ("Tone.Deep", ["net/Open.cs:2 likely"]),
