@@ -75,6 +75,28 @@ def mask_across_edges(before: str, text: str, after: str) -> str:
     return "".join([*parts, text[at - start :]])
 
 
+_ASCII = "".join(map(chr, range(ord("!"), ord("~") + 1)))
+
+
+def first_words(text: str, most: int, sign: str = " …") -> str:
+    """Cut `text`, with `sign` behind it, if it has more than `most` characters.
+
+    Cuts after a word. Where little would be left, as in languages without spaces, it cuts between
+    any characters but two of ASCII: half a secret would no longer look like one, and be shown. And
+    where that leaves little, secrets are masked before the text is cut.
+    """
+    if len(text) <= most:
+        return text
+    words = text[: most + 1].rpartition(" ")[0]
+    if len(words) <= most // 2:
+        words = text[:most]
+        if text[most] in _ASCII:
+            words = words.rstrip(_ASCII)
+    if len(words) <= most // 2:
+        words = mask_credentials(text[: 10 * most])[0][:most]
+    return words + sign
+
+
 def mask_document(document: D) -> tuple[D, int]:
     """Return `document` with all its texts masked, and the number of credentials.
 

@@ -38,13 +38,6 @@ def abridge(text: str) -> str:
     return f"{text[:_FIRST_CHARACTERS]} … {text[-_LAST_CHARACTERS:]}"
 
 
-def first_words(text: str, most: int) -> str:
-    """Cut `text` after a word, or within the first, if it has more than `most` characters."""
-    if len(text) <= most:
-        return text
-    return (text[:most].rpartition(" ")[0] or text[:most]) + " …"
-
-
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

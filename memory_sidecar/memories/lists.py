@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
@@ -343,8 +343,4 @@ def title_of(summary: str, content: str) -> str:
     if summary:
         return summary
     first = next(filter(None, (line.strip("#*_> \t") for line in content.split("\n"))), "")
-    if len(first) <= TITLE_CHARACTERS:
-        return first
-    # Cut between words, or else mask first: half a secret would no longer look like one.
-    words = first[: TITLE_CHARACTERS + 1].rpartition(" ")[0]
-    return f"{words or mask_credentials(first)[0][:TITLE_CHARACTERS]}…"
+    return first_words(first, TITLE_CHARACTERS, "…")

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.times import parse_past_time, system_clock
-from memory_sidecar.core.visible import first_words
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()

@@ -43,7 +43,7 @@ SNIPPETS = Corpus(
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 
-VERSION = "sessions 3"
+VERSION = "sessions 4"
 """The version of the conversion from session to rows: rows of another version are rebuilt."""
 
 _HEAD = (

@@ -16,9 +16,10 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.util import ClassNotFound
 
+from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration
-from memory_sidecar.core.visible import first_words, visible
+from memory_sidecar.core.visible import visible
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered

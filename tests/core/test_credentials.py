@@ -14,6 +14,7 @@ from memory_sidecar.core.credential_candidates import _RUN, _runs
 from memory_sidecar.core.credentials import (
     count_masks,
     find_credentials,
+    first_words,
     mask_credentials,
     mask_document,
     may_be_cut,
@@ -243,3 +244,30 @@ def test_masks_are_counted_and_code_that_makes_them_is_none():
     shown, _ = mask_document({"one": KEYS[0], "two": [KEYS[1], "nothing"]})
     assert count_masks(shown) == 2
     assert count_masks({"code": '_MASK = "«masked: "\nreturn f"{_MASK}{kind}»"'}) == 0
+
+
+SPACELESS = "\u628a\u4f1a\u8bdd\u7684\u4ee4\u724c\u5b58\u5230" * 20  # as Chinese is written
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("one two", "one two"),
+        ("seven words that go on and on", "seven words that go …"),
+        ("twenty letters in it: and more", "twenty letters in …"),
+        (SPACELESS, f"{SPACELESS[:20]} …"),
+        (f"Use {SPACELESS}", f"Use {SPACELESS[:16]} …"),
+        (f"{SPACELESS[:16]}token_and_more", f"{SPACELESS[:16]} …"),
+        ("x" * 40, f"{'x' * 20} …"),
+    ],
+)
+def test_a_text_is_cut_to_its_first_words(text, cut):
+    assert first_words(text, 20) == cut
+
+
+@pytest.mark.parametrize("before", ["", SPACELESS, f"Use {'x' * 150}?token="])
+def test_no_half_of_a_secret_is_left_where_a_text_is_cut(before):
+    key = "ghp_" + RANDOM + "a1b2c3"
+    for most in range(max(20, len(before) - 5), len(before) + len(key)):
+        shown, _ = mask_credentials(first_words(f"{before}{key}", most))
+        assert key[:7] not in shown
