@@ -70,9 +70,10 @@ def _files_in(call: Call, given: Mapping[str, Any]) -> list[str]:
 
 def sources_of(call: Call, files: Iterable[str]) -> tuple[str, ...]:
     """Return the sources that contain those of `files` that exist, each once."""
-    paths = [path for path in map(call.path, files) if path.is_file()]
-    places = (find_place(call, path) for path in paths)
-    return tuple(dict.fromkeys(place[0] for place in places if place))
+    paths = (path for path in map(call.path, files) if path.is_file())
+    folders = dict.fromkeys(real_place(path).parent for path in paths)
+    found = map(call.codebase.registry.containing, folders)  # which reads the list of sources
+    return tuple(dict.fromkeys(source.name for source in found if source))
 
 
 @click.command("def")
