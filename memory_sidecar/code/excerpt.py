@@ -201,12 +201,12 @@ def name_of(hit: CodeHit, lines: Sequence[str], part: Excerpt) -> str:
 
     Up to three names that `part` is about, behind what encloses them; without any its signature.
     """
-    names = (names_shown(hit.symbols, lines, part) or hit.symbols)[:3]
+    is_whole = len(part.lines) == len(lines)
+    names = (hit.symbols if is_whole else names_shown(hit.symbols, lines, part))[:3]
     outer, _, innermost = hit.scope.rpartition(".")
     enclosing = outer if names[:1] == (innermost,) else hit.scope  # it goes on, or begins anew
-    return ".".join(filter(None, (enclosing, ", ".join(names)))) or textwrap.shorten(
-        hit.signature, MAX_SIGNATURE, placeholder=" …"
-    )
+    called = ".".join(filter(None, (enclosing, ", ".join(names))))
+    return called or textwrap.shorten(hit.signature, MAX_SIGNATURE, placeholder=" …")
 
 
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:

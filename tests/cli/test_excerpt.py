@@ -311,3 +311,9 @@ def test_a_hit_is_called_by_what_it_defines_behind_what_encloses_that(properties
     lines = ["first", "second"]
     known = {"symbols": (), "scope": "", "signature": ""}
     assert name_of(hit("", **(known | properties)), lines, Excerpt(0, tuple(lines))) == called
+
+
+def test_what_stands_before_all_that_a_hit_defines_is_not_called_by_that():
+    lines = ["'''Money.'''", "", "import decimal", "", "CENTS = 100"]
+    above = Excerpt(0, tuple(lines[:2]))
+    assert name_of(hit("", symbols=("CENTS",), scope=""), lines, above) == ""
