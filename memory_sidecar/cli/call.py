@@ -172,7 +172,7 @@ class Call:
         """The part of the caller's environment that child processes get."""
         return child_environment(self.environ, self.services.settings.child_environment)
 
-    @property
+    @cached_property
     def codebase(self) -> Codebase:
         codebase = self.services.codebase(self.db)
         codebase.registry.warn_if_emptied(self.reporter)

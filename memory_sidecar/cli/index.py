@@ -230,9 +230,12 @@ def add(
 @with_call
 def list_sources(call: Call, agent: str | None) -> list[Source]:
     """Show the registered sources."""
-    whose = call.codebase if agent is None else call.services.agent(agent, call.db)
-    whose.registry.warn_if_emptied(call.reporter)
-    sources = whose.registry.all()
+    if agent is None:
+        registry = call.codebase.registry
+    else:
+        registry = call.services.agent(agent, call.db).registry
+        registry.warn_if_emptied(call.reporter)
+    sources = registry.all()
     return call.show(sources, map(_source_line, sources))
 
 

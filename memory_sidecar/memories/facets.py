@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -34,26 +34,27 @@ STRENGTHS: dict[str, tuple[float | None, float | None]] = {
 }
 """By name of a band of strength, its lowest value, and the value that it lies below."""
 
+
+def _first_that_holds(conditions: Mapping[str, str], otherwise: str) -> str:
+    """Build the SQL for the first name whose condition holds."""
+    cases = " ".join(f"WHEN {each} THEN '{name}'" for name, each in conditions.items())
+    return f"CASE {cases} ELSE '{otherwise}' END"
+
+
 _FACETS = {
     "category": "category",
     "project": "project",
     "status": "status",
     "kind": "kind",
     "source": "source",
-    "age": "CASE"
-    + "".join(
-        f" WHEN updated_at >= :now - {most * DAY_MS} THEN '{age}'"
-        for age, (_, most) in AGES.items()
-        if most
-    )
-    + " ELSE 'older' END",
-    "strength": "CASE"
-    + "".join(
-        f" WHEN {STRENGTH_SQL} >= {least} THEN '{band}'"
-        for band, (least, _) in STRENGTHS.items()
-        if least
-    )
-    + " ELSE 'faint' END",
+    "age": _first_that_holds(
+        {age: f"updated_at >= :now - {most * DAY_MS}" for age, (_, most) in AGES.items() if most},
+        "older",
+    ),
+    "strength": _first_that_holds(
+        {band: f"{STRENGTH_SQL} >= {least}" for band, (least, _) in STRENGTHS.items() if least},
+        "faint",
+    ),
 }
 """By facet, the SQL for the value of a row of `memories`; '' where the row has none."""
 
