@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.repository import origin_of
 
 MAX_BYTES = 2 << 30  # of a clone, its `.git` included
 MAX_FILES = 200_000
@@ -41,6 +42,7 @@ _URL = re.compile(r"(?:https?|ssh|git|file)://[^\s?#]+", re.IGNORECASE)
 _SCP = re.compile(r"[A-Za-z0-9_.][\w.-]*@[A-Za-z0-9][\w.-]*:(?!-)[^\s?#]+")
 _SECRET = re.compile(r"(?<=://)[^/\s]*@")
 _BRANCH = re.compile(r"(?![-+])[^\s:*?\[\\^~]+")
+_DEFAULT_BRANCH = re.compile(r"ref: refs/heads/(\S+)\tHEAD\n")
 _ENVIRON = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",  # no redirection names a program
     "GIT_DEFAULT_HASH": "sha1",
@@ -210,13 +212,29 @@ class _Git:
         for stale in root.glob(".git/**/*.lock"):  # left by a killed git: we hold our own lock
             stale.unlink()
         within = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
+        if origin_of(root) is None:  # it is new, or an earlier version made it
+            self._name_origin(root, within)
         options = "--quiet --depth=1 --no-tags --no-recurse-submodules --force".split()
         wanted = self._address.branch or "HEAD"
         self._run(root, *within, "fetch", *options, "--", self._address.url, wanted)
         self._run(root, *within, "reset", "--quiet", "--hard", "FETCH_HEAD")
 
-    def _run(self, root: Path, *arguments: str) -> None:
-        """Run git. Raises CloneFailed if it fails, takes too long or exceeds the limits."""
+    def _name_origin(self, root: Path, within: Sequence[str]) -> None:
+        """Record the branch and the address: they identify the source in a team's database."""
+        url, branch = self._address.url, self._address.branch
+        if not branch:
+            answer = self._run(root, "ls-remote", "--quiet", "--symref", "--", url, "HEAD")
+            found = _DEFAULT_BRANCH.match(answer)
+            branch = found[1] if found else ""
+        if branch:
+            self._run(root, *within, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        self._run(root, *within, "config", "remote.origin.url", url)
+
+    def _run(self, root: Path, *arguments: str) -> str:
+        """Run git; return its output.
+
+        Raises CloneFailed if it fails, takes too long or exceeds the limits.
+        """
         try:
             done = run_child(
                 [*self._command, *arguments],
@@ -229,6 +247,7 @@ class _Git:
         if done.returncode:
             raise self._failure(_reason(done.stderr))
         self._watch(root)
+        return done.stdout.decode("utf-8", "replace")
 
     def _failure(self, why: str) -> CloneFailed:
         url = self._address.url

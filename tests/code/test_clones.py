@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code import clones
+from memory_sidecar.disk.repository import origin_of
 from tests.finished import Finished
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -38,6 +40,12 @@ class Shop:
     def git(self, *words: str) -> None:
         environ = ENVIRON | WHO | {"HOME": str(self.root)}
         subprocess.run(["git", "-C", self.root, *words], check=True, env=environ)
+
+    def clone(self, name: str, branch: str) -> Path:
+        """Clone `branch` of it beside it, as people do."""
+        made = self.root.with_name(name)
+        self.git("clone", "-q", "-b", branch, self.address, str(made))
+        return made
 
     def commit(self, text: str) -> None:
         (self.root / "cart.py").write_text(text)
@@ -194,3 +202,21 @@ def test_what_an_earlier_version_cloned_for_a_database_is_fetched_and_removed(ru
     assert hit["code"] == "total = 3"
     assert run("source", "remove", "shop", *db).status == 0
     assert list((tmp_path / "clones").glob("*/*")) == []
+
+
+@pytest.mark.parametrize(("branch", "known_by"), [("", "main"), ("old", "old")])
+def test_a_clone_is_known_by_its_address_and_branch_as_one_by_hand_is(call, shop, branch, known_by):
+    assert (
+        call("source", "add", shop.address, *(["--branch", branch] if branch else [])).status == 0
+    )
+    root = Path(the_source(call)["root"])
+    by_hand = origin_of(shop.clone("by-hand", known_by))
+    assert origin_of(root) == by_hand
+    config = root / ".git" / "config"
+    config.write_text(re.sub(r'(?s)\[remote "origin"\].*?(?=\[|\Z)', "", config.read_text()))
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/master\n")  # as earlier versions left it
+    assert origin_of(root) is None
+    shop.commit("total = 3\n")
+    assert call("index", "--wait", "keyword").status == 0
+    assert origin_of(root) == by_hand
+    assert "total" in (root / "cart.py").read_text()
