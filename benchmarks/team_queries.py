@@ -175,7 +175,7 @@ class Asked:
         assert team
         with store.reading() as connection:
             local = LocalRows(connection, store, wanted)
-            with team.searching(local, [self.source]) as rows:
+            with team.searching(local, [self.source], Silent()) as rows:
                 assert rows
                 yield rows, local
 

@@ -73,6 +73,13 @@ class SharedSource(Protocol):
     def catch_up(self, store: CodeStore) -> None:
         """Write to the team what failed before, if this machine indexes for it."""
 
+    def claim(self, *, by_force: bool) -> None:
+        """Make this machine the indexer of the branch that is checked out, new to the team or not.
+
+        `by_force` takes over from another machine. Raises UsageError without a branch,
+        DatabaseError and Conflict.
+        """
+
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
         """Make the team's rows those of this machine: move rows with their vectors to the team.
 

@@ -51,10 +51,11 @@ class Team(Protocol):
         """Return `source` at the team; `None` if it is in no repository."""
 
     def searching(
-        self, local: LocalRows, sources: Sequence[Source]
+        self, local: LocalRows, sources: Sequence[Source], reporter: Reporter
     ) -> AbstractContextManager[CodeRows | None]:
         """Open the team's rows of `sources` overlaid by `local`; `None` if the team has none.
 
+        A notice tells how many files neither has, since the team has other versions by now.
         Raises the errors in `WITHOUT_TEAM`.
         """
 
@@ -113,11 +114,13 @@ class Sharing:
         version: rows moved to the team before cannot be moved again. Raises UsageError without a
         team or a repository; Conflict if another machine is the indexer, which it then remains.
         """
-        if self.source(source) is None:
+        if (shared := self.source(source)) is None:
             raise UsageError(
                 f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
                 hint="docs/team.md describes how a team shares an index",
             )
+        # First: what the team has of another branch only must be built before it can be moved.
+        shared.claim(by_force=by_force)
         self._data.update([source], reporter, embed=not self._data.is_watching)
         shared = self.source(replace(source, publishes=True))
         assert shared
@@ -152,7 +155,7 @@ class Sharing:
         for name in found if self.team is not None else ():
             local = LocalRows(connection, self._data.open(), CodeFilter(sources=(name,)))
             try:
-                both = self._ask_both(lambda rows: rows.vector_counts(), local)
+                both = self._ask_both(lambda rows: rows.vector_counts(), local, Silent())
             except WITHOUT_TEAM:
                 found[name] = AtTeam(0, 0, count_files_here(connection, (name,))[1])
             else:
@@ -174,9 +177,9 @@ class Sharing:
             return question(local)
         try:
             try:
-                answer = self._ask_both(question, local)
+                answer = self._ask_both(question, local, reporter)
             except DatabaseUnreachable:  # perhaps only the connection was lost
-                answer = self._ask_both(question, local)
+                answer = self._ask_both(question, local, reporter)
         except WITHOUT_TEAM as error:
             _notice_local_only(error, local, reporter)
             return question(local)
@@ -184,9 +187,11 @@ class Sharing:
             self._refresh_outdated_soon()
         return answer
 
-    def _ask_both(self, question: Callable[[CodeRows], T], local: LocalRows) -> T:
+    def _ask_both(
+        self, question: Callable[[CodeRows], T], local: LocalRows, reporter: Reporter
+    ) -> T:
         assert self.team
-        with self.team.searching(local, self._registry.all()) as both:
+        with self.team.searching(local, self._registry.all(), reporter) as both:
             return question(both or local)
 
     def refresh_outdated(self, source: Source) -> None:

@@ -39,7 +39,7 @@ class SharedRows:
         scope: SearchScope,
     ) -> None:
         """`reads`: a read transaction of `link`, in which everything is read."""
-        rows = sources.values()
+        rows = {row.id: row for row in sources.values()}.values()  # worktrees share one
         self._reads = reads
         self._sources = integers(row.id for row in rows)
         state = "SELECT id, generation FROM sources WHERE id = ANY(%s) ORDER BY id"

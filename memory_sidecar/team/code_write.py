@@ -19,6 +19,7 @@ from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.store import join_symbols
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
+from memory_sidecar.disk.repository import Origin
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.writing import ReadyVectors
@@ -33,6 +34,18 @@ _ADVISORY = 0x6D65  # class of the advisory locks of sources
 
 class LeaseHeld(Conflict):
     """Another machine holds the lease of the source."""
+
+
+class BranchUnshared(Conflict):
+    """The team has no index of the branch that is checked out."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorModels:
+    """The versions of the models that this machine has, "" for none."""
+
+    model: str
+    static: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,15 @@ class TeamDocument:
         if not isinstance(self.document, CodeDocument):
             return ()
         return list(zip(self.document.chunks, self.document.found, strict=True))
+
+
+def add_source(connection: Connected, origin: Origin, made: VectorModels) -> None:
+    """Create the row of the branch at `origin`, unless there is one."""
+    connection.execute(
+        "INSERT INTO sources (repository, branch, folder, model, static)"
+        " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (origin.address, origin.branch, origin.inside, made.model, made.static),
+    )
 
 
 def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:

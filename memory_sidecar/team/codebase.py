@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 
-from memory_sidecar.code.builder import is_left_out
+from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
-from memory_sidecar.core.errors import ModelError, NoIndex
+from memory_sidecar.core.errors import ModelError, NoIndex, UsageError
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.repository import origin_of
 from memory_sidecar.embedding.models import Models
@@ -24,13 +23,14 @@ from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
+from memory_sidecar.team.code_write import VectorModels
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.overlaid import OverlaidRows
 from memory_sidecar.team.reads import ReadTransaction
 from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import SearchScope, SourceRow, read_sources
-from memory_sidecar.team.source import TEAM_ERRORS, PostgresSource, VectorModels
+from memory_sidecar.team.source import TEAM_ERRORS, PostgresSource
 
 _log = logging.getLogger(__name__)
 
@@ -63,10 +63,10 @@ class TeamCode:
             return known
 
     def begin(self, source: Source, reporter: Reporter) -> bool:
-        shared = None if source.publishes else self.source(source)
+        shared = self.source(source)
         try:
             has_begun = shared is not None and shared.begin()
-        except (*TEAM_ERRORS, NoIndex) as error:
+        except (*TEAM_ERRORS, NoIndex, UsageError) as error:
             reporter.notice(f"{error}: {source.name} is indexed on this machine alone")
             return False
         if has_begun:
@@ -75,7 +75,7 @@ class TeamCode:
 
     @contextmanager
     def searching(
-        self, local: LocalRows, sources: Sequence[Source]
+        self, local: LocalRows, sources: Sequence[Source], reporter: Reporter
     ) -> Iterator[OverlaidRows | None]:
         wanted = local.wanted.sources
         asked = [each for each in sources if not wanted or each.name in wanted]
@@ -86,9 +86,7 @@ class TeamCode:
                 self.link.require_reachable()
                 connection = stack.enter_context(self.link.reading())
                 require_schema(connection, self.link)
-                found = read_sources(
-                    connection, [(each.origin, each.source.publishes) for each in shared]
-                )
+                found = read_sources(connection, [each.origin for each in shared])
                 for each, row in zip(shared, found, strict=True):
                     each.note_row(row)
                     if row is not None:
@@ -97,6 +95,11 @@ class TeamCode:
                 yield None
                 return
             scope = self._scope(connection, local, rows)
+            if scope.outdated:
+                reporter.notice(
+                    f"{pluralize(scope.outdated, 'file')} changed at the team: not searched until"
+                    " this machine has indexed its own"
+                )
             known = {name: row for name, (row, _) in rows.items()}
             made = self._vector_models()
             yield OverlaidRows(
@@ -151,11 +154,12 @@ class TeamCode:
         key = (version, state, local.wanted)
         scope = self._scopes.get(key)
         if scope is None:
-            masked = {
-                name: _masked(local.connection, name, {each.path for each in known.values()})
-                for name, known in files.items()
-            }
-            scope = SearchScope.of(files, local.wanted, masked)
+            masked, outdated = {}, 0
+            for name, known in files.items():
+                theirs = {each.path: each.fingerprint for each in known.values()}
+                masked[name], lacking = _masked(local.connection, name, theirs)
+                outdated += len(lacking)
+            scope = SearchScope.of(files, local.wanted, masked, outdated)
             with self._lock:
                 if len(self._scopes) >= MAX_SCOPES:
                     self._scopes.clear()
@@ -163,9 +167,13 @@ class TeamCode:
         return scope
 
 
-def _masked(local: Connection, source: str, theirs: AbstractSet[str]) -> frozenset[str]:
-    """Return the team's files that local rows replace: changed, deleted or ignored here.
+def _masked(
+    local: Connection, source: str, theirs: Mapping[str, str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the team's files that are not those here, of `theirs` with their fingerprints.
 
+    They are changed, deleted or ignored here, or by now at the team. The second result are the
+    files here that neither side has: the team had them when they were indexed, and has others now.
     Before the first scan has ended, a file without a local row does not count as deleted.
     """
     tracked: dict[str, str] = dict(
@@ -174,6 +182,7 @@ def _masked(local: Connection, source: str, theirs: AbstractSet[str]) -> frozens
     scanned = local.execute(
         "SELECT scanned_at IS NOT NULL FROM sources WHERE name = ?", (source,)
     ).get
-    same = {path for path, fingerprint in tracked.items() if is_left_out(fingerprint)}
-    kept = same if scanned else theirs - (tracked.keys() - same)
-    return frozenset(theirs - kept)
+    left_out = {path: split_tracked(each)[0] for path, each in tracked.items() if is_left_out(each)}
+    same = {path for path, fingerprint in left_out.items() if theirs.get(path) == fingerprint}
+    kept = same if scanned else theirs.keys() - (tracked.keys() - same)
+    return frozenset(theirs.keys() - kept), frozenset(left_out.keys() - same)

@@ -17,6 +17,7 @@ from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.postings import Statistics
 
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
+MAIN_BRANCHES = ("main", "master")
 KEPT_GENERATIONS = 10_000  # for which a source keeps deleted files, so that caches hear of them
 
 
@@ -36,6 +37,7 @@ class SourceRow:
     """The row of a source in one snapshot."""
 
     id: int
+    branch: str
     generation: int
     model: str
     static: str
@@ -43,34 +45,31 @@ class SourceRow:
     team_chunks: int  # of all sources together
 
 
-def read_sources(
-    connection: Connected, origins: Sequence[tuple[Origin, bool]]
-) -> list[SourceRow | None]:
+def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[SourceRow | None]:
     """Read the row of the source of each origin, in the same order; None if the team has none.
 
-    It is that of the branch, or if False stands beside the origin, else that of the main branch.
+    It is that of the branch, else that of a main branch, else any other.
     """
     rows = connection.execute(
-        "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[], %s::bool[]) WITH ORDINALITY"
-        " AS s (repository, folder, branch, exact, place) LEFT JOIN LATERAL"
-        " (SELECT id, generation, model, static, chunks, tokens,"
+        "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY"
+        " AS s (repository, folder, branch, place) LEFT JOIN LATERAL"
+        " (SELECT id, branch, generation, model, static, chunks, tokens,"
         " (SELECT sum(chunks) FROM sources) AS of_all FROM sources"
         " WHERE repository = s.repository AND folder = s.folder"
-        " AND (branch = s.branch OR NOT s.exact)"
-        " ORDER BY branch = s.branch DESC, branch IN ('main', 'master') DESC, id LIMIT 1"
+        " ORDER BY branch = s.branch DESC, branch = ANY(%s) DESC, id LIMIT 1"
         ") AS f ON true ORDER BY place",
         (
-            [origin.address for origin, _ in origins],
-            [origin.inside for origin, _ in origins],
-            [origin.branch for origin, _ in origins],
-            [is_exact for _, is_exact in origins],
+            [origin.address for origin in origins],
+            [origin.inside for origin in origins],
+            [origin.branch for origin in origins],
+            list(MAIN_BRANCHES),
         ),
     )
     return [
         None
         if id_ is None
-        else SourceRow(id_, generation, model, static, Statistics(chunks, tokens), of_all)
-        for id_, generation, model, static, chunks, tokens, of_all in rows
+        else SourceRow(id_, branch, generation, model, static, Statistics(chunks, tokens), of_all)
+        for id_, branch, generation, model, static, chunks, tokens, of_all in rows
     ]
 
 
@@ -118,6 +117,7 @@ class SearchScope:
     masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
     is_filtered: bool  # whether the filter left files out
+    outdated: int  # files here that the team had when they were indexed, and has otherwise now
 
     def path_of(self, file: int) -> str:
         """Return the path of the file with that id."""
@@ -133,6 +133,7 @@ class SearchScope:
         sources: Mapping[str, Mapping[int, SharedFile]],
         wanted: CodeFilter,
         masked: Mapping[str, Collection[str]],
+        outdated: int,
     ) -> SearchScope:
         """`sources` and `masked` (paths) are keyed by the name of the source on this machine."""
         is_wanted = file_filter(wanted)
@@ -148,6 +149,8 @@ class SearchScope:
                 file = ChunkFile(name, each.path, each.language)
                 if each.path in masked.get(name, ()):
                     hidden.append(file_id)
+                elif file_id in numbers:  # two sources, such as worktrees, share its row
+                    continue
                 elif is_wanted(file):
                     numbers[file_id] = len(files)
                     by_name[each.path.rpartition("/")[2]].append(file_id)
@@ -156,4 +159,5 @@ class SearchScope:
                     chunks += each.chunks
                 else:
                     left_out += 1
-        return cls(files, numbers, by_name, first, hidden, chunks, is_filtered=bool(left_out))
+        hidden = [file_id for file_id in hidden if file_id not in numbers]
+        return cls(files, numbers, by_name, first, hidden, chunks, bool(left_out), outdated)

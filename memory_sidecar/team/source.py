@@ -10,14 +10,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from memory_sidecar.code.builder import is_left_out, split_tracked, track_left_out, track_with_team
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import DatabaseError, DiskFull, NoIndex, StoreNewer
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseRefused,
+    DiskFull,
+    NoIndex,
+    StoreNewer,
+    UsageError,
+)
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.embedding.models import Models
@@ -26,8 +33,11 @@ from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (
+    BranchUnshared,
     LeaseHeld,
     TeamDocument,
+    VectorModels,
+    add_source,
     fold_rows,
     put_vectors,
     take_lease,
@@ -38,6 +48,7 @@ from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import make_schema, require_schema, schema_version
 from memory_sidecar.team.shared_files import (
+    MAIN_BRANCHES,
     SharedFile,
     SharedFiles,
     SourceRow,
@@ -47,7 +58,7 @@ from memory_sidecar.team.shared_files import (
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
 FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
-TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, LeaseHeld)
+TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, LeaseHeld, BranchUnshared)
 
 _Version = tuple[int, int]
 """The id and the generation of the team's row of a source: a restored server's may be lower."""
@@ -55,14 +66,6 @@ _Version = tuple[int, int]
 NO_ROW: Final[_Version] = (0, 0)
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class VectorModels:
-    """The versions of the models that this machine has, "" for none."""
-
-    model: str
-    static: str
 
 
 class PostgresSource:
@@ -99,7 +102,7 @@ class PostgresSource:
 
     def row(self, connection: Connected) -> SourceRow | None:
         """Read the row of the source at the team."""
-        (row,) = read_sources(connection, [(self.origin, self.source.publishes)])
+        (row,) = read_sources(connection, [self.origin])
         self.note_row(row)
         return row
 
@@ -167,23 +170,41 @@ class PostgresSource:
     def begin(self) -> bool:
         """Create the source at the team if it has nothing of the repository; True if created.
 
-        Raises DatabaseError, DatabaseRefused if this role may only read, and NoIndex if another
-        machine gave it to an older team.
+        Also where it has other branches alone and `main` is checked out here, if this role may.
+        Raises UsageError without a branch, DatabaseError, DatabaseRefused if this role may only
+        read, and NoIndex if another machine gave it to an older team.
         """
+        row = None
         with self._link.reading() as connection:
-            is_new = not schema_version(connection) or read_sources(
-                connection, [(self.origin, False)]
-            ) == [None]
-            if not is_new:
+            if schema_version(connection):
+                (row,) = read_sources(connection, [self.origin])
+            if row is not None and not self.source.publishes:  # which brings it forward
                 require_schema(connection, self._link)
-        if is_new:
-            make_schema(self._link)
-            self._link.retry(self._begin)
-        return is_new
+        if row is not None and (
+            row.branch in MAIN_BRANCHES or self.origin.branch not in MAIN_BRANCHES
+        ):
+            return False
+        try:
+            self.claim(by_force=False)
+        except DatabaseRefused:
+            if row is None:
+                raise
+            return False
+        return True
+
+    def claim(self, *, by_force: bool) -> None:
+        if not self.origin.branch:
+            raise UsageError(
+                f"no branch is checked out in {self.source.root}",
+                hint="a team knows an index by its branch: `git switch` to one",
+            )
+        make_schema(self._link)
+
+        self._link.retry(lambda: self._renew(by_force=by_force, is_new=True))
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
         make_schema(self._link)
-        self._link.retry(lambda: self._begin(by_force=by_force))
+        self._link.retry(lambda: self._renew(by_force=by_force))
         theirs = self._link.retry(self._read_fingerprints)
         manifest = store.manifest(self.source.name)
         # A file that could not be read is not deleted.
@@ -228,7 +249,7 @@ class PostgresSource:
                 def put(found: Mapping[int, Floats] = found) -> None:
                     with self._link.writing() as connection:
                         source, _ = self._lease(connection)
-                        put_vectors(connection, source, found)
+                        put_vectors(connection, source.id, found)
 
                 self._link.retry(put)
                 done += len(rows)
@@ -241,7 +262,7 @@ class PostgresSource:
         with self._link.reading() as connection:
             require_schema(connection, self._link)
             row = self.row(connection)
-            if row is None or row.model != model:
+            if row is None or (row.branch, row.model) != (self.origin.branch, model):
                 return []
             return connection.execute(
                 "SELECT p.id, c.head FROM chunk_pending p JOIN chunks c ON c.id = p.id"
@@ -276,38 +297,40 @@ class PostgresSource:
         self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
     ) -> None:
         with self._link.writing() as connection:
-            source, generation = self._lease(connection)
-            row = self.row(connection)
-            assert row
+            row, generation = self._lease(connection)
             made = self._vector_models()
             at_hand = replace(
                 at_hand,
                 known=at_hand.known if row.model == made.model else {},
                 static=at_hand.static if row.static == made.static else {},
             )
-            write_documents(connection, source, generation, written, gone=gone, at_hand=at_hand)
+            write_documents(connection, row.id, generation, written, gone=gone, at_hand=at_hand)
             if generation % FOLD_EVERY == 0:
-                fold_rows(connection, source, generation)
+                fold_rows(connection, row.id, generation)
 
-    def _lease(self, connection: Connected, *, by_force: bool = False) -> tuple[int, int]:
-        """Take the lease; return the source's id and this generation. Raises LeaseHeld."""
-        made = self._vector_models()
-        connection.execute(
-            "INSERT INTO sources (repository, branch, folder, model, static)"
-            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            (
-                *(self.origin.address, self.origin.branch, self.origin.inside),
-                made.model,
-                made.static,
-            ),
-        )
+    def _lease(
+        self, connection: Connected, *, by_force: bool = False, is_new: bool = False
+    ) -> tuple[SourceRow, int]:
+        """Take the lease of the branch; return its row and this generation.
+
+        `is_new`: create the row if the team lacks the branch. Raises LeaseHeld, and BranchUnshared
+        if the team has other branches alone: a machine that indexes `main` for the team uploads no
+        copy of each branch that is checked out there.
+        """
         row = self.row(connection)
-        assert row
-        return row.id, take_lease(connection, row.id, self._holder, by_force=by_force)
+        if self.origin.branch and (row is None or is_new):
+            add_source(connection, self.origin, self._vector_models())
+            row = self.row(connection)
+        if row is None or row.branch != self.origin.branch:
+            raise BranchUnshared(
+                f"the team has no index of {self.origin.branch or 'a detached HEAD'}",
+                hint="`memory-sidecar source publish` uploads that of a branch",
+            )
+        return row, take_lease(connection, row.id, self._holder, by_force=by_force)
 
-    def _begin(self, *, by_force: bool = False) -> None:
+    def _renew(self, *, by_force: bool = False, is_new: bool = False) -> None:
         with self._link.writing() as connection:
-            self._lease(connection, by_force=by_force)
+            self._lease(connection, by_force=by_force, is_new=is_new)
 
     def _note_problem(self, error: Exception) -> None:
         if self.problem != str(error):

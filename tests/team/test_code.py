@@ -303,13 +303,18 @@ def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(m
     giver.write("shop/coupon.py", text)
     giver.write("shop/cart.py", "class Basket:\n    pass\n")
     giver.index()
-    assert reader.find("Basket")[0].filename == "shop/cart.py"
+    files = {hit.filename for hit in reader.find("Basket")}
+    assert "shop/payment.py" in files
+    assert "shop/cart.py" not in files  # what is there is not checked out here
+    assert reader.notices.has("1 file changed at the team: not searched until")
     source = reader.codebase.registry.all()[0]
     assert reader.codebase.sharing.source(source).has_moved_on
     refresh = partial(reader.codebase.sharing.refresh_outdated, source)
     reader.codebase.data.ask(lambda _: refresh(), reader.notices, patience_s=1)
     assert reader.own() == {"shop/cart.py"}  # the older version is what is checked out here
+    reader.notices.said.clear()
     assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
+    assert not reader.notices.has("changed at the team")
     assert giver.find("Basket")[0].filename == "shop/cart.py"
 
 
@@ -330,12 +335,84 @@ def test_a_branch_that_the_team_gets_takes_the_place_of_main(make_member):
     other.index()
     (published,) = other.codebase.registry.all()
     other.codebase.sharing.publish(published, by_force=False, reporter=other.notices)
-    assert reader.find("Basket")[0].filename == "shop/cart.py"
+    assert other.own() == set()  # all of the branch is there, not only what differs from main
+    same = make_member("d", branch="new")
+    same.write("shop/cart.py", "class Basket:\n    pass\n")
+    same.index()
+    assert same.own() == set()
+    assert same.find("Basket")[0].filename == "shop/cart.py"
+    assert reader.find("charge_card")[0].filename == "shop/payment.py"
+    assert "shop/cart.py" not in {hit.filename for hit in reader.find("Basket")}
     assert shared.has_moved_on
     reader.codebase.data.ask(lambda _: refresh(), reader.notices, patience_s=1)
     assert not shared.has_moved_on
     assert "shop/cart.py" in reader.own()  # that of main is what is checked out here
     assert reader.find("Cart.add_item")[0].filename == "shop/cart.py"
+
+
+@pytest.mark.parametrize("head", ["ref: refs/heads/new", "0123456789" * 4])
+def test_what_is_checked_out_where_main_is_indexed_is_laid_over_main_and_not_uploaded(
+    make_member, link, head
+):
+    giver = make_member("a")
+    giver.index()
+    before = content_of(link)
+    (giver.root / ".git" / "HEAD").write_text(f"{head}\n")
+    assert giver.find("charge_card")[0].filename == "shop/payment.py"  # before any look at files
+    giver.write("shop/cart.py", "class Basket:\n    pass\n")
+    giver.index()
+    assert giver.own() == {"shop/cart.py"}
+    assert giver.find("Basket")[0].filename == "shop/cart.py"
+    assert giver.find("charge_card")[0].filename == "shop/payment.py"
+    assert content_of(link) == before
+    (giver.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    giver.index()
+    assert giver.own() == set()
+    assert content_of(link) != before
+
+
+def test_main_is_shared_although_another_branch_was_before(make_member):
+    giver = make_member("a", branch="new")
+    giver.index()
+    other = make_member("b")
+    other.index()
+    assert other.codebase.registry.all()[0].publishes
+    assert other.own() == set()
+    (giver.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    giver.index()
+    assert giver.own() == set()
+    assert giver.find("charge_card")[0].filename == "shop/payment.py"
+
+
+def test_without_a_branch_nothing_is_shared(make_member, link):
+    giver = make_member("a")
+    (giver.root / ".git" / "HEAD").write_text("0123456789" * 4)
+    giver.index()
+    assert giver.notices.has("no branch is checked out")
+    assert "shop/cart.py" in giver.own()
+    source = giver.codebase.registry.all()[0]
+    with pytest.raises(UsageError, match="no branch is checked out"):
+        giver.codebase.sharing.publish(source, by_force=True, reporter=giver.notices)
+
+
+@pytest.mark.parametrize("few", [0, code_read.FEW_CHUNKS])
+@pytest.mark.parametrize("changed", ["project", "tree"])
+def test_two_clones_on_one_machine_are_searched_together_each_as_it_is(
+    make_member, monkeypatch, changed, few
+):
+    monkeypatch.setattr(code_read, "FEW_CHUNKS", few)
+    giver = make_member("a")
+    giver.index()
+    reader = make_member("b")
+    tree = reader.root.with_name("tree")
+    shutil.copytree(reader.root, tree)
+    (tree.with_name(changed) / "shop" / "cart.py").write_text("class Basket:\n    pass\n")
+    reader.codebase.index([reader.root, tree], reporter=reader.notices)
+    (other,) = {"project", "tree"} - {changed}
+    for mode in SearchMode:
+        found = reader.find("total price of the cart, Cart.add_item", mode)
+        assert [hit.source for hit in found if "class Cart" in hit.code] == [other]
+    assert reader.find("Basket")[0].source == changed
 
 
 def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, server, database):
