@@ -83,13 +83,14 @@ class TeamFiles:
 
     def before_reading(self, reporter: Reporter) -> None:
         """Download what others stored, at most every LOOK_EVERY_S; a notice tells of a failure."""
+        if self._link.is_unreachable:
+            reporter.notice(f"{self._link.shown} is away: answered from this machine")
+            return
         if time.monotonic() - self._looked_at_s < LOOK_EVERY_S:
             return
         self._looked_at_s = time.monotonic()
         try:
-            if self._link.is_unreachable:
-                reporter.notice(f"{self._link.shown} is away: answered from this machine")
-            elif self._mirror.has_news():
+            if self._mirror.has_news():
                 self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # which has no news

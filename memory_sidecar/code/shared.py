@@ -64,8 +64,10 @@ class Team(Protocol):
         """Like `embed_pending`, and embeds what this machine indexes for the team, too."""
 
 
-def _notice_local_only(error: SidecarError, local: LocalRows, reporter: Reporter) -> None:
-    """Notice that only `local` is searched, and how many files it lacks.
+def _notice_local_only(
+    error: SidecarError, local: LocalRows, reporter: Reporter, doing: str
+) -> None:
+    """Notice that `doing`, such as searching, takes `local` alone, and how many files it lacks.
 
     Raises an error of the type of `error` if it lacks all of them.
     """
@@ -75,7 +77,7 @@ def _notice_local_only(error: SidecarError, local: LocalRows, reporter: Reporter
         raise type(error)(none, hint=error.hint) from error
     lacking = f", {here:,} of {here + there:,} files" if there else ""
     if lacking or not isinstance(error, TeamEmpty):
-        reporter.notice(f"{error.message}: searching this machine's part{lacking}")
+        reporter.notice(f"{error.message}: {doing} this machine's part{lacking}")
 
 
 def count_files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
@@ -143,7 +145,9 @@ class Sharing:
         with self._data.open().reading() as connection:
             local = LocalRows(connection, self._data.open(), CodeFilter(sources=report.sources))
             try:
-                counts = self.ask(lambda rows: rows.vector_counts(), local, reporter)
+                counts = self.ask(
+                    lambda rows: rows.vector_counts(), local, reporter, doing="counting"
+                )
             except WITHOUT_TEAM as error:
                 reporter.notice(f"{error.message}: counting this machine's part")
                 counts = local.vector_counts()
@@ -168,7 +172,14 @@ class Sharing:
         with self._data.open().reading() as connection:
             return count_files_here(connection)[1]
 
-    def ask(self, question: Callable[[CodeRows], T], local: LocalRows, reporter: Reporter) -> T:
+    def ask(
+        self,
+        question: Callable[[CodeRows], T],
+        local: LocalRows,
+        reporter: Reporter,
+        *,
+        doing: str = "searching",
+    ) -> T:
         """Ask `question` of `local` rows overlaid on the team's rows of the same sources.
 
         Of `local` rows alone if the team's database fails: see `_notice_local_only`.
@@ -181,7 +192,7 @@ class Sharing:
             except DatabaseUnreachable:  # perhaps only the connection was lost
                 answer = self._ask_both(question, local, reporter)
         except WITHOUT_TEAM as error:
-            _notice_local_only(error, local, reporter)
+            _notice_local_only(error, local, reporter, doing)
             return question(local)
         if self._data.is_watching:
             self._refresh_outdated_soon()

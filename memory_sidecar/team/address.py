@@ -98,6 +98,7 @@ class Address:
                 hint="run it by hand",
             ) from error
         first, _, _ = done.stdout.decode("utf-8", "replace").partition("\n")
+        first = first.removesuffix("\r")  # of a program on Windows
         if done.returncode or not first:
             raise DatabaseRefused(
                 f"database_password_command printed no password (exit status {done.returncode})",

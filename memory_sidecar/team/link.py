@@ -305,7 +305,7 @@ class TeamLink:
             ):
                 return DatabaseUnreachable(
                     f"{self.shown} does not answer: {message}",
-                    hint="ask again in a while; what is on this machine goes on answering",
+                    hint="try again in a while",
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {message}", hint="`memory-sidecar doctor`")

@@ -424,6 +424,7 @@ def test_while_the_server_is_away_own_rows_answer_and_go_up_later(make_member, s
     assert giver.own() == {"shop/coupon.py"}
     assert giver.find("redeem a coupon")[0].filename == "shop/coupon.py"
     assert giver.notices.has("searching this machine")
+    assert giver.notices.has("counting this machine's part, 1 of ")
     allow(server, database, connections=True)
     giver.codebase.sharing.team.link.drop_idle()
     giver.index()

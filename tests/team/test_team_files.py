@@ -204,6 +204,14 @@ def test_the_last_memory_removed_while_the_server_is_away_is_removed_there_later
     assert found(two, "never") == []
 
 
+def test_each_answer_says_that_the_server_is_away(machine, monkeypatch, tmp_path):
+    away = machine("one", f"postgresql://me@/team?host={tmp_path}")
+    away("store", "Never retry a charge", "--category", "rules", "--agent", "shared")
+    monkeypatch.setattr(team_files, "LOOK_EVERY_S", 3600.0)
+    for command in ("list", "recent", "list"):  # soon after another
+        assert "is away: answered from this machine" in away(command, "--agent", "shared").err
+
+
 def test_what_was_edited_while_the_server_is_away_outlives_its_folder(address, machine, tmp_path):
     one, two = machine("one", address), machine("two", address)
     one("store", "Never retry", "--agent", "shared", "--category", "rules")
