@@ -87,7 +87,7 @@ def _watch(call: Call) -> NoReturn:
 def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
     host = call.host
     daemon = daemon_here(host.log) if host else None
-    call.codebase.registry.warn_if_emptied(call.reporter)
+    call.services.codebase(call.db).registry.warn_if_emptied(call.reporter)
     return status_of(call.services, call.db, daemon=daemon, listed=listed)
 
 

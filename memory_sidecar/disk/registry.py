@@ -35,16 +35,16 @@ VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
 LOCK_TIMEOUT_S = 10
 MAX_NAME_LENGTH = 64
-RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
+RESERVED = frozenset({"sources.json", "sources.bak", "sources.lock", "writer.lock"})
 """Files of the state folder, in which every source has a folder of its name."""
 
 
 class Registry:
     """The sources in the file at `path`, read again at every call. A missing file has none.
 
-    While it is empty, as a power cut may leave it, the sources are those of `recover`. Every method
-    raises StoreForeign for a file that is broken, StoreNewer for one of a later version; those that
-    change it StoreBusy, StoreReadOnly and DiskFull.
+    While it is empty, as a power cut may leave it, the sources are those of its copy, `.bak`, or of
+    `recover`. Every method raises StoreForeign for a file that is broken, StoreNewer for one of a
+    later version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Registry:
         the file below `tree`, by default the folder three levels above it.
         """
         self._path = path
+        self._copy = path.with_suffix(".bak")
         self._tree = tree or Tree(path.parents[2], is_own=True)
         self._reserved = RESERVED | reserved
         self._data_dirs = data_dirs
@@ -70,7 +71,7 @@ class Registry:
 
     def all(self) -> list[Source]:
         """Return all sources in the order of registration."""
-        return self._sources(self._read())
+        return self._sources(self._read()[0])
 
     def get(self, name: str) -> Source:
         """Return the source called `name`. Raises NotFound."""
@@ -78,13 +79,12 @@ class Registry:
         return sources[_index_of(name, sources)]
 
     def warn_if_emptied(self, reporter: Reporter) -> None:
-        """Give a notice if the file is empty, so that its sources were taken from the database."""
-        if self._is_emptied(self._content()):
-            reporter.notice(
-                f"{self._path} is empty: {pluralize(len(self.all()), 'source')} taken from the"
-                " database, without excludes and addresses; `memory-sidecar source add PATH`, with"
-                " each --exclude of before, writes the list again"
-            )
+        """Give a notice if the file is empty, so that its sources were taken from elsewhere."""
+        document, origin = self._read()
+        if origin:
+            count = pluralize(len(self._sources(document)), "source")
+            again = "`memory-sidecar source add PATH` writes the list again"
+            reporter.notice(f"{self._path} is empty: {count} taken from {origin}; {again}")
 
     def name_of(self, given: str, here: Path) -> str:
         """Return the name of the source whose root is the path `given`, relative to `here`.
@@ -218,36 +218,39 @@ class Registry:
         """Yield the entries of the file, to be edited and then saved, and their sources."""
         file = self._path.with_suffix(".lock")
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
-            document = self._read()
-            before = "" if self._is_emptied(self._content()) else json.dumps(document)
+            document, origin = self._read()
+            before = "" if origin else json.dumps(document)
             sources = self._sources(document)  # raises StoreForeign without a list of sources
             yield document["sources"], sources
-            if json.dumps(document) != before:
-                with named_errors(self._path):
-                    # ASCII, so that names which are not UTF-8 are escaped.
-                    text = json.dumps(document, indent=2) + "\n"
-                    replace_file(self._tree, self._path, text.encode("ascii"))
+            if json.dumps(document) != before or self._content(self._copy) is None:
+                # ASCII, so that names which are not UTF-8 are escaped.
+                text = (json.dumps(document, indent=2) + "\n").encode("ascii")
+                for written in (self._copy, self._path):
+                    with named_errors(written):
+                        replace_file(self._tree, written, text)
 
-    def _content(self) -> bytes | None:
-        with named_errors(self._path):
+    def _content(self, file: Path) -> bytes | None:
+        """Return the content of `file`: None if it is missing, b"" if it says nothing."""
+        with named_errors(file):
             try:
-                return self._tree.read(self._path, MAX_REGISTRY_BYTES)
+                content = self._tree.read(file, MAX_REGISTRY_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 return None
             except FileRefused as error:
                 raise self._broken(error.reason) from error
+        return content if content.strip(b"\0 \t\r\n") else b""
 
-    @staticmethod
-    def _is_emptied(content: bytes | None) -> bool:
-        return content is not None and not content.strip(b"\0 \t\r\n")
-
-    def _read(self) -> dict[str, Any]:
-        content = self._content()
-        if content is None or self._is_emptied(content):
-            found = self._recover() if content is not None else ()
+    def _read(self) -> tuple[dict[str, Any], str]:
+        """Return the list, and what it was taken from where the file is empty, else ""."""
+        content, origin = self._content(self._path), ""
+        if content == b"":
+            content, origin = self._content(self._copy), self._copy.name
+        if not content:
+            found = self._recover() if origin else ()
             sources = [{"name": name, "root": root} for name, root in found]
             own = [each for each in sources if each["name"] not in self._reserved]
-            return {"version": VERSION, "sources": own}
+            lost = "the database, without excludes and addresses, which are to be given again"
+            return {"version": VERSION, "sources": own}, origin and lost
         try:
             document = json.loads(content)
             version = document["version"]
@@ -260,7 +263,7 @@ class Registry:
                 f"{self._path} was written by a newer version of memory-sidecar",
                 hint="update memory-sidecar",
             )
-        return dict(document)
+        return dict(document), origin
 
     def _sources(self, document: dict[str, Any]) -> list[Source]:
         try:
@@ -279,7 +282,8 @@ class Registry:
     def _broken(self, why: str) -> StoreForeign:
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",
-            hint="fix it, or move it away and register the sources again with `source add`",
+            hint=f"fix it, replace it by its copy {self._copy.name}, or move it away and register"
+            " the sources again with `source add`",
         )
 
 

@@ -17,6 +17,7 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.model import Source
+from memory_sidecar.core.opening import Tree
 from memory_sidecar.disk.registry import Registry
 
 
@@ -62,6 +63,33 @@ def test_the_same_root_is_registered_once_however_it_is_spelled(
         assert registry.add(spelling) == shop
     assert registry.add(tmp_path / "shop", name="shop") == shop
     assert (path.stat().st_mtime_ns, path.read_bytes()) == written
+
+
+def test_a_change_reads_the_file_once(registry, path, tmp_path, monkeypatch):
+    registry.add(folder(tmp_path, "shop"))
+    read, files = Tree.read, []
+    monkeypatch.setattr(
+        Tree, "read", lambda tree, f, limit: files.append(f) or read(tree, f, limit)
+    )
+    registry.add(folder(tmp_path, "app"))
+    assert files.count(path) == 1
+
+
+def test_an_emptied_file_has_what_was_written_last(registry, path, tmp_path):
+    shop = registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
+    path.write_bytes(b"\0" * 64)
+    assert registry.all() == [shop]
+    app = registry.add(folder(tmp_path, "app"))
+    assert json.loads(path.read_text())["sources"][0]["excludes"] == ["*.txt"]
+    assert registry.all() == [shop, app]
+
+
+def test_a_file_of_an_earlier_version_gets_its_copy_with_the_next_call(registry, path, tmp_path):
+    shop = registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
+    path.with_suffix(".bak").unlink()
+    assert registry.add(tmp_path / "shop") == shop
+    path.write_bytes(b"")
+    assert registry.all() == [shop]
 
 
 def test_further_excludes_are_added(registry, tmp_path):
@@ -285,4 +313,5 @@ def test_processes_that_add_at_once_lose_nothing(registry, path, tmp_path):
     assert [process.wait() for process in processes] == [0, 0, 0]
     names = {source.name for source in registry.all()}
     assert names == {f"{who}-{n}" for who in ("one", "two", "three") for n in range(10)}
-    assert {entry.name for entry in path.parent.iterdir()} <= {"sources.json", "sources.lock"}
+    known = {"sources.json", "sources.bak", "sources.lock"}
+    assert {entry.name for entry in path.parent.iterdir()} <= known

@@ -223,13 +223,16 @@ def test_a_broken_registry_is_named(run, db, command):
 
 
 @pytest.mark.parametrize("left", [b"", b"\n", b"\0" * 512])
-def test_the_sources_of_an_emptied_registry_come_from_the_database(run, db, project, left):
+@pytest.mark.parametrize("origin", ["sources.bak", "the database"])
+def test_the_sources_of_an_emptied_registry_come_from_elsewhere(run, db, project, left, origin):
     registry = db.parent / "state" / "codebase" / "sources.json"
     before = json.loads(registry.read_text())
     registry.write_bytes(left)
+    if origin == "the database":
+        registry.with_suffix(".bak").write_bytes(left)
     for command in (["status"], ["source", "list"], ["search", "total_price", "--all"]):
         done = run(*command, "--json")
-        assert "sources.json is empty: 1 source taken from the database" in done.err
+        assert done.err.count(f"sources.json is empty: 1 source taken from {origin}") == 1
         assert "project" in done.out
     done = run("index", project, "--json").json
     assert (done["files_processed"], done["sources"]) == (0, ["project"])
@@ -237,7 +240,20 @@ def test_the_sources_of_an_emptied_registry_come_from_the_database(run, db, proj
     assert run("source", "list", "--json").err == ""
 
 
-def test_the_directories_of_an_emptied_registry_come_from_the_database(run, db, tmp_path):
+def test_an_emptied_registry_keeps_what_the_user_left_out(run, db, project):
+    (project / "notes.txt").write_text("the vault opens at nine\n")
+    run("index", project, "--exclude", "*.txt", "--json")
+    registry = db.parent / "state" / "codebase" / "sources.json"
+    before = json.loads(registry.read_text())
+    registry.write_bytes(b"")
+    assert run("index", "--json").status == 0
+    found = run("search", "the vault opens at nine", "--all", "--mode", "keyword", "--json").json
+    assert "notes.txt" not in {each["filename"] for each in found}
+    run("index", project, "--json")
+    assert json.loads(registry.read_text()) == before
+
+
+def test_the_directories_of_an_emptied_registry_come_from_its_copy(run, db, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "till.md").write_text("# The till opens at nine\n")
@@ -246,7 +262,7 @@ def test_the_directories_of_an_emptied_registry_come_from_the_database(run, db, 
     (db.parent / "knowledge" / ".state" / "a" / "sources.json").write_bytes(b"")
     done = run("list", "--agent", "a", "--json")
     assert done.json == before != []
-    assert "1 source taken from the database" in done.err
+    assert "1 source taken from sources.bak" in done.err
 
 
 def test_a_source_of_an_emptied_registry_can_be_removed(run, db):
