@@ -32,6 +32,7 @@ from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.roots import is_deleted
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.database import Database
@@ -139,6 +140,14 @@ class Agent:
         raise NotFound(
             f"{self.name} has no knowledge directory {directory!r}",
             hint=f"`memory-sidecar source list --agent {self.name}` shows those it has",
+        )
+
+    def deletions(self) -> Callable[[str, str], bool]:
+        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
+        roots = own | {source.name: source.root for source in self.registry.all()}
+        return lambda directory, file: (
+            directory in roots
+            and is_deleted(file, roots[directory], trusts_empty_root=directory in own)
         )
 
     def _builder(self, source: Source) -> Builder:

@@ -148,7 +148,8 @@ class JudgedSet:
         for each in (agent, agent.shared):
             if each is not None and each.paths.db.exists():
                 with each.short_connection() as connection:
-                    found = MemoryRows(each.name, connection, each.clock()).find(place)
+                    rows = MemoryRows(each.name, connection, each.clock(), each.deletions())
+                    found = rows.find(place)
                 if found is not None:
                     return "", found.memory.path
         raise NotFound(

@@ -170,7 +170,8 @@ def _agent_status(agent: Agent) -> AgentStatus:
         try:
             with agent.short_connection() as connection:
                 memories = row_count(connection, "memories")
-                outdated = count_outdated(MemoryRows(agent.name, connection, agent.clock()))
+                rows = MemoryRows(agent.name, connection, agent.clock(), agent.deletions())
+                outdated = count_outdated(rows)
                 sessions = row_count(connection, "sessions")
                 vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
         except SidecarError as error:

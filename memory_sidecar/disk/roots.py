@@ -7,6 +7,8 @@ that there are no files.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from pathlib import Path
 
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Source
@@ -37,6 +39,21 @@ def require_root_is_itself(source: Source) -> None:
             f"{root} is a link to {real} now",
             hint=f"bring the folder back, or `memory-sidecar source remove {source.name}`",
         )
+
+
+def is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
+    """Whether `file`, relative to `root`, is there no more.
+
+    Unless `trusts_empty_root`, a root without any file may be on a disk that is not mounted.
+    """
+    try:
+        os.lstat(os.path.join(root, file))  # noqa: PTH118  half the time
+    except (FileNotFoundError, NotADirectoryError):
+        with suppress(OSError):
+            return trusts_empty_root or bool(os.listdir(root))  # noqa: PTH208
+    except OSError:
+        pass
+    return False
 
 
 def problem_of(source: Source) -> str:

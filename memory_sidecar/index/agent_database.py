@@ -50,6 +50,12 @@ class AgentDatabase(Protocol):
     def source(self, directory: str) -> Source:
         """Return the source called `directory`. Raises NotFound."""
 
+    def deletions(self) -> Callable[[str, str], bool]:
+        """Return the function that tells whether a file was deleted, by its directory and path.
+
+        A reader asks it of what it is about to show: rows may outlive their file for a moment.
+        """
+
     def index_written(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index `files` of `directory`, just written, moved or removed; upload them to a team."""
 

@@ -54,6 +54,7 @@ class MemoryRows:
     agent: str
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
+    is_deleted: Callable[[str, str], bool]  # see `AgentDatabase.deletions`
 
     def places(self, wanted: MemoryList) -> list[Place]:
         """Select the memories that `wanted` describes, in its order, with only what sorts them.
@@ -73,7 +74,7 @@ class MemoryRows:
         return list(rows)
 
     def read(self, keys: Sequence[int]) -> dict[int, StoredMemory]:
-        """Read the memories with these keys, by key; missing ones are left out."""
+        """Read the memories with these keys, by key, without those whose files are gone."""
         found = self._read("key IN (SELECT value FROM json_each(:keys))", keys=json.dumps([*keys]))
         return {stored.key: stored for stored in found}
 
@@ -94,7 +95,8 @@ class MemoryRows:
             f" JOIN memory_contents ON memory = key WHERE {condition}",
             values | {"now": self.now, "today": today(self.now)},
         )
-        found = [dict(zip(_READ, row, strict=True)) for row in rows]
+        known = (dict(zip(_READ, row, strict=True)) for row in rows)
+        found = [each for each in known if not self.is_deleted(each["directory"], each["file"])]
         relations = _relations(self.connection, [each["key"] for each in found])
         return [_make_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
 

@@ -53,7 +53,8 @@ class Overview:
         """Collect the answers of all agents, each from one commit of its database."""
         return self._collect(
             lambda agent: agent.answer(
-                lambda _, here: ask(MemoryRows(agent.name, here, agent.clock())), self._reporter
+                lambda _, here: ask(MemoryRows(agent.name, here, agent.clock(), agent.deletions())),
+                self._reporter,
             )
         )
 

@@ -203,6 +203,7 @@ class Recall:
                 f"{found} (shared)" if each.agent is self._agent.shared else found
                 for each in readable
                 for found in paths_like(each.rows.connection, path)
+                if each.rows.find(found) is not None
             ]
 
         hint = f"`memory-sidecar list --agent {self._agent.name}` shows the paths"
@@ -267,7 +268,8 @@ class Recall:
                     raise
                 self._reporter.notice(f"without shared memories: {error.with_hint}")
                 continue
-            yield Readable(agent, store, MemoryRows(agent.name, connection, now))
+            rows = MemoryRows(agent.name, connection, now, agent.deletions())
+            yield Readable(agent, store, rows)
 
 
 def _find_exact(rows: MemoryRows, path: str) -> StoredMemory | None:

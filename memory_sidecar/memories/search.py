@@ -143,8 +143,9 @@ class _Search:
         # Only these are read whole; of the other candidates only what ranks them was read.
         ranked = self._rank_memories(judged)[: self.query.top_k + SPARE_HITS]
         rows = self.scope.rows
-        passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
         memories = rows.read([each.place.memory for each in ranked])
+        ranked = [each for each in ranked if each.place.memory in memories]
+        passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
         return [
             RankedMemory(
                 memory=memories[each.place.memory].memory,

@@ -147,6 +147,7 @@ class Sessions:
             )
 
         found = self._read(answer, *corpora)
+        found = [each for each in found if self._files.find(each.session_id)]
         if not found and Required.of(query.text).has_any:
             self._reporter.notice("without quotes and * all words of the query only rank")
         return found
@@ -155,9 +156,10 @@ class Sessions:
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
     ) -> list[Head]:
         """List the sessions that satisfy `wanted`, the latest first."""
-        return self._read(
+        found = self._read(
             lambda _, connection: list_sessions(connection, wanted, limit=limit, offset=offset)
         )
+        return [each for each in found if self._files.find(each.session_id)]
 
     def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
         """Move the sessions that `keep` does not keep into the archive; a dry run only lists them.

@@ -67,10 +67,13 @@ def test_the_same_root_is_registered_once_however_it_is_spelled(
 
 def test_a_change_reads_the_file_once(registry, path, tmp_path, monkeypatch):
     registry.add(folder(tmp_path, "shop"))
-    read, files = Tree.read, []
-    monkeypatch.setattr(
-        Tree, "read", lambda tree, f, limit: files.append(f) or read(tree, f, limit)
-    )
+    read, files = Tree.read, list[Path]()
+
+    def noted(tree: Tree, file: Path, limit: int) -> bytes:
+        files.append(file)
+        return read(tree, file, limit)
+
+    monkeypatch.setattr(Tree, "read", noted)
     registry.add(folder(tmp_path, "app"))
     assert files.count(path) == 1
 

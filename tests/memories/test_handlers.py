@@ -110,6 +110,29 @@ def test_a_memory_is_known_wherever_it_was_moved_to(knowledge, root):
     )
 
 
+def test_no_read_gives_what_was_deleted_by_hand_since_the_last_scan(knowledge, root, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "cash.md").write_text("The cash drawer is counted at nine.\n")
+    (notes / "door.md").write_text("The door is locked at ten.\n")
+    knowledge.agent().register(notes, name="shop")
+    path = knowledge.store("The payment module retries declined cards.", "pitfall")
+    memories = knowledge.memories()
+    assert memories.get(path).content
+    assert memories.get("shop:cash").content
+    (root / path).unlink()
+    (notes / "cash.md").unlink()
+    for mode in ("keyword", "vector", "hybrid"):
+        assert set(knowledge.found("declined cards, cash drawer", mode=mode)) <= {"shop:door.md"}
+    assert list(knowledge.listed()) == ["shop:door.md"]
+    for gone in (path, "shop:cash"):
+        with pytest.raises(NotFound) as caught:
+            memories.get(gone)
+        assert "there is" not in caught.value.hint
+    (notes / "door.md").unlink()  # an empty root may be a disk that is not mounted
+    assert sorted(knowledge.listed()) == ["shop:cash.md", "shop:door.md"]
+
+
 def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):
     old = knowledge.store("Use Postgres.", "decision")
     new = knowledge.store("Use SQLite.", "decision", supersedes=(old,))

@@ -116,6 +116,16 @@ def test_a_file_that_someone_else_wrote_is_found(open_episodes, root):
     assert episodes.found("token", mode=SearchMode.KEYWORD) == []
 
 
+def test_no_read_gives_a_session_that_was_deleted_by_hand_since_the_last_scan(episodes, root):
+    episodes.save("a", "the token refresh fails")
+    episodes.save("b", "paint the kitchen wall")
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == ["a#0"]
+    (root / "2026-03" / "a.json").unlink()
+    for mode in SearchMode:
+        assert "a#0" not in episodes.found("token refresh", mode=mode)
+    assert [each.session_id for each in episodes.sessions.list_sessions(SessionFilter())] == ["b"]
+
+
 def test_a_broken_file_hides_nothing_else(open_episodes, root):
     episodes = open_episodes()
     episodes.save("a", "the token refresh fails")
