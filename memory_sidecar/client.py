@@ -15,8 +15,9 @@ from memory_sidecar.core.projects import (
     data_dir_of,
     data_dir_option,
     move_leading_options_last,
+    settle_folders,
 )
-from memory_sidecar.daemon.link import Link, OutputClosed, columns, reach, rows, write_whole
+from memory_sidecar.daemon.link import Link, OutputClosed, columns, reach, rows, write_text
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED, ProtocolError
 
 TYPE_CHECKING = False
@@ -51,6 +52,7 @@ def main() -> int:
     if sys.getfilesystemencoding() != "utf-8":  # set by the locale, but file names are UTF-8
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
     arguments = move_leading_options_last(sys.argv[1:])
+    settle_folders(os.environ)
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
             from memory_sidecar.cli.completing import complete
@@ -211,11 +213,9 @@ def _run_request(link: Link, request: Frame, data_dir: str) -> int | str:
         return _interrupt(link, arguments)
     except OutputClosed as closed:
         if closed.status == EXIT_FAILED:
-            from memory_sidecar.core.errors import as_sidecar_error
+            from memory_sidecar.core.errors import output_error
 
-            _report_error(
-                as_sidecar_error(closed, hint="check what it is redirected to"), arguments
-            )
+            _report_error(output_error(closed), arguments)
         return closed.status
     except (OSError, ProtocolError) as error:
         from memory_sidecar.daemon.address import state_file
@@ -244,9 +244,9 @@ def _handle_frame(frame: Frame, link: Link, *, reads: bool = True) -> int | str 
     """
     kind = frame.get("type")
     if kind == "out":
-        _write(1, frame["text"])
+        write_text(1, frame["text"])
     elif kind == "err":
-        _write(2, frame["text"])
+        write_text(2, frame["text"])
     elif kind == "page":
         from memory_sidecar.cli.pager import page
 
@@ -293,15 +293,8 @@ def _cancel(link: Link) -> str | None:
     return LATE_INTERRUPT
 
 
-def _write(fd: int, text: str) -> None:
-    """Write `text` as UTF-8. Raises OutputClosed."""
-    if (sys.stdout if fd == 1 else sys.stderr) is None:
-        return  # was closed at the start; its number may now be the daemon's socket
-    write_whole(fd, text.encode("utf-8", "backslashreplace"))
-
-
 def _note(text: str) -> None:
-    _write(2, f"note: {text}\n")
+    write_text(2, f"note: {text}\n")
 
 
 def _send_input(link: Link) -> None:
@@ -340,7 +333,7 @@ def _report_error(error: Exception, arguments: list[str]) -> int:
         error = DaemonUnreachable(str(error), hint="use --no-daemon")
     given = tuple(arguments)
     try:  # noqa: SIM105  `contextlib` would be one more import
-        _write(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
+        write_text(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
     except OutputClosed:
         pass  # the exit status still tells
     return exit_status(given, error.exit_status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -9,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -23,10 +25,12 @@ from memory_sidecar.core.errors import (
     SidecarError,
     UsageError,
     as_sidecar_error,
+    output_error,
 )
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_memory
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE
+from memory_sidecar.daemon.link import OutputClosed
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
 
 MAX_COLUMNS = 100
@@ -267,10 +271,12 @@ def _continuation(call: Call) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line in this process, by default its own; returns the exit status."""
     arguments = tuple(sys.argv[1:] if arguments is None else arguments)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    for name, mode in (("stdin", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:  # it was closed at the start
             stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  used until the end
             setattr(sys, name, stream)
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(_ClosedOutput(), write_through=True)
     limit_memory()
     if logging.lastResort:  # here warnings for the log are notices or errors already
         logging.lastResort.setLevel(logging.ERROR)
@@ -291,6 +297,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         call.print_error(as_sidecar_error(error, hint="report it", at=where))
         _discard_output()
         return SidecarError.exit_status
+
+
+class _ClosedOutput(io.RawIOBase):
+    """The standard output of a process that was started without one."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _data: object) -> NoReturn:
+        raise output_error(OutputClosed(OSError(0, "it is closed")))
 
 
 def _discard_output() -> None:

@@ -243,6 +243,14 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
     return SidecarError(f"internal error{at}: {what}", hint=hint)
 
 
+def output_error(error: Exception) -> SidecarError:
+    """Return the error for an output that cannot be written."""
+    named = as_sidecar_error(error, hint="")
+    if isinstance(named, DiskFull):
+        return named
+    return SidecarError(str(error), hint="check what it is redirected to")
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield `error` and its causes, each once: Python lets an error be a cause of itself."""
     seen: list[BaseException] = []

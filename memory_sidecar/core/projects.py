@@ -12,7 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 CONFIG_NAME = "memory-sidecar.toml"
 DATA_DIR_VARIABLE = "MEMORY_SIDECAR_DATA_DIR"
@@ -20,9 +20,25 @@ DATA_DIR_OPTION = "--data-dir"
 NO_DAEMON_OPTION = "--no-daemon"
 PROJECT_DATA_DIR = os.path.join("data", "memory")
 
+_XDG_FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+_OWN_FOLDERS = tuple(f"MEMORY_SIDECAR_{name}" for name in ("CONTEXT", "CONTEXT_ROOT", "MODEL_DIR"))
+
 MAX_ANSWERS_BYTES = 1 << 20
 DAY_S = 86_400
 _SIGNS = {b"+": True, b"-": False}
+
+
+def settle_folders(environ: MutableMapping[str, str]) -> None:
+    """Have every folder in `environ` mean the same wherever it is read: the daemon works elsewhere.
+
+    A relative home or XDG folder counts as not set, as the XDG specification has it. Those of ours
+    are taken as relative to the working directory.
+    """
+    for name in ("HOME", *_XDG_FOLDERS):
+        if sys.platform != "win32" and not os.path.isabs(environ.get(name, os.sep)):
+            del environ[name]
+    for name in filter(environ.get, _OWN_FOLDERS):
+        environ[name] = os.path.abspath(os.path.expanduser(environ[name]))
 
 
 def locate_data_dir(
@@ -115,7 +131,8 @@ def config_folder(environ: Mapping[str, str]) -> str:
 
 def home(environ: Mapping[str, str]) -> str:
     """Return the home folder of the caller with the environment `environ`."""
-    return (environ.get("HOME") if sys.platform != "win32" else "") or os.path.expanduser("~")
+    found = (environ.get("HOME") if sys.platform != "win32" else "") or os.path.expanduser("~")
+    return found if os.path.isabs(found) else os.sep  # of a user whom the system does not know
 
 
 def trust_of(folder: str, environ: Mapping[str, str]) -> bool | None:

@@ -59,6 +59,17 @@ def write_whole(fd: int, data: bytes) -> None:
             raise OutputClosed(error) from error
 
 
+def write_text(fd: int, text: str) -> None:
+    """Write `text` as UTF-8 to standard output or error. Raises OutputClosed.
+
+    What was closed at the start takes nothing: its number may now be the daemon's socket.
+    """
+    if (sys.stdout if fd == 1 else sys.stderr) is not None:
+        write_whole(fd, text.encode("utf-8", "backslashreplace"))
+    elif fd == 1:
+        raise OutputClosed(OSError(0, "it is closed"))
+
+
 def columns() -> int:
     """Return the width of the terminal like `shutil.get_terminal_size`."""
     named = os.environ.get("COLUMNS", "")

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from memory_sidecar.core.projects import DAY_S, locate_data_dir, read_trust, record_trust, trust_of
+from memory_sidecar.core.projects import (
+    DAY_S,
+    locate_data_dir,
+    read_trust,
+    record_trust,
+    settle_folders,
+    trust_of,
+)
 
 
 @pytest.fixture
@@ -47,6 +54,26 @@ def test_a_trusted_one_counts_and_one_inside_of_it_does_not(clone, environ):
     (clone / "deep" / "memory-sidecar.toml").touch()
     data_dir, passed_over = located(clone / "deep", environ)
     assert (data_dir, passed_over) == (str(clone / "data" / "memory"), str(clone / "deep"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no HOME")
+def test_a_relative_home_makes_no_folder_where_one_works(clone, monkeypatch):
+    for variable in ("HOME", "XDG_DATA_HOME"):
+        for value in ("rel", ""):
+            environ = {"HOME": "/h", "XDG_DATA_HOME": "/h/share", variable: value}
+            settle_folders(environ)
+            monkeypatch.setattr(os, "environ", environ)
+            data_dir, _ = located(clone, environ)
+            assert Path(data_dir).is_absolute()
+            assert not data_dir.startswith(str(clone))
+
+
+def test_a_relative_folder_of_ours_means_that_below_the_working_directory(clone, monkeypatch):
+    monkeypatch.chdir(clone)
+    absolute = {"MEMORY_SIDECAR_MODEL_DIR": str(clone), "HOME": str(clone)}
+    environ = {"MEMORY_SIDECAR_CONTEXT": "deep"} | absolute
+    settle_folders(environ)
+    assert environ == {"MEMORY_SIDECAR_CONTEXT": str(clone / "deep")} | absolute
 
 
 def test_a_refused_one_is_not_told_of(clone, environ, tmp_path):
