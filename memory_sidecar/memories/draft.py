@@ -90,7 +90,8 @@ def _check_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Strip the tags, and drop repeated ones. Raises UsageError for an invalid tag."""
     tags = tuple(dict.fromkeys(tag.strip() for tag in tags))
     for tag in tags:
-        if not tag or not tag.isprintable() or len(tag) > MAX_TAG_CHARACTERS:
+        word = tag.partition(":")[0].strip()
+        if not word or not tag.isprintable() or len(tag) > MAX_TAG_CHARACTERS:
             raise UsageError(
                 f"{tag[:40]!r} is not a tag",
                 hint=f"a word or key:value in one line, at most {MAX_TAG_CHARACTERS} characters",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_sidecar.core.results import build_from
+from memory_sidecar.core.results import build_from, pluralize
 from memory_sidecar.core.times import DAY_MS, iso_utc
 from memory_sidecar.sessions.results import ExpiredSession, Head
 
@@ -32,7 +32,7 @@ def expired_sessions(
         if keep.keep_count is not None and place >= keep.keep_count:
             reason = f"older than the latest {keep.keep_count}"
         elif session.updated_at < kept_since:
-            reason = f"not updated for {keep.keep_days} days"
+            reason = f"not updated for {pluralize(keep.keep_days or 0, 'day')}"
         else:
             continue
         found.append(build_from(ExpiredSession, session, reason=reason))

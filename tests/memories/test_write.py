@@ -399,7 +399,7 @@ def test_writers_at_once_lose_nothing(directory, remember):
 # Times
 
 
-@pytest.mark.parametrize("tag", ["", " ", "a\nb", "x" * 300, "\x1b[31m"], ids=repr)
+@pytest.mark.parametrize("tag", ["", " ", ":", " :x", "a\nb", "x" * 300, "\x1b[31m"], ids=repr)
 def test_what_is_no_tag(tag):
     with pytest.raises(UsageError):
         Draft(content="text", tags=(tag,))

@@ -49,5 +49,6 @@ def test_the_old_and_the_many_go_and_pinned_ones_stay(keep, gone):
 
 
 def test_every_one_has_a_reason():
-    (one,) = expired_sessions(SESSIONS, Retention(keep_days=30), now=NOW)
-    assert one.reason == "not updated for 30 days"
+    for days, named in ((30, "30 days"), (1, "1 day")):
+        *_, one = expired_sessions(SESSIONS, Retention(keep_days=days), now=NOW)
+        assert one.reason == f"not updated for {named}"
