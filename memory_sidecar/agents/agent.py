@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_sidecar.agents.store import AgentStore
+from memory_sidecar.code.results import SourceMoved
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import (
     CannotWrite,
@@ -39,7 +40,7 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.reading import StoreFile
-from memory_sidecar.index.report import recorded_roots
+from memory_sidecar.index.report import count_sources, recorded_roots
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.builder import MemoryBuilder
@@ -81,6 +82,7 @@ class Agent:
         self.name = paths.agent
         self.clock = clock
         self.shared = shared
+        self._own = {OWN_DIRECTORY: paths.memories, SESSIONS: paths.sessions}  # its own folders
         self.reranks = reranks
         self.registry = Registry(
             paths.registry,
@@ -128,7 +130,7 @@ class Agent:
         Raises PathRefused where one of its own folders is a link.
         """
         self.paths.require_no_links()
-        own = ((OWN_DIRECTORY, self.paths.memories), (SESSIONS, self.paths.sessions))
+        own = self._own.items()
         found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
         return found + self.registry.all()
 
@@ -143,11 +145,10 @@ class Agent:
         )
 
     def deletions(self) -> Callable[[str, str], bool]:
-        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
-        roots = own | {source.name: source.root for source in self.registry.all()}
+        roots = self._own | {source.name: source.root for source in self.registry.all()}
         return lambda directory, file: (
             directory in roots
-            and is_deleted(file, roots[directory], trusts_empty_root=directory in own)
+            and is_deleted(file, roots[directory], trusts_empty_root=directory in self._own)
         )
 
     def _builder(self, source: Source) -> Builder:
@@ -209,17 +210,30 @@ class Agent:
         does. Raises PathRefused for a folder inside or around the agents' own, since no agent may
         read another's.
         """
-        real = Path(real_path(root))
-        knowledge = Path(real_path(self.paths.db.parent))
+        self._require_apart(root)
+        source = self.registry.add(root, name=name, force=force)
+        self.data.owner.watch(source)
+        self.on_use()
+        return source
+
+    def move(self, name: str, root: Path, *, reporter: Reporter, force: bool) -> SourceMoved:
+        """Have the registered directory `name` mean the folder `root`; raises as `register`."""
+        self._require_apart(root)
+        before = self.registry.get(name).root.as_posix()
+        moved = self.registry.move(name, root, force=force)
+        self.data.move(moved, reporter=reporter)
+        self.data.update([moved], reporter, embed=not self.data.is_watching)
+        with self.short_connection() as connection:
+            chunks = next(each.chunks for each in count_sources(connection) if each.name == name)
+        return SourceMoved(name, before, moved.root.as_posix(), chunks)
+
+    def _require_apart(self, root: Path) -> None:
+        real, knowledge = Path(real_path(root)), Path(real_path(self.paths.db.parent))
         if real == knowledge or knowledge in real.parents or real in knowledge.parents:
             raise PathRefused(
                 f"{root} overlaps with the agents' own memories in {knowledge}",
                 hint="register a folder elsewhere; what all agents may read belongs to `shared`",
             )
-        source = self.registry.add(root, name=name, force=force)
-        self.data.owner.watch(source)
-        self.on_use()
-        return source
 
     def unregister(self, name: str, *, reporter: Reporter) -> Source:
         """Remove a registered directory and all rows derived from it. Its files stay."""
@@ -313,8 +327,7 @@ class Agent:
         self.paths.require_no_links()
         if self._is_own:
             return
-        own = {OWN_DIRECTORY: self.paths.memories, SESSIONS: self.paths.sessions}
-        for name, folder in own.items():
+        for name, folder in self._own.items():
             known = self.data.open().source_state(name)
             # The data directory may have moved since.
             if not known or known.root.name == self.name or known.root == folder.resolve():

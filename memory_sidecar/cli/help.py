@@ -112,7 +112,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "source list": ("source list", "source list --agent shared"),
     "source remove": ("source remove shop", "source remove notes --agent architect"),
     "source publish": ("source publish", "source publish shop --take"),
-    "source move": ("source move shop ~/src/shop-2", "source move ~/old/shop ~/src/shop"),
+    "source move": ("source move shop ~/src/shop-2", "source move notes ~/n --agent architect"),
     "source prune": ("source prune", "source prune --yes"),
     "status": ("status", "status --failed"),
     "reindex": ("reindex --source shop", "reindex --all"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import click
 
@@ -13,10 +14,11 @@ from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.clones import PASSED_ON, GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
 from memory_sidecar.core.children import child_environment
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import AgentReports, IndexReport, pluralize
 from memory_sidecar.core.times import format_duration
+from memory_sidecar.disk.registry import Registry
 
 PACE_WAIT_S = 2.0  # how long to measure the speed of embedding, if it is unknown
 
@@ -254,7 +256,7 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
         registry, forget = its.registry, its.unregister
     names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
     for name in names:
-        registry.get(name)
+        _require_known(call, name, registry)
     removed = [forget(name, reporter=call.reporter) for name in names]
     return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
 
@@ -301,18 +303,34 @@ def prune(call: Call, yes: bool) -> list[Source]:
 @source.command()
 @click.argument("old")
 @click.argument("new", metavar="PATH")
+@click.option("--agent", metavar="A", help="A knowledge directory of this agent.")
 @force_option
 @with_call
-def move(call: Call, old: str, new: str, force: bool) -> SourceMoved:
+def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> SourceMoved:
     """Have the source OLD, a name or a folder, mean the folder PATH: its files have moved there.
 
     What is indexed is kept, vectors included; only what differs in PATH is indexed anew.
     """
-    codebase = call.codebase
-    name = codebase.registry.name_of(old, call.cwd)
-    moved = codebase.move(name, call.path(new), reporter=call.reporter, force=force)
+    path = call.path(new)
+    whose = call.codebase if agent is None else call.services.agent(agent, call.db)
+    name = whose.registry.name_of(old, call.cwd)
+    _require_known(call, name, whose.registry)
+    moved = whose.move(name, path, reporter=call.reporter, force=force)
     chunks = pluralize(moved.chunks, "chunk")
     return call.show(moved, [f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"])
+
+
+def _require_known(call: Call, name: str, registry: Registry) -> None:
+    """Raise NotFound for no source; the hint names an agent whose knowledge directory it is."""
+    try:
+        registry.get(name)
+    except NotFound as error:
+        for agent in call.services.agent_names():
+            with suppress(SidecarError):
+                other = call.services.agent(agent).registry
+                if other is not registry and other.get(other.name_of(name, call.cwd)):
+                    error.hint = f"{agent} has that: add `--agent {agent}`"
+        raise
 
 
 def _source_line(each: Source) -> str:

@@ -104,6 +104,23 @@ def test_what_is_no_source_cannot_be_moved_and_is_named_as_it_was(served, tmp_pa
     assert "no source is named 'shop' " in served("source", "move", "shop", there).err
 
 
+def test_an_agents_folder_may_be_moved_and_an_unknown_name_leads_to_its_agent(serve, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "till.md").write_text("The till opens at nine.\n")
+    assert serve("source", "add", notes, "--agent", "bob").status == 0
+    assert serve("list", "--agent", "bob").status == 0
+    there = shutil.move(notes, tmp_path / "there")
+    for command in (("remove", "notes"), ("remove", notes), ("move", "notes", there)):
+        refused = serve("source", *command)
+        assert (refused.status, "bob has that: add `--agent bob`" in refused.err) == (3, True)
+    moved = serve("source", "move", "notes", there, "--agent", "bob", "--json").json
+    assert (moved["old_root"], moved["root"], moved["chunks"]) == (str(notes), str(there), 1)
+    assert [each["path"] for each in serve("list", "--agent", "bob", "--json").json] == [
+        "notes:till.md"
+    ]
+
+
 def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
     kept = served("source", "prune", "--json")
     assert (kept.status, kept.json) == (0, [])
