@@ -7,7 +7,8 @@ import hashlib
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from memory_sidecar.core.paths import (
     KNOWLEDGE,
     MAX_DATABASE_PATH_BYTES,
     SHARED,
+    SUFFIX,
     AgentPaths,
     DataDir,
     StorePaths,
@@ -105,6 +107,8 @@ class Services:
                 require_ours(paths.db, AgentStore.SCHEMA)
                 paths.adopt_state()
             _require_own_database(paths)
+            if paths not in self._agents or not paths.db.exists():
+                _require_no_twin(paths)
             shared = self._agent(paths.shared, None) if name != SHARED else None
             return self._agent(paths, shared)
 
@@ -280,6 +284,26 @@ def _require_own_database(paths: AgentPaths) -> None:
             f"{paths.db} is the database of {other!r}, not of {paths.agent!r}",
             hint=f"each agent has one of its own: {paths.db.with_name(paths.agent + '.sqlite')}",
         )
+
+
+def _require_no_twin(paths: AgentPaths) -> None:
+    """Raise UsageError for a new agent whose name differs from another's in case alone.
+
+    On macOS and Windows, both would have the same files.
+    """
+    known = {SHARED, *_names_in(paths.memories.parent), *_names_in(paths.sessions.parent)}
+    twins = [name for name in known if name.lower() == paths.agent.lower()]
+    if twins and paths.agent not in twins:
+        raise UsageError(
+            f"the agents {paths.agent!r} and {twins[0]!r} differ in case alone",
+            hint="use that name, or quite another one",
+        )
+
+
+def _names_in(folder: Path) -> Iterator[str]:
+    """Yield the names of the agents that have a database or a folder in `folder`."""
+    with suppress(OSError):
+        yield from (each.removesuffix(SUFFIX) for each in os.listdir(folder))  # noqa: PTH208
 
 
 def _is_agent_name(name: str) -> bool:

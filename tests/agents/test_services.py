@@ -89,6 +89,18 @@ def test_a_state_that_was_named_without_the_suffix_goes_on(run, project, tmp_pat
     assert [each.name for each in (tmp_path / "state").iterdir()] == ["x.db.sqlite"]
 
 
+def test_agents_whose_names_differ_in_case_alone_are_refused(serve, run, data_dir):
+    assert serve("list", "--agent", "Till").status == 0  # nothing is there yet
+    assert serve("store", "the till opens at nine", "--agent", "till").status == 0
+    for call, command in ((serve, ["store", "more"]), (run, ["list"]), (run, ["query", "till"])):
+        refused = call(*command, "--agent", "Till")
+        assert (refused.status, "'Till' and 'till' differ in case" in refused.err) == (2, True)
+    assert run("store", "more", "--agent", "SHARED").status == 2
+    (data_dir / "knowledge" / "Till").mkdir()  # by an earlier version
+    assert run("store", "more", "--agent", "Till").status == 0
+    assert run("store", "more", "--agent", "till").status == 0
+
+
 def test_a_team_sees_no_path_of_this_machine(tmp_path, monkeypatch):
     codebase = pytest.importorskip("memory_sidecar.team.codebase")
     holders = set()
