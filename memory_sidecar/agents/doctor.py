@@ -21,6 +21,7 @@ from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, SidecarError
+from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
@@ -58,6 +59,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
         *examine_team(services),
         *_code(codebase),
         *_excludes(services, codebase),
+        *_kept_aside(StorePaths(services.data_dir.embeddings_db)),
         *_agents(services),
     ]
 
@@ -187,13 +189,13 @@ def _examine(data: Database[Any], agent: str) -> list[Check]:
         _sources(data, agent, sources),
         *_watches(data, agent),
         _vectors(data, agent, vectors),
-        *_kept_aside(data, agent),
+        *_kept_aside(data.paths, agent),
     ]
 
 
-def _kept_aside(data: Database[Any], agent: str) -> Iterator[Check]:
+def _kept_aside(paths: StorePaths, agent: str = "") -> Iterator[Check]:
     """Yield a check with the size of what was set aside of a damaged or outdated database."""
-    if kept := kept_aside(data.paths):
+    if kept := kept_aside(paths):
         size = sum(map(bytes_of, kept))
         text = f"{', '.join(map(str, kept))}: {size / 1e6:,.1f} MB of a damaged or older database"
         yield _check(agent, "set aside", True, text, "nothing reads it any more: delete it")

@@ -171,6 +171,10 @@ def test_what_was_set_aside_is_told_with_its_size_until_it_is_deleted(
     old.unlink()
     shutil.rmtree(broken / "cocoindex.broken")
     assert "set aside" not in run("doctor").out
+    cache = data_dir / "embeddings.sqlite.old"
+    cache.write_bytes(bytes(2_000_000))
+    (told,) = (each for each in run("doctor", "--json").json if each["check"] == "set aside")
+    assert told["text"] == f"{cache}: 2.0 MB of a damaged or older database"
 
 
 def test_what_is_said_of_an_agents_damaged_database_mends_it(run, data_dir):
