@@ -95,7 +95,7 @@ class _Life:
         starting = threading.Thread(target=self.application.start, name="start", daemon=True)
         starting.start()
         tending = [
-            asyncio.create_task(_hand_over(server, self.application)),
+            asyncio.create_task(_hand_over(server)),
             asyncio.create_task(_stop_when_removed(server)),
             asyncio.create_task(_stop_when_unused(server, self.application)),
             asyncio.create_task(_feed_watchdog(self.environ)),
@@ -162,11 +162,11 @@ async def _stop_when_removed(server: Server) -> None:
         await asyncio.sleep(IN_PLACE_CHECK_S)
 
 
-async def _hand_over(server: Server, application: Application) -> None:
+async def _hand_over(server: Server) -> None:
     """Stop the server once a next daemon should go on."""
-    while not server.is_to_hand_over:
+    while not (reason := server.reason_to_hand_over):
         await asyncio.sleep(IN_PLACE_CHECK_S)
-    _log.info("grown by its use" if application.is_worn else "its code was replaced on disk")
+    _log.info(reason)
     server.is_handing_over = True
     server.stop()
 

@@ -131,16 +131,18 @@ class Server:
         return is_in_place
 
     @property
-    def is_to_hand_over(self) -> bool:
-        """Whether a next daemon should go on: the code on disk was replaced, or this one is worn.
+    def reason_to_hand_over(self) -> str:
+        """Why a next daemon should go on, "" if none should.
 
         Not while a client waits for an answer, and for less memory not while one is connected: a
         fresh process answers its first MCP request in 3 s instead of 0.5.
         """
         kinds = {self._application.kind_of(exchange.request) for exchange in self._running}
-        is_replaced = self._code.is_replaced_whole and kinds <= {Kind.ENDLESS}
-        is_worn = not self._clients and self._application.is_worn
-        return (is_replaced or is_worn) and not self.is_stopping
+        if self.is_stopping:
+            return ""
+        if self._code.is_replaced_whole and kinds <= {Kind.ENDLESS}:
+            return "its code was replaced on disk"
+        return "grown by its use" if not self._clients and self._application.is_worn else ""
 
     def hang_up(self) -> None:
         """Close the connections of clients that asked to stop: everything is released now."""

@@ -19,6 +19,7 @@ from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
 from memory_sidecar.daemon import server as server_module
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation, Kind
 from memory_sidecar.daemon.listener import Listener
+from memory_sidecar.daemon.own_code import OwnCode
 from memory_sidecar.daemon.protocol import encode, greeting
 from memory_sidecar.daemon.server import Server
 
@@ -305,3 +306,11 @@ def test_a_client_is_refused_and_the_server_stops_once_its_place_is_gone(connect
     (tmp_path / "removed").unlink()
     next_client.ask("say", "x")
     assert next_client.hear() == {"type": "refused"}
+
+
+def test_a_server_says_why_the_next_one_goes_on(connect, application, servers, monkeypatch):
+    application.is_worn = True
+    connect()
+    assert servers[0].reason_to_hand_over == ""  # a client is connected
+    monkeypatch.setattr(OwnCode, "is_replaced_whole", True)
+    assert servers[0].reason_to_hand_over == "its code was replaced on disk"
