@@ -189,12 +189,11 @@ class Codebase:
         Raises NoIndex if nothing was indexed, NotFound for an unknown source, and ModelMissing
         in vector mode without a model.
         """
-        if not query.text.strip():
-            raise UsageError("the query is empty", hint="say what you are looking for")
+        query.require_text()
         return self.data.recovering(lambda: self._search(query, reporter), reporter)
 
     def _search(self, query: CodeQuery, reporter: Reporter) -> list[CodeHit]:
-        embeds = query.mode is not SearchMode.KEYWORD
+        embeds = query.uses_vectors
         with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
             question, wordings = take_apart(query, here.asked)
             begun = self.data.begin_embedding(here.connection, wordings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.model import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +16,9 @@ class CodeFilter:
     path_globs: tuple[str, ...] = ()  # `**` matches across folders
 
 
-@dataclass(frozen=True, slots=True)
-class CodeQuery:
-    """A search for code, as the caller asked for it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeQuery(Query):
+    """A search for code. An explained hit says how fresh its source is, too."""
 
-    text: str
-    top_k: int = 10
-    mode: SearchMode = SearchMode.HYBRID
     filter: CodeFilter = field(default_factory=CodeFilter)
     max_tokens: int | None = None  # for the code of all hits together, at 4 characters a token
-    min_score: float = 0.0  # hits below it are left out
-    explain: bool = False  # add to each hit an Explanation and the freshness of its source

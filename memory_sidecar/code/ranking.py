@@ -34,23 +34,22 @@ before, so that the first ranks show several files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
-from memory_sidecar.code.history import File, HistoryBoost
+from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.question import NAME_WEIGHT, Question
-from memory_sidecar.core.model import Explanation
-from memory_sidecar.index.arms import Scores, explain_score, mask_allowed
+from memory_sidecar.index.arms import Scores, mask_allowed
 from memory_sidecar.index.codes import Ids, Mask
+from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, saturate
 
 DEFINED_WEIGHT = 0.1
 FILE_WORDS_WEIGHT = 0.15
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
 FILE_CHUNKS = 4  # that many next ones
-NAMED_FROM = 0.9  # scores from here on belong to chunks that the query names
 COMMON_WORDS_RANK = 60  # the keyword share at this rank, without asides, is the common level
 COMMON_WORDS_RANK_OF_LANGUAGE = 12  # where the question names a programming language
 COMMON_RANK = 30  # the relevance at this rank is the common level
@@ -70,25 +69,9 @@ class Candidates:
     cosine: Scores  # of the model's vector; NaN: the arm does not know the chunk
     static: Scores  # cosine of the static vector; NaN as above
     keyword: Scores  # share of BM25; NaN as above
-    files: Sequence[ChunkFile]
+    files: Sequence[ChunkFile]  # those in which a candidate lies
+    history: Sequence[HistoryBoost | None]  # of each of `files`, by commits
     file_numbers: FileNumbers  # the place in `files` of each chunk's file
-
-    @classmethod
-    def of(
-        cls,
-        ids: Ids,
-        *,
-        cosine: Scores,
-        static: Scores,
-        keyword: Scores,
-        files: Sequence[ChunkFile],
-        file_numbers: FileNumbers,
-    ) -> Candidates:
-        """Keep, of `files`, only those in which a candidate lies."""
-        numbers, inside = np.unique(file_numbers, return_inverse=True)
-        return cls(
-            ids, cosine, static, keyword, [files[n] for n in numbers], inside.astype(np.int32)
-        )
 
     def ordered(self, scores: Scores) -> list[int]:
         """Return all row numbers, best score first; equal scores by source, path and id."""
@@ -100,53 +83,25 @@ class Candidates:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A score in 0…1 for each candidate, and the terms it is made of, by name; arrays are (n,)."""
-
-    scores: Scores
-    summands: dict[str, Scores]  # their sum is the relevance
-    boosts: dict[str, Scores]  # shown to the user: the summands besides the arms, and 1.0 if named
-    steps: dict[str, Scores]  # added after the curve
-
-    def explain(self, row: int, candidates: Candidates) -> Explanation:
-        """Return the terms of one candidate's score, which add up to it."""
-        return explain_score(
-            _row_of(self.summands, row),
-            float(self.scores[row]),
-            cosine=candidates.cosine[row],
-            keyword=candidates.keyword[row],
-            boosts=_row_of(self.boosts, row),
-            steps=_row_of(self.steps, row),
-        )
-
-
-def rank_by_arm(arm: str, scores: Scores) -> Ranked:
-    """Rank by one arm's scores alone, named `arm` in explanations."""
-    clipped = np.clip(np.nan_to_num(scores), 0.0, 1.0)
-    return Ranked(clipped, {arm: clipped}, {}, {})
-
-
 def rank_hybrid(
     candidates: Candidates,
     question: Question,
     *,
-    path_terms: Callable[[ChunkFile], PathTerms],
+    path_terms: Sequence[PathTerms],
     defined: Sequence[int],
     defines_name: Mask,
     at_named_path: Mask,
     holds_message: Mask,
     words: Sequence[tuple[float, Ids]],
-    history: Mapping[File, HistoryBoost],
-) -> Ranked:
+) -> ScoredRows:
     """Score `candidates` by all arms, by their paths and by what `question` names.
 
+    `path_terms`, by file of `candidates`: what its path tells.
     `defined`, by chunk: the bits (`Question.match_bits`) of the names that it defines.
     `defines_name`, by chunk: whether it defines a name in the question.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
     `words`: each word's share of the question's idf, and the chunks that hold it.
-    `history`: the boosts of files by commits.
     """
     known = ~np.isnan(candidates.cosine)
     static = np.nan_to_num(candidates.static)
@@ -155,7 +110,7 @@ def rank_hybrid(
     average = 0.0
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
-    boosts = _file_boosts(candidates, question, path_terms, defined, history)
+    boosts = _file_boosts(candidates, question, path_terms, defined)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
     level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
@@ -176,8 +131,8 @@ def rank_hybrid(
     boosts["exact_text"] = holds_message.astype(float)
     best_cosine = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)
     full = best_cosine + question.keyword_weight + NAME_WEIGHT
-    share: Scores = 1 - np.exp(-1.8 * np.maximum(relevance, 0.0) / full)
-    lifted = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+    share = saturate(relevance, full)
+    lifted = lift_named(share)
     steps = {
         "exact_symbol": np.where(defines_name, lifted, 0.0),
         "exact_path": np.where(is_located & ~defines_name, lifted, 0.0),
@@ -186,7 +141,9 @@ def rank_hybrid(
     scores: Scores = NAMED_FROM * share + sum(steps.values())
     rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
     steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
-    return Ranked(scores + steps["further_chunk"], summands, boosts, steps)
+    scores += steps["further_chunk"]
+    ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
+    return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +163,8 @@ class PathTerms:
 def _file_boosts(
     candidates: Candidates,
     question: Question,
-    path_terms: Callable[[ChunkFile], PathTerms],
+    by_path: Sequence[PathTerms],
     defined: Sequence[int],
-    history: Mapping[File, HistoryBoost],
 ) -> dict[str, Scores]:
     """Return, by name of the boost, what each candidate gains or loses by its file: (n,) each."""
     count = np.bincount(candidates.file_numbers)
@@ -216,9 +172,7 @@ def _file_boosts(
     for number, bits in zip(candidates.file_numbers.tolist(), defined, strict=True):
         defined_bits[number] |= bits
     shares = np.array([question.share_of_bits(bits) for bits in defined_bits])
-    by_path = [path_terms(file) for file in candidates.files]
     name_shares = question.name_shares([each.name_bits for each in by_path])
-    by_commits = [history.get((file.source, file.path)) for file in candidates.files]
     by_file = {
         **{
             kind: [each.boosts.get(kind, 0.0) for each in by_path]
@@ -230,7 +184,7 @@ def _file_boosts(
             )
             for each, name_share in zip(by_path, name_shares, strict=True)
         ],
-        "history": [each.boost if each else 0.0 for each in by_commits],
+        "history": [each.boost if each else 0.0 for each in candidates.history],
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
@@ -282,7 +236,3 @@ def _ranks_within_files(values: Scores, file_numbers: FileNumbers) -> Ids:
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
     return ranks
-
-
-def _row_of(values: Mapping[str, Scores], row: int) -> dict[str, float]:
-    return {name: float(column[row]) for name, column in values.items()}

@@ -32,8 +32,6 @@ from memory_sidecar.code.ranking import (
     WEAK_BELOW,
     Candidates,
     PathTerms,
-    Ranked,
-    rank_by_arm,
     rank_hybrid,
 )
 from memory_sidecar.code.results import CodeHit
@@ -44,15 +42,16 @@ from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import stems_of
+from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
-MAX_QUERY_CHARACTERS = 4000  # the model sees no more, and some patterns are quadratic in it
 DEPTH = 90  # candidates that each arm contributes
 # Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
 # questions have words in 4,000 rows; beside vectors, 1,000 rank as well.
 KEYWORD_ROWS = {SearchMode.KEYWORD: 16_000, SearchMode.HYBRID: 1_000}
 PATHS_KEPT = 1 << 14
 SILENT = Arm.silent()
+NO_HISTORY: Mapping[File, HistoryBoost] = {}
 
 
 def search_code(
@@ -69,20 +68,19 @@ def search_code(
     vector mode rank the text as it is by one arm alone.
     """
     depth = max(DEPTH, query.top_k)
-    history: Mapping[File, HistoryBoost] = {}
     if question is not None:
-        candidates, ranked, history = _hybrid(
+        candidates, ranked = _hybrid(
             question, rows, embeddings=embeddings, embed_static=embed_static, depth=depth
         )
     elif query.mode is SearchMode.VECTOR:
         wait_vector = _submit_search(rows.vector_search, embeddings, depth)
         candidates = _candidates(rows, vector=wait_vector(), depth=depth)
-        ranked = rank_by_arm("cosine", candidates.cosine)
+        ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.cosine)
     else:
-        keywords = rows.keywords(_text_of(query)).rarest(KEYWORD_ROWS[query.mode])
+        keywords = rows.keywords(query.searched).rarest(KEYWORD_ROWS[query.mode])
         candidates = _candidates(rows, keyword=rows.keyword_arm(keywords), depth=depth)
-        ranked = rank_by_arm("keyword", candidates.keyword)
-    return cut_to_budget(_read_hits(rows, candidates, ranked, query, history), query.max_tokens)
+        ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.keyword)
+    return cut_to_budget(_read_hits(rows, candidates, ranked, query), query.max_tokens)
 
 
 def take_apart(query: CodeQuery, sources: Collection[str]) -> tuple[Question | None, Sequence[str]]:
@@ -90,15 +88,10 @@ def take_apart(query: CodeQuery, sources: Collection[str]) -> tuple[Question | N
 
     The mean of their vectors counts. Other queries are no questions: their text is used as it is.
     """
-    text = _text_of(query)
     if query.mode is SearchMode.HYBRID:
-        question = Question.of(text, sources)
+        question = Question.of(query.searched, sources)
         return question, question.wordings
-    return None, (text,) if query.mode is SearchMode.VECTOR else ()
-
-
-def _text_of(query: CodeQuery) -> str:
-    return query.text[:MAX_QUERY_CHARACTERS]
+    return None, (query.searched,) if query.mode is SearchMode.VECTOR else ()
 
 
 def _hybrid(
@@ -108,8 +101,8 @@ def _hybrid(
     embeddings: Sequence[Future[Vector]],
     embed_static: EmbedQuery | None,
     depth: int,
-) -> tuple[Candidates, Ranked, Mapping[File, HistoryBoost]]:
-    """Return what all arms find, its ranking, and the boosts by commits. See `search_code`."""
+) -> tuple[Candidates, ScoredRows]:
+    """Return what all arms find, and its ranking. See `search_code`."""
     # First: embedding takes longer than everything else together.
     wait_vector = _submit_search(rows.vector_search, embeddings, depth)
     static_of = [SEARCH_POOL.submit(embed_static, question.subject)] if embed_static else ()
@@ -136,7 +129,13 @@ def _hybrid(
         path_terms(files[number])
     vector = wait_vector()
     candidates = _candidates(
-        rows, vector=vector, static=static, keyword=words, depth=depth, found=found
+        rows,
+        vector=vector,
+        static=static,
+        keyword=words,
+        depth=depth,
+        found=found,
+        history=history,
     )
     ids: list[int] = candidates.ids.tolist()
     others = [each for each in ids if each not in defined]
@@ -146,15 +145,14 @@ def _hybrid(
     ranked = rank_hybrid(
         candidates,
         question,
-        path_terms=path_terms,
+        path_terms=[path_terms(file) for file in candidates.files],
         defined=[bits for bits, _ in known],
         defines_name=np.array([is_name for _, is_name in known], np.bool_),
         at_named_path=np.array(named.names.match_paths(paths), np.bool_),
         holds_message=np.isin(candidates.ids, named.literal_ids),
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
-        history=history,
     )
-    return candidates, ranked, history
+    return candidates, ranked
 
 
 def _submit_search(
@@ -185,18 +183,22 @@ def _candidates(
     static: SearchArm = SILENT,
     keyword: SearchArm = SILENT,
     found: Ids = SILENT.ids,
+    history: Mapping[File, HistoryBoost] = NO_HISTORY,
 ) -> Candidates:
     """Return the best of each arm and the ids `found` otherwise, all scored by every arm."""
     best = [arm.best(depth) for arm in (vector, static, keyword)]
     ids = np.unique(np.concatenate([*best, found]))
     files, file_numbers = rows.files_of(ids)
-    return Candidates.of(
+    numbers, inside = np.unique(file_numbers, return_inverse=True)
+    kept = [files[number] for number in numbers]
+    return Candidates(
         ids,
         cosine=vector.scores_of(ids),
         static=static.scores_of(ids),
         keyword=keyword.scores_of(ids),
-        files=files,
-        file_numbers=file_numbers,
+        files=kept,
+        history=[history.get((file.source, file.path)) for file in kept],
+        file_numbers=inside.astype(np.int32),
     )
 
 
@@ -240,9 +242,8 @@ def _stems_of_path(path: str) -> frozenset[str]:
 def _read_hits(
     rows: CodeRows,
     candidates: Candidates,
-    ranked: Ranked,
+    ranked: ScoredRows,
     query: CodeQuery,
-    history: Mapping[File, HistoryBoost],
 ) -> list[CodeHit]:
     """Return the best of `candidates`, as many as are asked for, with copies folded."""
     order = candidates.ordered(ranked.scores)
@@ -260,17 +261,14 @@ def _read_hits(
             float(ranked.scores[at]),
             is_weak=bool(is_weak[at]),
             copies=copies,
-            why=_explain(candidates, ranked, at, history) if query.explain else UNSET,
+            why=_explain(candidates, ranked, at) if query.explain else UNSET,
         )
         for best, *copies in folds
         for at in [place_of[best.chunk_id]]
     ]
 
 
-def _explain(
-    candidates: Candidates, ranked: Ranked, row: int, history: Mapping[File, HistoryBoost]
-) -> Explanation:
-    file = candidates.files[candidates.file_numbers[row]]
-    from_commits = history.get((file.source, file.path))
-    subjects = from_commits.subjects if from_commits else ()
-    return replace(ranked.explain(row, candidates), commits=subjects)
+def _explain(candidates: Candidates, ranked: ScoredRows, row: int) -> Explanation:
+    by_commits = candidates.history[candidates.file_numbers[row]]
+    subjects = by_commits.subjects if by_commits else ()
+    return replace(ranked.explain(row), commits=subjects)

@@ -1,7 +1,7 @@
 """The frozen dataclasses that packages pass to each other.
 
     file on disk ── SourceFile ──▶ Document ──▶ Chunk … ──▶ store
-    query text ──── a query of its domain ──▶ a hit, with an Explanation
+    query text ──── the Query of its domain ──▶ a hit, with an Explanation
 
 A *source* is a registered folder, a *document* one of its files at one hash, a *chunk* an indexed
 span of a document. Line numbers begin at 1, and a span includes its last line. Paths are relative
@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from memory_sidecar.core.results import about, rounded
+from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.results import about
 
 CHARACTERS_PER_TOKEN = 4  # roughly, in code and in prose
+MAX_QUERY_CHARACTERS = 4000  # the models see no more, and some patterns are quadratic in it
 
 
 class FileStatus(StrEnum):
@@ -163,6 +165,32 @@ class SearchMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """A search, as its caller asked for it. Each domain adds its filter, and options of its own."""
+
+    text: str
+    _: KW_ONLY
+    top_k: int = 10
+    mode: SearchMode = SearchMode.HYBRID
+    min_score: float = 0.0  # hits below it are left out
+    explain: bool = False  # add to each hit an Explanation
+
+    @property
+    def searched(self) -> str:
+        """The text as far as it is looked for."""
+        return self.text[:MAX_QUERY_CHARACTERS]
+
+    @property
+    def uses_vectors(self) -> bool:
+        return self.mode is not SearchMode.KEYWORD
+
+    def require_text(self) -> None:
+        """Raises UsageError for an empty query."""
+        if not self.text.strip():
+            raise UsageError("the query is empty", hint="say what you are looking for")
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What a score is made of."""
 
@@ -178,11 +206,6 @@ class Explanation:
         Annotated[tuple[str, ...], about("subjects of those behind `history`, the best first")]
         | UnsetType
     ) = UNSET
-
-    def reranked(self, change: float) -> Explanation:
-        """Return a copy for a score to which a cross-encoder added `change`."""
-        step = {"reranked": rounded(change)}
-        return replace(self, boosts=self.boosts | step, terms=self.terms | step)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,18 @@
-"""What all searches share: arms, the threads beside the keyword arm, reranking, explanations.
+"""The arms of all searches, and the threads beside the keyword arm.
 
-An arm is the ranking of a corpus's rows by words, or by vectors. A final score is a curve applied
-to a sum of terms, followed by some steps that add or subtract. An explanation splits the value of
-the curve among the terms in proportion, and lists each step, so that all of it adds up.
+An arm is the ranking of a corpus's rows by words, or by vectors.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.core.model import Explanation, SearchMode
-from memory_sidecar.core.results import rounded
-from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.codes import Floats, Ids, Mask
 from memory_sidecar.index.vectors import VectorView
-from memory_sidecar.index.words import lacks_latin
 
 Scores = npt.NDArray[np.float64]
 
@@ -91,59 +83,10 @@ def mask_allowed(ids: Ids, allowed: Ids | None) -> Mask:
     return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
 
 
-def rerank_order(
-    question: str,
-    texts: Sequence[str],
-    scores: Sequence[float],
-    judge: Judge,
-    *,
-    weight: float,
-) -> list[int]:
-    """Return the indexes of `texts`, best first, by `scores` + `weight` · the scores of `judge`.
-
-    Where `judge` prefers a text only a little, it passes another only if their scores were close.
-    Equal ones keep their order.
-    """
-    judged = judge(question, texts)
-    keys = [score + weight * value for score, value in zip(scores, judged, strict=True)]
-    return sorted(range(len(keys)), key=lambda at: -keys[at])
-
-
-def explain_score(
-    summands: Mapping[str, float],
-    score: float,
-    *,
-    cosine: float,
-    keyword: float,
-    boosts: Mapping[str, float],
-    steps: Mapping[str, float] | None = None,
-) -> Explanation:
-    """Explain a `score`: a curve over the sum of `summands`, followed by `steps`.
-
-    `cosine` and `keyword` are the scores of the arms, NaN where an arm does not know the row.
-    """
-    steps = steps or {}
-    total = sum(summands.values())
-    share = (score - sum(steps.values())) / total if total > 0 else 0.0
-    terms = {name: value * share for name, value in summands.items()} | dict(steps)
-    return Explanation(
-        cosine=_opinion(cosine),
-        keyword=_opinion(keyword),
-        boosts={name: rounded(value) for name, value in boosts.items() if value},
-        terms={name: rounded(value) for name, value in terms.items() if value},
-    )
-
-
-def weak_below(text: str, mode: SearchMode, explanation: Explanation, usual: float) -> float:
-    """Return the score below which a hit of the query `text` is weak; 0 if only one arm made it.
-
-    To the model all text without Latin letters is alike: a hit that shares no word with such a
-    query is weak whatever its score, any other below `usual`.
-    """
-    if mode is not SearchMode.HYBRID or explanation.cosine is None:
-        return 0.0
-    return math.inf if not explanation.keyword and lacks_latin(text) else usual
-
-
-def _opinion(value: float) -> float | None:
-    return None if math.isnan(value) else rounded(value)
+def places_of(wanted: Ids, ids: Ids) -> Ids:
+    """Return the places in `ids`, which ascends, of those of `wanted` that it holds."""
+    if not len(ids):
+        return np.empty(0, np.int64)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    found: Ids = at[ids[at] == wanted]
+    return found

@@ -35,7 +35,7 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
 from memory_sidecar.memories.names import check_known_category, is_category_page
-from memory_sidecar.memories.recall import Readable, Recall
+from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import (
     Archived,
     CategoryDeleted,
@@ -173,13 +173,12 @@ class Memories(Recall):
     def archive(self, seen: Mapping[str, str]) -> list[Archived]:
         """Archive, as one batch, the memories that still have the hash in `seen`, by path."""
 
-        def ask(readable: Sequence[Readable]) -> list[StoredMemory]:
-            found = [each.rows.find(path) for each in readable for path in seen]
-            return [
-                each for each in found if each and seen.get(each.memory.path) == each.memory.hash
-            ]
-
-        return self._archive_memories(self._ask(ask, with_shared=False))
+        found = self._ask(
+            lambda readable: [each.rows.find(path) for each in readable for path in seen],
+            with_shared=False,
+        )
+        same = [each for each in found if each and seen.get(each.memory.path) == each.memory.hash]
+        return self._archive_memories(same)
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
         """Archive the memories that `rule` applies to; a dry run only reports them."""

@@ -17,16 +17,14 @@ from enum import StrEnum
 
 from msgspec import UNSET
 
-from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.embedding.models import Judge
-from memory_sidecar.index import arms
+from memory_sidecar.index.scored import NAMED_FROM, Scored, reorder
 from memory_sidecar.memories.model import estimate_tokens
 from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 
 WEAK_BELOW = 0.42  # under 2 % of the best hits of questions with an answer, most of those without
-NAMED_FROM = 0.9  # scores from here on are those of memories that the question names
 MAX_JUDGED = 10
 JUDGED_CHARACTERS = 400  # of one passage, from its beginning
 MAX_CHARACTERS = 3_000  # of all judged passages: about 100 ms on two idle cores
@@ -41,14 +39,12 @@ class Shown(StrEnum):
     SUMMARY = "summary"  # the title: the summary, or else the first line
 
 
-@dataclass(frozen=True, slots=True)
-class RankedMemory:
-    """A memory with its score. `score` lies in 0…1 and falls with rank."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedMemory(Scored):
+    """A memory with its score."""
 
     memory: Memory
     passage: MemoryChunk  # the part that matches best
-    score: float
-    explanation: Explanation
     text: str
     shown: Shown = Shown.CONTENT
     weak_below: float = 0.0  # WEAK_BELOW, or 0 where only one arm made the score
@@ -107,20 +103,16 @@ def _expand(hit: RankedMemory, left: int) -> RankedMemory:
 
 
 def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[RankedMemory]:
-    """Reorder the first of `hits`, which are sorted best first, by what `judge` says.
-
-    The scores stay in their places, so that a score means the same with and without reranking.
-    """
+    """Reorder the first of `hits`, which are sorted best first, by what `judge` says."""
     chosen, texts = _choose_judged(hits)
     if len(chosen) < 2:
         return list(hits)
-    scores = [hits[at].score for at in chosen]
-    order = arms.rerank_order(question, texts, scores, judge, weight=JUDGE_WEIGHT)
+    judged = [hits[at] for at in chosen]
+    told = zip(judged, judge(question, texts), strict=True)
+    keys = [hit.score + JUDGE_WEIGHT * value for hit, value in told]
     better = list(hits)
-    for place, n in zip(chosen, order, strict=True):
-        hit, score = hits[chosen[n]], hits[place].score
-        explanation = hit.explanation.reranked(score - hit.score)
-        better[place] = replace(hit, score=score, explanation=explanation)
+    for place, hit in zip(chosen, reorder(judged, keys), strict=True):
+        better[place] = hit
     return better
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.disk.atoms import COLD_AFTER
 from memory_sidecar.memories.files import MemoryPage
@@ -107,16 +107,11 @@ class MemoryList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryQuery:
+class MemoryQuery(Query):
     """A search for memories by text, as a caller asks for it."""
 
-    text: str
-    top_k: int = 10
-    mode: SearchMode = SearchMode.HYBRID
     filter: MemoryFilter = field(default_factory=MemoryFilter)
     max_tokens: int | None = None  # budget over the content of all hits
-    min_score: float = 0.0  # no hit below it
-    explain: bool = False  # whether hits say what their relevance is made of
     prefers: str = ""  # a project: memories of others lose a part of their score
     rerank: bool | None = None  # by the cross-encoder, if there is one; `None`: as the settings say
 

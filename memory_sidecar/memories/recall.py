@@ -6,7 +6,7 @@ import logging
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
@@ -17,7 +17,6 @@ from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
 from memory_sidecar.embedding.models import make_judge
 from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, around, near_pairs
@@ -41,21 +40,12 @@ from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery,
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, folded, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
-from memory_sidecar.memories.search import Scope, search_memories
+from memory_sidecar.memories.search import Readable, search_memories
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Readable:
-    """An agent whose memories may be read, its store, and the memories in one commit of that."""
-
-    agent: AgentDatabase
-    store: DerivedStore
-    rows: MemoryRows
 
 
 class Recall:
@@ -71,36 +61,35 @@ class Recall:
         Without any memories there are no hits. Raises UsageError for an empty query, and
         ModelMissing in vector mode without a model.
         """
-        if not query.text.strip():
-            raise UsageError("the query is empty", hint="say what you are looking for")
+        query.require_text()
         agent = self._agent
         reranks = agent.reranks if query.rerank is None else query.rerank
         judge = make_judge(agent.data.models, self._reporter) if reranks else None
 
         def ask(readable: Sequence[Readable]) -> list[RankedMemory]:
-            scopes = [self._scope(query, each) for each in readable]
-            found = search_memories(query, scopes, judge=judge)
+            if query.uses_vectors:
+                readable = [self._with_vectors(query, each) for each in readable]
+            found = search_memories(query, readable, judge=judge)
             if not found:
                 self._note_unknown_values(query.filter, readable)
             return found
 
-        embedded = () if query.mode is SearchMode.KEYWORD else (MEMORY_CHUNKS,)
+        embedded = (MEMORY_CHUNKS,) if query.uses_vectors else ()
         ranked = self._ask(ask, *embedded, with_shared=with_shared)
         return [each.to_hit(explain=query.explain) for each in ranked]
 
-    def _scope(self, query: MemoryQuery, readable: Readable) -> Scope:
-        agent, rows, embed_query = readable.agent, readable.rows, None
-        if query.mode is not SearchMode.KEYWORD:
-            # Shared memories are an addition: a missing model is an error for the agent's own,
-            # and for the shared ones only if there are no own ones.
-            is_main = agent is self._agent or not self._agent.exists
-            embed_query = agent.data.embed_query(
-                rows.connection,
-                count_vectors(rows.connection, [MEMORY_CHUNKS]),
-                self._reporter,
-                required=query.mode is SearchMode.VECTOR and is_main,
-            )
-        return Scope(rows, readable.store, embed_query)
+    def _with_vectors(self, query: MemoryQuery, readable: Readable) -> Readable:
+        agent, connection = readable.agent, readable.rows.connection
+        # Shared memories are an addition: a missing model is an error for the agent's own,
+        # and for the shared ones only if there are no own ones.
+        is_main = agent is self._agent or not self._agent.exists
+        embed_query = agent.data.embed_query(
+            connection,
+            count_vectors(connection, [MEMORY_CHUNKS]),
+            self._reporter,
+            required=query.mode is SearchMode.VECTOR and is_main,
+        )
+        return replace(readable, embed_query=embed_query)
 
     def _list_stored(self, wanted: MemoryList, *, with_shared: bool = False) -> list[StoredMemory]:
         def ask(readable: Sequence[Readable]) -> list[StoredMemory]:

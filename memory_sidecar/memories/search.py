@@ -13,23 +13,17 @@ gives the same answers. `benchmarks/retrieval.py` measures the whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memory_sidecar.core.model import Explanation, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.embedding.models import Judge
-from memory_sidecar.index.arms import (
-    SEARCH_POOL,
-    Arm,
-    Scores,
-    explain_score,
-    mask_allowed,
-    weak_below,
-)
+from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.arms import SEARCH_POOL, Arm, mask_allowed, places_of
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
@@ -39,8 +33,9 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     read_postings,
 )
+from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak_below
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.memories.hit import NAMED_FROM, WEAK_BELOW, RankedMemory, fit_budget, rerank
+from memory_sidecar.memories.hit import WEAK_BELOW, RankedMemory, fit_budget, rerank
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
     ChunkPlace,
@@ -51,9 +46,8 @@ from memory_sidecar.memories.lookup import (
 )
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.store import MEMORY_CHUNKS
-from memory_sidecar.memories.strength import apply_strength
+from memory_sidecar.memories.strength import kept_share
 
-MAX_QUERY_CHARACTERS = 4000  # the model sees no more
 DEPTH = 100  # best chunks whose memories are scored, at least
 CHUNKS_A_HIT = 4  # best chunks for each hit that is wanted, at least
 SPARE_HITS = 15  # hits read beyond those wanted: copies are dropped, and reranking may lift one
@@ -68,25 +62,26 @@ _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """One database to search. Without `embed_query` it has no vector arm."""
+class Readable:
+    """An agent whose memories may be read, its store, and the memories in one commit of that."""
 
-    rows: MemoryRows
+    agent: AgentDatabase
     store: DerivedStore
-    embed_query: EmbedQuery | None
+    rows: MemoryRows
+    embed_query: EmbedQuery | None = None  # without it there is no vector arm
 
 
 def search_memories(
-    query: MemoryQuery, scopes: Sequence[Scope], *, judge: Judge | None
+    query: MemoryQuery, readable: Sequence[Readable], *, judge: Judge | None
 ) -> list[RankedMemory]:
-    """Find the best memories for `query` in all of `scopes`, best first, each content once.
+    """Find the best memories for `query` in all of `readable`, best first, each content once.
 
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than
     `prefers` lose a part. `judge`, a cross-encoder, reorders the best hits in hybrid mode.
     """
-    query = replace(query, text=query.text[:MAX_QUERY_CHARACTERS])
-    searches = [_Search.of(query, scope) for scope in scopes]
+    query = replace(query, text=query.searched)
+    searches = [_Search.of(query, each) for each in readable]
     average = _average_cosine([search.meaning for search in searches])
     hits = [hit for search in searches for hit in search.hits(average)]
     hits.sort(key=lambda h: (-h.score, h.memory.is_outdated, h.memory.agent, h.memory.path))
@@ -116,161 +111,126 @@ class _Search:
     """The search of one database."""
 
     query: MemoryQuery
-    scope: Scope
+    rows: MemoryRows
     words: Arm
     meaning: Arm
 
     @classmethod
-    def of(cls, query: MemoryQuery, scope: Scope) -> _Search:
+    def of(cls, query: MemoryQuery, readable: Readable) -> _Search:
         """Ask both arms; the model embeds the question in another thread meanwhile."""
         embedding: Future[Vector] | None = None
-        if scope.embed_query is not None and query.mode is not SearchMode.KEYWORD:
-            embedding = SEARCH_POOL.submit(scope.embed_query, query.text)
-        connection = scope.rows.connection
-        chosen = chosen_chunks(scope.rows, query.filter)
-        words, meaning = _word_arm(query, connection, chosen), Arm.silent()
+        if readable.embed_query is not None:
+            embedding = SEARCH_POOL.submit(readable.embed_query, query.text)
+        rows = readable.rows
+        chosen = chosen_chunks(rows, query.filter)
+        words, meaning = _word_arm(query, rows.connection, chosen), Arm.silent()
         if embedding is not None:
-            index = scope.store.vectors[MEMORY_CHUNKS]
-            meaning = _filtered_arm(*index.cosines(embedding.result(), connection), chosen)
-        return cls(query, scope, words, meaning)
+            index = readable.store.vectors[MEMORY_CHUNKS]
+            meaning = _filtered_arm(*index.cosines(embedding.result(), rows.connection), chosen)
+        return cls(query, rows, words, meaning)
 
     def hits(self, average: float | None) -> list[RankedMemory]:
         """Return at least `top_k` of the best memories, in no particular order.
 
         `average`: the cosine that is assumed for a chunk without a vector.
         """
-        judged = _ChunkScores.of(self.query.mode, self.words, self.meaning, average)
+        rows = self.rows
+        chunks = self._score_chunks(_union(self.words.ids, self.meaning.ids), average)
+        places, named = self._best_places(chunks)
+        best = self._score_chunks(np.array([each.chunk for each in places], np.int64), average)
+        ranked = self._score_memories(best, places, named)
+        order = sorted(
+            range(len(places)),
+            key=lambda at: (-ranked.scores[at], places[at].is_outdated, places[at].path),
+        )[: self.query.top_k + SPARE_HITS]
         # Only these are read whole; of the other candidates only what ranks them was read.
-        ranked = self._rank_memories(judged)[: self.query.top_k + SPARE_HITS]
-        rows = self.scope.rows
-        memories = rows.read([each.place.memory for each in ranked])
-        ranked = [each for each in ranked if each.place.memory in memories]
-        passages = read_passages(rows.connection, [each.place.chunk for each in ranked])
+        memories = rows.read([places[at].memory for at in order])
+        order = [at for at in order if places[at].memory in memories]
+        passages = read_passages(rows.connection, [places[at].chunk for at in order])
         return [
             RankedMemory(
-                memory=memories[each.place.memory].memory,
-                passage=passages[each.place.chunk],
-                text=memories[each.place.memory].memory.content,
-                score=each.score,
-                explanation=explanation,
-                weak_below=weak_below(self.query.text, self.query.mode, explanation, WEAK_BELOW),
+                memory=memories[place.memory].memory,
+                passage=passages[place.chunk],
+                text=memories[place.memory].memory.content,
+                score=float(ranked.scores[at]),
+                explanation=why,
+                weak_below=weak_below(self.query, why, WEAK_BELOW),
             )
-            for each, explanation in ((each, judged.explain(each)) for each in ranked)
+            for at in order
+            for place, why in [(places[at], ranked.explain(at))]
         ]
 
-    def _rank_memories(self, judged: _ChunkScores) -> list[_Candidate]:
-        """Rank the memories of the best chunks, and those that the question names, best first."""
-        connection = self.scope.rows.connection
-        rows, named = self._best_rows(judged), []
+    def _score_chunks(self, ids: Ids, average: float | None) -> ScoredRows:
+        """Score the chunks `ids` by the arms that the mode says; `average` is as in `hits`."""
+        if self.query.mode is not SearchMode.HYBRID:
+            arm = self.words if self.query.mode is SearchMode.KEYWORD else self.meaning
+            return ScoredRows.by_arm(self.query.mode, ids, arm.scores_of(ids))
+        cosine, keyword = self.meaning.scores_of(ids), self.words.scores_of(ids)
+        full = COVERAGE_WEIGHT + (0.0 if average is None else 1.0)
+        summands = {
+            "cosine": np.nan_to_num(cosine) / full,
+            "assumed": np.where(np.isnan(cosine), average or 0.0, 0.0) / full,
+            "keyword": COVERAGE_WEIGHT * np.nan_to_num(keyword) / full,
+        }
+        relevance = sum(summands.values(), np.zeros(len(ids)))
+        return ScoredRows(ids, cosine, keyword, summands, np.clip(relevance, 0.0, 1.0))
+
+    def _best_places(self, chunks: ScoredRows) -> tuple[list[ChunkPlace], Collection[int]]:
+        """Return the best chunk of each memory, and the chunks of memories that the question names.
+
+        Memories are those of the best of `chunks`, and those that are named.
+        """
+        connection, named = self.rows.connection, list[int]()
+        rows = self._best_rows(chunks)
         if self.query.mode is SearchMode.HYBRID:
             named = named_chunks(connection, _NAME.findall(self.query.text))
-            rows = np.union1d(rows, judged.rows_of(named))
-        places = read_places(connection, judged.ids[rows], now=self.scope.rows.now)
-        best: dict[int, _Candidate] = {}  # by memory
-        for row in sorted(rows.tolist(), key=lambda row: (-judged.scores[row], row)):
-            place = places.get(int(judged.ids[row]))
-            if place is not None and place.memory not in best:
-                is_named, losses = place.chunk in named, self._losses(place)
-                best[place.memory] = judged.candidate(row, place, is_named=is_named, losses=losses)
-        return sorted(best.values(), key=lambda c: (-c.score, c.place.is_outdated, c.place.path))
+            rows = np.union1d(rows, places_of(np.array(named, np.int64), chunks.ids))
+        places = read_places(connection, chunks.ids[rows], now=self.rows.now)
+        best: dict[int, ChunkPlace] = {}  # by memory
+        for row in sorted(rows.tolist(), key=lambda row: (-chunks.scores[row], row)):
+            if place := places.get(int(chunks.ids[row])):
+                best.setdefault(place.memory, place)
+        return list(best.values()), named
 
-    def _losses(self, place: ChunkPlace) -> dict[str, float]:
-        """Return the shares of its score that a memory loses, by reason."""
+    def _score_memories(
+        self, chunks: ScoredRows, places: Sequence[ChunkPlace], named: Collection[int]
+    ) -> ScoredRows:
+        """Return the scores of the memories of `chunks`, each with its place."""
         wanted, prefers = self.query.filter, self.query.prefers
-        losses = {}
-        if prefers and place.project not in ("", prefers):
-            losses["other_project"] = OTHER_PROJECT_LOSS
-        if place.is_outdated:
-            is_asked_for = wanted.with_expired or wanted.with_superseded
-            losses["outdated"] = ASKED_LOSS if is_asked_for else OUTDATED_LOSS
-        return losses
-
-    def _best_rows(self, judged: _ChunkScores) -> Ids:
-        """Return the rows of the best chunks; of equally good ones at the end the first by path."""
-        depth = _depth(self.query)
-        if len(judged.ids) <= depth:
-            return np.arange(len(judged.ids))
-        limit = np.partition(judged.scores, -depth)[-depth]
-        above = np.flatnonzero(judged.scores > limit)
-        equal = judged.ids[judged.scores == limit]
-        if len(above) + len(equal) == depth:
-            return np.concatenate([above, judged.rows_of(equal)])
-        first = first_by_path(self.scope.rows.connection, equal, limit=depth - len(above))
-        return np.concatenate([above, judged.rows_of(first)])
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A memory by its best chunk."""
-
-    row: int  # of that chunk in `_ChunkScores`
-    place: ChunkPlace
-    score: float
-    steps: dict[str, float]  # the summands that turn the relevance into the score, by reason
-    losses: Mapping[str, float]  # the shares of it that were lost, by reason
-
-
-@dataclass(frozen=True, slots=True)
-class _ChunkScores:
-    """The scores of every chunk that either arm knows: arrays (n,), by ascending id."""
-
-    ids: Ids
-    cosine: Scores  # NaN: that arm has no opinion
-    keyword: Scores
-    summands: dict[str, Scores]
-    scores: Scores  # 0…1: the sum of the summands
-
-    @classmethod
-    def of(cls, mode: SearchMode, words: Arm, meaning: Arm, average: float | None) -> _ChunkScores:
-        """Combine the two arms. A chunk without a vector yet gets the cosine `average`."""
-        ids = _union(words.ids, meaning.ids)
-        cosine, keyword = meaning.scores_of(ids), words.scores_of(ids)
-        match mode:
-            case SearchMode.KEYWORD:
-                summands = {"keyword": np.nan_to_num(keyword)}
-            case SearchMode.VECTOR:
-                summands = {"cosine": np.nan_to_num(cosine)}
-            case SearchMode.HYBRID:
-                full = COVERAGE_WEIGHT + (0.0 if average is None else 1.0)
-                summands = {
-                    "cosine": np.nan_to_num(cosine) / full,
-                    "assumed": np.where(np.isnan(cosine), average or 0.0, 0.0) / full,
-                    "keyword": COVERAGE_WEIGHT * np.nan_to_num(keyword) / full,
-                }
-        relevance = sum(summands.values(), np.zeros(len(ids)))
-        return cls(ids, cosine, keyword, summands, np.clip(relevance, 0.0, 1.0))
-
-    def rows_of(self, ids: Sequence[int] | Ids) -> Ids:
-        """Return the rows of those of `ids` that have scores here."""
-        wanted = np.asarray(ids, np.int64)
-        return np.searchsorted(self.ids, wanted[mask_allowed(wanted, self.ids)])
-
-    def candidate(
-        self, row: int, place: ChunkPlace, *, is_named: bool, losses: Mapping[str, float]
-    ) -> _Candidate:
-        relevance = NAMED_FROM * float(self.scores[row])
-        share = apply_strength(float(self.scores[row]), place.strength)
-        steps = {"strength": NAMED_FROM * share - relevance}
-        if is_named:
-            steps["named"] = NAMED_FROM + (1 - NAMED_FROM) * share - NAMED_FROM * share
+        is_asked_for = wanted.with_expired or wanted.with_superseded
+        kept = np.array([kept_share(each.strength) for each in places])
+        is_named = np.array([each.chunk in named for each in places], np.float64)
+        homes = ("", prefers)
+        is_elsewhere = [bool(prefers) and each.project not in homes for each in places]
+        is_outdated = np.array([each.is_outdated for each in places], np.float64)
+        losses = {
+            "other_project": OTHER_PROJECT_LOSS * np.array(is_elsewhere, np.float64),
+            "outdated": (ASKED_LOSS if is_asked_for else OUTDATED_LOSS) * is_outdated,
+        }
+        relevance, share = NAMED_FROM * chunks.scores, chunks.scores * kept
+        steps = {
+            "strength": NAMED_FROM * share - relevance,
+            "named": is_named * lift_named(share),
+        }
         for name, loss in losses.items():
             steps[name] = -loss * (relevance + sum(steps.values()))
-        return _Candidate(row, place, relevance + sum(steps.values()), steps, losses)
+        boosts = {"strength": kept - 1.0, "named": is_named}
+        boosts |= {name: -loss for name, loss in losses.items()}
+        scores = relevance + sum(steps.values())
+        return replace(chunks, scores=scores, boosts=boosts, steps=steps)
 
-    def explain(self, candidate: _Candidate) -> Explanation:
-        row = candidate.row
-        return explain_score(
-            {name: float(values[row]) for name, values in self.summands.items()},
-            candidate.score,
-            cosine=self.cosine[row],
-            keyword=self.keyword[row],
-            boosts={
-                "strength": apply_strength(1.0, candidate.place.strength) - 1.0,
-                "named": float("named" in candidate.steps),
-                **{name: -loss for name, loss in candidate.losses.items()},
-            },
-            steps=candidate.steps,
-        )
+    def _best_rows(self, chunks: ScoredRows) -> Ids:
+        """Return the rows of the best chunks; of equally good ones at the end the first by path."""
+        depth = _depth(self.query)
+        if len(chunks.ids) <= depth:
+            return np.arange(len(chunks.ids))
+        limit = np.partition(chunks.scores, -depth)[-depth]
+        above = np.flatnonzero(chunks.scores > limit)
+        equal = np.flatnonzero(chunks.scores == limit)
+        if len(above) + len(equal) > depth:
+            first = first_by_path(self.rows.connection, chunks.ids[equal], limit=depth - len(above))
+            equal = places_of(np.array(first, np.int64), chunks.ids)
+        return np.concatenate([above, equal])
 
 
 def _word_arm(query: MemoryQuery, connection: Connection, chosen: ChosenChunks) -> Arm:

@@ -25,14 +25,14 @@ SHARE = 0.1
 """The largest share of its score that a memory can lose by fading."""
 
 
-def apply_strength(score: float, strength: float) -> float:
-    """Lower `score` by at most SHARE of it, depending on `strength`.
+def kept_share(strength: float) -> float:
+    """Return the share of its score that a memory keeps, from 1 - SHARE to 1.
 
     Falls with 1 / (1 + elapsed half-lives), so that older memories rank after newer ones at any
     age: after six years the strength itself is 2^-36, and would make no difference any more.
     """
     present = 1 / (1 - math.log2(strength)) if strength > 0 else 0.0
-    return score * (1 - SHARE + SHARE * present)
+    return 1 - SHARE + SHARE * present
 
 
 # Days of the calendar, so that asking again a minute later gives the same scores to the last digit,

@@ -128,9 +128,8 @@ class Sessions:
         Without any sessions there are no hits. Raises UsageError for an empty query, and
         ModelMissing in vector mode without a model.
         """
-        if not query.text.strip():
-            raise UsageError("the query is empty", hint="say what you are looking for")
-        corpora = [CORPUS_OF[kind] for kind in query.kinds if query.mode is not SearchMode.KEYWORD]
+        query.require_text()
+        corpora = [CORPUS_OF[kind] for kind in query.kinds if query.uses_vectors]
 
         def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
             embed_query = None

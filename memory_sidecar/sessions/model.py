@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import parse_past_time, system_clock
 
 MONTHS = tuple(
@@ -233,17 +233,12 @@ class SessionFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionQuery:
+class SessionQuery(Query):
     """A search as a caller asks for it: `"a phrase"` and `word*` must occur, other words rank."""
 
-    text: str
     kinds: tuple[HitKind, ...] = (*TIERS[1], *TIERS[2])
-    top_k: int = 10
-    mode: SearchMode = SearchMode.HYBRID
     filter: SessionFilter = field(default_factory=SessionFilter)
-    min_score: float = 0.0  # no hit below it
     by_session: bool = False  # each session once, ranked by its best parts
-    explain: bool = False  # whether hits say what their score is made of
     rerank: bool = False  # by the cross-encoder, where there is one
 
 

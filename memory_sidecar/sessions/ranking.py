@@ -15,7 +15,6 @@ is .717. Weights from .04 to .1 are as good.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.embedding.models import Judge
-from memory_sidecar.index.arms import Arm, Scores, mask_allowed, rerank_order
+from memory_sidecar.index.arms import Arm, Scores, mask_allowed, places_of
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import Postings
 from memory_sidecar.sessions.lookup import FoundRow, read_rows
@@ -68,7 +66,7 @@ class Rows:
 
     def cover(self, ids: Ids, share: float) -> None:
         """Add a word to the coverage of `ids`; `share` is its part of the question's weight."""
-        self.coverage[self.places_of(ids)] += share
+        self.coverage[places_of(ids, self.ids)] += share
 
     def relevance(self) -> Scores:
         """Compute cosine + weighted coverage; a row without a vector gets an average cosine."""
@@ -82,7 +80,7 @@ class Rows:
 
     def with_more(self, ids: Ids) -> Rows:
         """Return these rows with `ids` added, which have neither cosine nor coverage."""
-        if len(self.places_of(ids)) == len(ids):
+        if len(places_of(ids, self.ids)) == len(ids):
             return self
         every = np.union1d(self.ids, ids)
         cosine, coverage = np.full(len(every), np.nan), np.zeros(len(every))
@@ -99,14 +97,6 @@ class Rows:
             return float(np.partition(relevance, -COMMON_RANK)[-COMMON_RANK])
         return float(relevance.min()) if self.has_vectors and len(relevance) else 0.0
 
-    def places_of(self, ids: Ids) -> Ids:
-        """Return the places of those of `ids` that are among these rows."""
-        if not len(self.ids):
-            return np.empty(0, np.int64)
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        found: Ids = at[self.ids[at] == ids]
-        return found
-
 
 def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
     """Return the places of the `count` highest scores, unordered, with all that equal the last.
@@ -119,11 +109,6 @@ def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
 
 
 WEAK_BELOW = 0.54  # under 2 % of the best hits of questions with an answer, most of those without
-
-
-def to_score(relevance: float, full: float) -> float:
-    """Convert a relevance to 0…1: 0.75 for `full`, the relevance of a full match."""
-    return 0.9 * (1 - math.exp(-1.8 * max(relevance, 0.0) / full))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,25 +181,10 @@ def _count(rows: Ids, low: Ids, high: Ids) -> Ids:
 # Reranking
 
 
-def reranked_order(
-    connection: Connection,
-    question: str,
-    rows: Sequence[tuple[HitKind, FoundRow, float]],
-    judge: Judge,
-) -> list[int]:
-    """Return the order of `rows` after reranking, as places in them.
-
-    `rows`: kind, row and relevance, the best first. The first MAX_HITS are judged; the others stay
-    behind them.
-    """
-    chosen = rows[:MAX_HITS]
-    before = _preceding_messages(
-        connection, [row for kind, row, _ in chosen if kind is HitKind.MESSAGE]
-    )
-    passages = [_passage(kind, row, before.get(row.row_id)) for kind, row, _ in chosen]
-    scores = [relevance for _, _, relevance in chosen]
-    order = rerank_order(question, passages, scores, judge, weight=JUDGE_WEIGHT)
-    return [*order, *range(len(chosen), len(rows))]
+def passages_of(connection: Connection, rows: Sequence[tuple[HitKind, FoundRow]]) -> Sequence[str]:
+    """Return what the cross-encoder reads of each row: a message after the one before it."""
+    before = _preceding_messages(connection, [row for kind, row in rows if kind is HitKind.MESSAGE])
+    return [_passage(kind, row, before.get(row.row_id)) for kind, row in rows]
 
 
 def _preceding_messages(

@@ -18,26 +18,19 @@ term gives. Words that very many rows hold are only looked up in the best candid
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
 from msgspec import UNSET
 
-from memory_sidecar.core.model import Explanation, SearchMode
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.embedding.models import Judge
-from memory_sidecar.index.arms import (
-    SEARCH_POOL,
-    Arm,
-    Scores,
-    explain_score,
-    mask_allowed,
-    weak_below,
-)
+from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores, mask_allowed, places_of
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.keyword import (
@@ -48,6 +41,14 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     read_postings,
     rows_with_stems,
+)
+from memory_sidecar.index.scored import (
+    NAMED_FROM,
+    Scored,
+    ScoredRows,
+    reorder,
+    saturate,
+    weak_below,
 )
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.sessions.lookup import (
@@ -63,18 +64,17 @@ from memory_sidecar.sessions.ranking import (
     AROUND_WEIGHT,
     COMMON_RANK,
     COVERAGE_WEIGHT,
+    JUDGE_WEIGHT,
     MAX_HITS,
     SESSION_WEIGHT,
     WEAK_BELOW,
     Conversations,
     Rows,
     best_places,
-    reranked_order,
-    to_score,
+    passages_of,
 )
 from memory_sidecar.sessions.results import Head, SessionHit
 
-MAX_QUERY_CHARACTERS = 4000
 PARTS = 200  # best rows that are grouped by session
 OTHERS_WEIGHT, OTHERS = 0.4, 3  # weight and number of a session's parts after the best one
 JUDGED = 100  # best rows in which the words that very many rows hold are looked up
@@ -95,9 +95,9 @@ def search_sessions(
     Keyword and vector mode rank by BM25 or cosine alone. `judge`, a cross-encoder, reorders the
     best hits in hybrid mode. All is read from the commit of `store` that `connection` has.
     """
-    asked = Required.of(query.text[:MAX_QUERY_CHARACTERS])
+    asked = Required.of(query.searched)
     vector: Future[Vector] | None = None
-    if query.mode is not SearchMode.KEYWORD and embed_query is not None:
+    if query.uses_vectors and embed_query is not None:
         vector = SEARCH_POOL.submit(embed_query, asked.text)
     searches = []
     for kind in query.kinds:
@@ -108,34 +108,30 @@ def search_sessions(
                 _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
-    found = [scored for search in searches for scored in search.best(count)]
+    found = {search.kind: search.best(count) for search in searches}
     judge = judge if query.mode is SearchMode.HYBRID else None
-    read = _read_best(connection, found, max(count, MAX_HITS if judge else 0))
+    parts = _read_best(connection, found, max(count, MAX_HITS if judge else 0))
     if judge is not None:
-        rows = [(scored.kind, row, scored.relevance) for scored, row, _ in read]
-        read = _reorder(read, reranked_order(connection, asked.text, rows, judge))
-    weak = {
-        (each.kind, each.row_id)
-        for each, _, _ in ([] if asked.has_any else read)  # what has to occur does
-        if each.score < weak_below(query.text, query.mode, each.explanation, WEAK_BELOW)
-    }
+        parts = _rerank(connection, parts, asked.text, judge)
+    if not asked.has_any:  # what has to occur does
+        parts = [replace(each, is_weak=_is_weak(query, each)) for each in parts]
     if query.by_session:
-        read = _group_by_session(read)
+        parts = _group_by_session(parts)
     return [
         build_from(
             SessionHit,
-            head,
-            kind=scored.kind,
-            text=row.text,
-            score=rounded(scored.score),
-            is_weak=(scored.kind, scored.row_id) in weak,
-            heading=row.heading,
-            sequence=row.sequence,
-            created_at=iso_utc(row.created_at),
-            explain=scored.explanation if query.explain else UNSET,
+            each.head,
+            kind=each.kind,
+            text=each.row.text,
+            score=rounded(each.score),
+            is_weak=each.is_weak,
+            heading=each.row.heading,
+            sequence=each.row.sequence,
+            created_at=iso_utc(each.row.created_at),
+            explain=each.explanation if query.explain else UNSET,
         )
-        for scored, row, head in read[: query.top_k]
-        if rounded(scored.score) >= query.min_score
+        for each in parts[: query.top_k]
+        if rounded(each.score) >= query.min_score
     ]
 
 
@@ -171,17 +167,6 @@ def _start_scan(
     return SEARCH_POOL.submit(lambda: view.cosines(vector.result()))
 
 
-@dataclass(slots=True)
-class _Scored:
-    """A row with its score, and the explanation of that."""
-
-    kind: HitKind
-    row_id: int
-    relevance: float
-    score: float  # 0…1, in the order of relevance
-    explanation: Explanation
-
-
 @dataclass(frozen=True, slots=True)
 class _RowSearch:
     """The search of the rows of one kind."""
@@ -194,28 +179,18 @@ class _RowSearch:
     allowed: Ids | None
     required: Ids  # rows with the required terms: hits even if no other word matches
 
-    def best(self, top_k: int) -> list[_Scored]:
+    def best(self, top_k: int) -> ScoredRows:
         """Return the best `top_k` rows and some more, unordered."""
-        corpus = CORPUS_OF[self.kind]
-        keywords = keywords_of(self.connection, corpus, self.text)
+        keywords = keywords_of(self.connection, CORPUS_OF[self.kind], self.text)
         match self.mode:
             case SearchMode.KEYWORD:
-                return self._score_arm(self._bm25(keywords.rarest(MAX_ROWS_SCORED)), top_k)
+                arm = self._bm25(keywords.rarest(MAX_ROWS_SCORED))
             case SearchMode.VECTOR:
-                return self._score_arm(self._cosines(), top_k)
+                arm = self._cosines()
             case SearchMode.HYBRID:
                 return self._hybrid(keywords, top_k)
-
-    def _score_arm(self, arm: Arm, top_k: int) -> list[_Scored]:
         best = best_places(arm.scores, top_k)
-        name = "keyword" if self.mode is SearchMode.KEYWORD else "cosine"
-        scored = []
-        for row_id, value in zip(arm.ids[best].tolist(), arm.scores[best].tolist(), strict=True):
-            score = min(max(value, 0.0), 1.0)
-            opinions = {"cosine": math.nan, "keyword": math.nan} | {name: value}
-            explanation = explain_score({name: value}, score, **opinions, boosts={})
-            scored.append(_Scored(self.kind, row_id, value, score, explanation))
-        return scored
+        return ScoredRows.by_arm(self.mode, arm.ids[best], arm.scores[best].astype(np.float64))
 
     def _bm25(self, keywords: Keywords) -> Arm:
         limit = KEYWORD_DEPTH if self.allowed is None else None
@@ -232,7 +207,7 @@ class _RowSearch:
             return Arm.silent()
         return Arm.of(*self.scanning.result(), self.allowed)
 
-    def _hybrid(self, keywords: Keywords, top_k: int) -> list[_Scored]:
+    def _hybrid(self, keywords: Keywords, top_k: int) -> ScoredRows:
         corpus = CORPUS_OF[self.kind]
         postings = read_postings(self.connection, corpus, keywords)
         lists = (*postings.lists.values(), self.required)
@@ -254,31 +229,28 @@ class _RowSearch:
             more = rows.with_more(found)
             if more is not rows:
                 rows, relevance = more, more.relevance()
-        places = rows.places_of(found)
-        keyword = COVERAGE_WEIGHT * rows.coverage[places]
-        whole = relevance[places] + sum(context.values())
+        places = places_of(found, rows.ids)
+        cosine, coverage = rows.cosine[places], rows.coverage[places]
+        keyword = COVERAGE_WEIGHT * coverage
+        own, waiting = relevance[places] - keyword, np.isnan(cosine)
+        summands = {
+            "cosine": np.where(waiting, 0.0, own),
+            "assumed": np.where(waiting, own, 0.0),
+            "keyword": keyword,
+            **context,
+        }
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
         full += AROUND_WEIGHT if context else 0.0
-        scored = []
-        for at, row_id in enumerate(found.tolist()):
-            cosine, score = float(rows.cosine[places[at]]), to_score(float(whole[at]), full)
-            boosts = {name: float(values[at]) for name, values in context.items()}
-            own = float(relevance[places[at]] - keyword[at])
-            summands = {"assumed" if math.isnan(cosine) else "cosine": own}
-            summands |= {"keyword": float(keyword[at])} | boosts
-            covered = float(rows.coverage[places[at]])
-            explanation = explain_score(
-                summands, score, cosine=cosine, keyword=covered, boosts=boosts
-            )
-            scored.append(_Scored(self.kind, row_id, float(whole[at]), score, explanation))
-        return scored
+        whole = relevance[places] + sum(context.values())
+        scores = NAMED_FROM * saturate(whole, full)
+        return ScoredRows(found, cosine, coverage, summands, scores, boosts=context)
 
     def _add_context(
         self, best: Ids, rows: Rows, relevance: Scores, postings: Postings
     ) -> tuple[Ids, dict[str, Scores]]:
         """Add the messages that gain from the `best` ones; return all, and their gains by term."""
         talks = Conversations.of_messages(self.connection, best)
-        surplus = relevance[rows.places_of(best)] - rows.common_level(relevance)
+        surplus = relevance[places_of(best, rows.ids)] - rows.common_level(relevance)
         gaining, lent = talks.lend(best, surplus)
         allowed = mask_allowed(gaining, self.allowed)
         found = np.union1d(best, gaining[allowed])
@@ -292,59 +264,79 @@ class _RowSearch:
         }
 
 
-_Read = tuple[_Scored, FoundRow, Head]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part(Scored):
+    """A row of a session, as it was found and read."""
+
+    kind: HitKind
+    row: FoundRow
+    head: Head
+    relevance: float
+    is_weak: bool = False
 
 
-def _read_best(connection: Connection, found: Sequence[_Scored], count: int) -> list[_Read]:
+def _read_best(
+    connection: Connection, found: Mapping[HitKind, ScoredRows], count: int
+) -> list[_Part]:
     """Read the best `count` of `found` with their sessions, sorted; of equal ones the latest."""
-    scores = sorted((each.score for each in found), reverse=True)
+    scores = sorted(
+        (each for rows in found.values() for each in rows.scores.tolist()), reverse=True
+    )
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
-    best = [each for each in found if each.score >= least]
-    rows = {
-        (kind, row.row_id): row
-        for kind in HitKind
-        for row in read_rows(connection, kind, [e.row_id for e in best if e.kind is kind])
-    }
-    heads = read_heads(connection, {row.session_row for row in rows.values()})
-    read = [
-        (each, row, heads[row.session_row])
-        for each in best
-        if (row := rows.get((each.kind, each.row_id))) is not None
+    best = [
+        (kind, rows, {int(rows.ids[at]): int(at) for at in np.flatnonzero(rows.scores >= least)})
+        for kind, rows in found.items()
     ]
-    read.sort(key=_sort_key)
-    return read[:count]
+    read = [
+        (kind, rows, places[row.row_id], row)
+        for kind, rows, places in best
+        for row in read_rows(connection, kind, places)
+    ]
+    heads = read_heads(connection, {row.session_row for *_, row in read})
+    parts = [
+        _Part(
+            kind=kind,
+            row=row,
+            head=heads[row.session_row],
+            relevance=rows.relevance_of(at),
+            score=float(rows.scores[at]),
+            explanation=rows.explain(at),
+        )
+        for kind, rows, at, row in read
+    ]
+    return sorted(parts, key=_sort_key)[:count]
 
 
-def _sort_key(read: _Read) -> tuple[float, HitKind, int, str, int]:
-    scored, row, head = read
-    return (-scored.score, scored.kind, -row.created_at, head.session_id, row.row_id)
+def _sort_key(part: _Part) -> tuple[float, HitKind, int, str, int]:
+    row = part.row
+    return (-part.score, part.kind, -row.created_at, part.head.session_id, row.row_id)
 
 
-def _reorder(read: Sequence[_Read], order: Sequence[int]) -> list[_Read]:
-    """Put `read` in `order`; the scores stay in their places, so that they mean the same."""
-    better = []
-    for place, at in enumerate(order):
-        scored, row, head = read[at]
-        score = read[place][0].score
-        explanation = scored.explanation.reranked(score - scored.score)
-        better.append((replace(scored, score=score, explanation=explanation), row, head))
-    return better
+def _is_weak(query: SessionQuery, part: _Part) -> bool:
+    return part.score < weak_below(query, part.explanation, WEAK_BELOW)
 
 
-def _group_by_session(read: Sequence[_Read]) -> list[_Read]:
+def _rerank(
+    connection: Connection, parts: Sequence[_Part], question: str, judge: Judge
+) -> list[_Part]:
+    """Have `judge` reorder the first MAX_HITS of `parts`, which are sorted, the best first."""
+    judged = parts[:MAX_HITS]
+    passages = passages_of(connection, [(each.kind, each.row) for each in judged])
+    told = zip(judged, judge(question, passages), strict=True)
+    keys = [each.relevance + JUDGE_WEIGHT * value for each, value in told]
+    return reorder(parts, [*keys, *(-math.inf for _ in parts[MAX_HITS:])])
+
+
+def _group_by_session(parts: Sequence[_Part]) -> list[_Part]:
     """Keep the best part of each session, with the score of the whole session, the best first.
 
     Missing parts of a session count as zeros.
     """
-    parts: dict[int, list[_Read]] = {}
-    for each in sorted(read, key=_sort_key):
-        parts.setdefault(each[1].session_row, []).append(each)
+    by_session: dict[int, list[_Part]] = {}
+    for each in sorted(parts, key=_sort_key):
+        by_session.setdefault(each.row.session_row, []).append(each)
     whole = []
-    for (scored, row, head), *others in parts.values():
-        added = OTHERS_WEIGHT * sum(other.score for other, _, _ in others[:OTHERS]) / OTHERS
-        score = (scored.score + added) / (1 + OTHERS_WEIGHT)
-        step = {"others": rounded(score - scored.score)}
-        why = scored.explanation
-        why = replace(why, boosts=why.boosts | step, terms=why.terms | step)
-        whole.append((replace(scored, score=score, explanation=why), row, head))
+    for best, *others in by_session.values():
+        added = OTHERS_WEIGHT * sum(other.score for other in others[:OTHERS]) / OTHERS
+        whole.append(best.with_score((best.score + added) / (1 + OTHERS_WEIGHT), "others"))
     return sorted(whole, key=_sort_key)

@@ -17,31 +17,31 @@ from memory_sidecar.code.ranking import (
 )
 
 
-def candidates(paths, cosine, keyword=None):
+def candidates(paths, cosine, keyword=None, history=None):
     files = sorted(set(paths))
-    return Candidates.of(
+    return Candidates(
         np.arange(1, len(paths) + 1),
         cosine=np.array(cosine),
         static=np.full(len(paths), np.nan),
         keyword=np.full(len(paths), np.nan) if keyword is None else np.array(keyword),
         files=[ChunkFile("a", path, "python") for path in files],
+        history=[(history or {}).get(path) for path in files],
         file_numbers=np.array([files.index(path) for path in paths], np.int32),
     )
 
 
 def ranked(paths, cosine, text="what happens", symbols=None, history=None, keyword=None, words=()):
-    found = candidates(paths, cosine, keyword)
+    found = candidates(paths, cosine, keyword, history)
     question = Question.of(text)
     return found, rank_hybrid(
         found,
         question,
-        path_terms=lambda file: PathTerms.of(question, file.path, 0.0),
+        path_terms=[PathTerms.of(question, file.path, 0.0) for file in found.files],
         defined=list(map(question.match_bits, symbols or [""] * len(paths))),
         defines_name=np.zeros(len(paths), np.bool_),
         at_named_path=np.zeros(len(found.files), np.bool_),
         holds_message=np.zeros(len(paths), np.bool_),
         words=words,
-        history=history or {},
     )
 
 
@@ -58,9 +58,9 @@ def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
 
 
 def test_what_is_explained_adds_up_for_every_chunk():
-    found, result = ranked(["tests/a.py", "tests/a.py", "b.py"], [0.9, 0.8, 0.7])
+    _, result = ranked(["tests/a.py", "tests/a.py", "b.py"], [0.9, 0.8, 0.7])
     for row in range(3):
-        explanation = result.explain(row, found)
+        explanation = result.explain(row)
         assert sum(explanation.terms.values()) == pytest.approx(result.scores[row], abs=1e-5)
 
 
@@ -91,10 +91,10 @@ def test_words_that_many_files_hold_count_for_each_of_them():
 
 
 def test_a_file_that_commits_of_the_like_changed_comes_first():
-    history = {("a", "b.py"): HistoryBoost(0.1, ("Fix what happens",))}
+    history = {"b.py": HistoryBoost(0.1, ("Fix what happens",))}
     found, result = ranked(["a.py", "b.py"], [0.7, 0.7], history=history)
     assert found.ordered(result.scores) == [1, 0]
-    assert result.explain(1, found).terms["history"] > 0
+    assert result.explain(1).terms["history"] > 0
 
 
 def test_a_file_whose_names_cover_the_question_comes_first():

@@ -10,7 +10,7 @@ from memory_sidecar.memories.strength import (
     SHARE,
     STRENGTH_ORDER_SQL,
     STRENGTH_SQL,
-    apply_strength,
+    kept_share,
     today,
 )
 
@@ -67,9 +67,9 @@ def test_it_stays_the_same_until_midnight():
 
 
 def test_a_score_loses_a_tenth_at_most():
-    assert apply_strength(0.8, 1) == 0.8
-    assert apply_strength(0.8, 0) == pytest.approx(0.8 * (1 - SHARE))
-    assert apply_strength(0.6, 1) > apply_strength(0.62, 0.5) > apply_strength(0.6, 0.5)
+    assert kept_share(1) == 1
+    assert kept_share(0) == pytest.approx(1 - SHARE)
+    assert 0.6 * kept_share(1) > 0.62 * kept_share(0.5)
 
 
 def test_sql_orders_as_strength_does():
@@ -89,6 +89,6 @@ def test_sql_orders_as_strength_does():
 
 
 def test_what_is_older_comes_after_what_is_newer_at_any_age():
-    scores = [apply_strength(0.8, after(days)) for days in (0, 60, 365, 3 * 365, 6 * 365, 12 * 365)]
+    scores = [0.8 * kept_share(after(days)) for days in (0, 60, 365, 3 * 365, 6 * 365, 12 * 365)]
     assert scores == sorted(scores, reverse=True)
     assert len({round(score, 4) for score in scores}) == len(scores)
