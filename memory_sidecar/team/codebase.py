@@ -116,11 +116,14 @@ class TeamCode:
         parts: Collection[tuple[str, str]] | None,
         stop: threading.Event,
     ) -> Iterator[tuple[int, int]]:
+        with self._lock:
+            known = [each for each in self._sources.values() if each.source.publishes]
+        for each in known:
+            for _ in each.adopt_models(models, stop):
+                yield 0, 1
         before = total = 0
         for before, total in embed_pending(store, models, parts, stop):
             yield before, total
-        with self._lock:
-            known = [each for each in self._sources.values() if each.source.publishes]
         if known:
             self._declare_nearest()
         for each in known:

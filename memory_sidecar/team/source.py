@@ -28,8 +28,6 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.codes import Floats
-from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import (
@@ -39,7 +37,6 @@ from memory_sidecar.team.code_write import (
     VectorModels,
     add_source,
     fold_rows,
-    put_vectors,
     take_lease,
     write_documents,
 )
@@ -54,6 +51,7 @@ from memory_sidecar.team.shared_files import (
     SourceRow,
     read_sources,
 )
+from memory_sidecar.team.vectors import TeamVectors
 
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
 FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
@@ -91,6 +89,7 @@ class PostgresSource:
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
+        self._vectors = TeamVectors(link, self)
 
     @property
     def generation(self) -> int:
@@ -233,42 +232,30 @@ class PostgresSource:
         self.problem = ""
         return Published(self.source.name, len(todo), chunks, len(gone))
 
+    def adopt_models(self, models: Models, stop: threading.Event) -> Iterator[None]:
+        """Make the team's vectors those of the models here, if this machine may; see there."""
+        try:
+            yield from self._vectors.adopt(self._vector_models(), models, stop)
+        except (*TEAM_ERRORS, NoIndex) as error:
+            self._note_problem(error)
+
     def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
         """Embed the team's pending chunks, if this machine may; yields how many are done.
 
         Raises ModelError.
         """
-        done = 0
         try:
-            while not stop.is_set() and (rows := self._pending(models.files.sha256)):
-                vectors = embed_unless_stopped(models, [head for _, head in rows], stop)
-                if vectors is None:
-                    return
-                found = dict(zip([row for row, _ in rows], vectors, strict=True))
-
-                def put(found: Mapping[int, Floats] = found) -> None:
-                    with self._link.writing() as connection:
-                        source, _ = self._lease(connection)
-                        put_vectors(connection, source.id, found)
-
-                self._link.retry(put)
-                done += len(rows)
-                yield done
+            yield from self._vectors.embed(models, stop)
         except (*TEAM_ERRORS, NoIndex) as error:
             self._note_problem(error)
 
-    def _pending(self, model: str) -> list[tuple[int, str]]:
-        """Return ids and heads of the next chunks without a vector, if `model` is the team's."""
-        with self._link.reading() as connection:
-            require_schema(connection, self._link)
-            row = self.row(connection)
-            if row is None or (row.branch, row.model) != (self.origin.branch, model):
-                return []
-            return connection.execute(
-                "SELECT p.id, c.head FROM chunk_pending p JOIN chunks c ON c.id = p.id"
-                " WHERE p.source = %s ORDER BY p.id LIMIT %s",
-                (row.id, SLICE_TEXTS),
-            ).fetchall()
+    def own_row(self, connection: Connected) -> SourceRow | None:
+        require_schema(connection, self._link)
+        row = self.row(connection)
+        return row if row is not None and row.branch == self.origin.branch else None
+
+    def take_lease(self, connection: Connected) -> SourceRow:
+        return self._lease(connection)[0]
 
     def _read_fingerprints(self) -> dict[str, str]:
         try:

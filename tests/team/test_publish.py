@@ -7,9 +7,11 @@ import pytest
 
 from memory_sidecar.code.document import build_document
 from memory_sidecar.core.errors import Conflict
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.team import code_write, shared_files
 from memory_sidecar.team import source as team_source
+from memory_sidecar.team import vectors as team_vectors
 from memory_sidecar.team.code_write import fold_rows
 from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
@@ -180,3 +182,31 @@ def test_a_save_takes_no_new_id_and_files_deleted_long_ago_leave_no_row(
     reader.index()
     assert reader.own() == {"shop/coupon.py"}
     assert reader.find("discount")[0].code.endswith("discount = 3")
+
+
+@pytest.mark.parametrize("before", ["", "0"])
+def test_vectors_at_the_team_become_those_of_the_models_that_its_indexer_has_now(
+    make_member, link, monkeypatch, before
+):
+    monkeypatch.setattr(team_vectors, "STATIC_ROWS", 4)
+    alone, giver, reader = make_member("alone", shares=False), make_member("a"), make_member("b")
+    alone.index()
+    static, giver.models.version = giver.models._static, before
+    giver.models._static = None
+    giver.index()
+    lacking = content_of(link)[3]
+    giver.models.version, giver.models._static = "1", static
+    giver.index()
+    chunks = alone.codebase.status().chunks
+    assert content_of(link)[3] == (chunks, chunks if static else 0, 0) != lacking
+    reader.index()
+    assert reader.codebase.status().vectors_pending == 0
+    for mode in SearchMode:
+        first, expected = (each.find("how is a card charged", mode)[0] for each in (reader, alone))
+        assert (first.filename, first.score) == (
+            expected.filename,
+            pytest.approx(expected.score, abs=0.02),
+        )
+    giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    giver.index()
+    assert content_of(link)[3] == (chunks + 1, chunks + 1 if static else 0, 0)

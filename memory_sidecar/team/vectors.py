@@ -1,0 +1,140 @@
+"""The vectors of one source at a team, which the machine that indexes it makes.
+
+The source's row names the model and the table of static vectors that they are of: machines with
+others compare no question with them. Once the machine that indexes it has another one, installed or
+updated since, it makes all of them again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Protocol
+
+from memory_sidecar.embedding.models import Models
+from memory_sidecar.index.codes import Floats
+from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
+from memory_sidecar.team.code_write import VectorModels, copy_vectors, put_vectors
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.link import TeamLink
+from memory_sidecar.team.shared_files import SourceRow
+
+STATIC_ROWS = 4096  # static vectors that one transaction writes
+
+_CHUNKS = "FROM files f JOIN chunks c ON c.file = f.id WHERE f.source = %s"
+_WITHOUT_STATIC = "NOT EXISTS (SELECT FROM chunk_static s WHERE s.id = c.id)"
+
+
+class IndexedSource(Protocol):
+    """A source of the team; `team.source` implements it."""
+
+    def own_row(self, connection: Connected) -> SourceRow | None:
+        """Read the row of the branch that is checked out; None if the team lacks it."""
+
+    def take_lease(self, connection: Connected) -> SourceRow:
+        """Renew the lease; return the row of the branch. Raises LeaseHeld."""
+
+
+class TeamVectors:
+    """Makes the vectors of `source`. All methods raise DatabaseError, NoIndex and LeaseHeld."""
+
+    def __init__(self, link: TeamLink, source: IndexedSource) -> None:
+        self._link = link
+        self._source = source
+
+    def adopt(self, made: VectorModels, models: Models, stop: threading.Event) -> Iterator[None]:
+        """Make the vectors those of `made`, the versions of `models`; yields after each step.
+
+        Those of the model are deleted and queued, for `embed`; static ones are computed.
+        """
+        with self._link.reading() as connection:
+            row = self._source.own_row(connection)
+        if row is not None and made.model not in ("", row.model):
+            self._write(lambda connection, row: _queue_all(connection, row, made.model))
+            yield
+        if row is None or models.static is None or row.static == made.static:
+            return
+        under_way = f"{made.static} under way"  # equal to no version, so that nobody compares
+        self._write(lambda connection, row: _clear_static(connection, row, under_way))
+        while not stop.is_set():
+            with self._link.reading() as connection:
+                heads = connection.execute(
+                    f"SELECT c.id, c.head {_CHUNKS} AND {_WITHOUT_STATIC} ORDER BY c.id LIMIT %s",
+                    (row.id, STATIC_ROWS),
+                ).fetchall()
+            if not heads:
+                self._write(lambda connection, row: _name_static(connection, row, made.static))
+                return
+            vectors = models.static.embed([head for _, head in heads])
+            found = dict(zip([chunk for chunk, _ in heads], vectors, strict=True))
+
+            self._write(partial(_put_static, found=found))
+            yield
+
+    def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
+        """Embed the pending chunks; yields how many are done. Raises ModelError."""
+        done = 0
+        while not stop.is_set() and (rows := self._pending(models.files.sha256)):
+            vectors = embed_unless_stopped(models, [head for _, head in rows], stop)
+            if vectors is None:
+                return
+            found = dict(zip([row for row, _ in rows], vectors, strict=True))
+
+            self._write(partial(_put_vectors, found=found))
+            done += len(rows)
+            yield done
+
+    def _pending(self, model: str) -> list[tuple[int, str]]:
+        """Return ids and heads of the next chunks without a vector, if `model` is the team's."""
+        with self._link.reading() as connection:
+            row = self._source.own_row(connection)
+            if row is None or row.model != model:
+                return []
+            return connection.execute(
+                "SELECT p.id, c.head FROM chunk_pending p JOIN chunks c ON c.id = p.id"
+                " WHERE p.source = %s ORDER BY p.id LIMIT %s",
+                (row.id, SLICE_TEXTS),
+            ).fetchall()
+
+    def _write(self, work: Callable[[Connected, SourceRow], None]) -> None:
+        """Run `work`, which must be idempotent, in a transaction that holds the lease."""
+
+        def write() -> None:
+            with self._link.writing() as connection:
+                work(connection, self._source.take_lease(connection))
+
+        self._link.retry(write)
+
+
+def _put_vectors(connection: Connected, row: SourceRow, found: Mapping[int, Floats]) -> None:
+    put_vectors(connection, row.id, found)
+
+
+def _queue_all(connection: Connected, row: SourceRow, model: str) -> None:
+    connection.execute("DELETE FROM chunk_vectors WHERE source = %s", (row.id,))
+    connection.execute(
+        f"INSERT INTO chunk_pending SELECT c.id, f.source, f.id {_CHUNKS} ON CONFLICT DO NOTHING",
+        (row.id,),
+    )
+    connection.execute("UPDATE sources SET model = %s WHERE id = %s", (model, row.id))
+
+
+def _clear_static(connection: Connected, row: SourceRow, under_way: str) -> None:
+    if row.static != under_way:  # else an earlier call was ended, and this one goes on
+        connection.execute("DELETE FROM chunk_static WHERE source = %s", (row.id,))
+        _name_static(connection, row, under_way)
+
+
+def _name_static(connection: Connected, row: SourceRow, version: str) -> None:
+    connection.execute("UPDATE sources SET static = %s WHERE id = %s", (version, row.id))
+
+
+def _put_static(connection: Connected, row: SourceRow, found: Mapping[int, Floats]) -> None:
+    lacking = connection.execute(
+        f"SELECT c.id, c.file {_CHUNKS} AND {_WITHOUT_STATIC} AND c.id = ANY(%s)",
+        (row.id, list(found)),
+    ).fetchall()
+    with connection.cursor() as cursor:
+        rows = [(chunk, row.id, file, found[chunk]) for chunk, file in lacking]
+        copy_vectors(cursor, "chunk_static", rows)
