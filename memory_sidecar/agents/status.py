@@ -128,6 +128,8 @@ def status_of(
         names = services.agent_names() if db is None else ()
     agents = [services.agent(name) for name in names]
     codebase = services.codebase(db)
+    # First: once the team's server answers again, its chunks are counted, too.
+    team = team_status(services) if db is None else None
     try:
         code = codebase.status()
     except NoIndex:
@@ -153,7 +155,7 @@ def status_of(
         model_loaded=models.is_loaded,
         model_problem=build_from(Problem, problem) if problem else None,
         last_error=max(filter(None, failures), key=lambda each: each.at, default=None),
-        team=team_status(services) if db is None else None,
+        team=team,
         daemon=daemon,
         files=tuple(file for each in listed for file in codebase.files(each)) if listed else UNSET,
     )

@@ -108,6 +108,8 @@ def search(
     asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **options)
     if wait_fresh_ms is not None:
         codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
+    if asked.explain:
+        note_team(call)  # first: once its server answers again, it is searched, too
     hits = call.mask(
         call.services.questions.ask_and_log(
             Asked.CODE,
@@ -116,8 +118,6 @@ def search(
             lambda: codebase.search(asked, reporter=call.reporter),
         )
     )
-    if asked.explain:
-        note_team(call)
     if not call.wants_json:
         shown = HitView(
             question=text,

@@ -37,6 +37,7 @@ def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
     """Tell what is indexed, how fresh, and what is missing."""
     sources: tuple[ListedSource, ...] = ()
     chunks = pending = 0
+    team = team_status(caller.services)  # first, as in `status_of`
     try:
         found = caller.codebase.status()
         sources, chunks, pending = source_states(caller), found.chunks, found.vectors_pending
@@ -51,7 +52,7 @@ def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
         sources=sources,
         chunks=chunks,
         vectors_pending=pending,
-        team=team_status(caller.services),
+        team=team,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
@@ -89,6 +90,31 @@ def test_status_and_doctor_say_how_many_files_only_the_team_has(
             assert told in desk(command).out
     finally:
         allow(server, database, connections=True)
+
+
+def test_a_server_that_is_back_is_asked_by_status_and_explain(
+    database, machine, login, tmp_path, server
+):
+    assert machine("owner", database)("team", "init").status == 0
+    ci = machine("ci", login("ci", "indexer"))
+    assert ci("index", checkout(tmp_path / "ci/shop")).status == 0
+    desk = machine("desk", login("desk", "reader"))
+    assert desk("index", checkout(tmp_path / "desk/shop")).status == 0
+    name = conninfo_to_dict(database)["dbname"]
+    link = desk.services.team
+    with psycopg.connect(server, autocommit=True) as admin:
+        for command in ("status --json", "search charge_card --all --explain --json"):
+            admin.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
+            link.drop_idle()
+            refused = desk("search", "charge_card", "--all", "--json")
+            assert refused.error["code"] == "database_unreachable"
+            admin.execute(f"ALTER DATABASE {name} CONNECTION LIMIT -1")
+            assert link.is_unreachable
+            answer = desk(*command.split()).json
+            if command.startswith("status"):
+                assert (answer["team"]["problem"], answer["sources"][0]["files_away"]) == (None, 0)
+            else:
+                assert answer[0]["filename"] == "shop/payment.py"
 
 
 def test_the_page_counts_the_chunks_that_wait_at_the_team_for_a_vector(database, machine, tmp_path):
