@@ -3,7 +3,8 @@
 Parsing holds the GIL, so a second thread gains nothing (4,634 chunks a second against 4,600), and
 contends with the thread that writes. With processes, indexing is 1.9 times as fast on two cores
 (3,130 chunks a second over Django, 1,650 without). A grammar that crashes on a file also ends only
-a worker. If the system lets no process start, this process builds.
+a worker. If the system lets no process start, this process builds. To build here, too, while the
+processes start gains nothing (3.07 s instead of 3.03 for 3,400 chunks).
 """
 
 from __future__ import annotations
