@@ -86,13 +86,14 @@ def repair(
 
 def _data_dir(root: Path) -> Check:
     check = "data directory"
-    if not root.exists():
-        return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
-    if not root.is_dir():
-        return Check(check, False, f"{root} is no folder", "name another with --data-dir")
-    if not os.access(root, os.W_OK):
+    there = next(each for each in (root, *root.parents) if os.path.lexists(each))
+    if not there.is_dir():
+        return Check(check, False, f"{there} is no folder", "name another with --data-dir")
+    if not os.access(there, os.W_OK):
         hint = "what is there is found: check its permissions, or name another with --data-dir"
-        return Check(check, False, f"{root} cannot be written", hint)
+        return Check(check, False, f"{there} cannot be written", hint)
+    if there != root:
+        return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
     return Check(check, True, f"{root} can be written")
 
 

@@ -18,6 +18,7 @@ from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import AgentReports, IndexReport, pluralize
 from memory_sidecar.core.times import format_duration
+from memory_sidecar.core.visible import visible_line
 from memory_sidecar.disk.registry import Registry
 
 PACE_WAIT_S = 2.0  # how long to measure the speed of embedding, if it is unknown
@@ -115,7 +116,7 @@ def _report_lines(call: Call, report: IndexReport) -> Iterator[TextLine]:
     """Yield a report of `index` or `reindex` for a person."""
     roots = {} if report.agent else call.places.roots
     for name in report.sources:
-        yield title(name), f"  {roots[name]}" if name in roots else ""
+        yield title(name), f"  {visible_line(str(roots[name]))}" if name in roots else ""
     yield (
         f"{pluralize(report.files_total, 'file')}, {report.files_processed:,} indexed now, "
         f"{report.files_deleted:,} gone, {len(report.files_skipped):,} skipped, "
@@ -124,9 +125,9 @@ def _report_lines(call: Call, report: IndexReport) -> Iterator[TextLine]:
     )
     for file in report.files_failed:
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
-        yield f"failed: {path or file.path}: {file.reason}"
+        yield visible_line(f"failed: {path or file.path}: {file.reason}")
     for folder in report.folders_unreadable:
-        yield f"unreadable, its index stays as it was: {folder}"
+        yield visible_line(f"unreadable, its index stays as it was: {folder}")
     if report.vectors_pending:
         yield call.hint(_remaining_work(call, report))
 
@@ -224,7 +225,7 @@ def add(
         added = its.register(call.path(path), name=name, force=force)
     if agent is None and added.name in call.codebase.data.states():
         call.codebase.data.owner.watch(added)  # with its new excludes
-    return call.show(added, [f"{added.name}: {added.root}"])
+    return call.show(added, [visible_line(f"{added.name}: {added.root}")])
 
 
 @source.command(name="list")
@@ -292,7 +293,7 @@ def prune(call: Call, yes: bool) -> list[Source]:
     """Forget the sources whose folder is gone. One on a disk that is away counts as gone, too."""
     gone = call.codebase.missing_sources()
     if gone and not yes:
-        missing = (f"gone: {each.name}: {each.root}" for each in gone)
+        missing = (visible_line(f"gone: {each.name}: {each.root}") for each in gone)
         question = f"Forget {pluralize(len(gone), 'source')} and the index?"
         call.confirm(missing, question)
     removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
@@ -317,7 +318,8 @@ def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> Sour
     _require_known(call, name, whose.registry)
     moved = whose.move(name, path, reporter=call.reporter, force=force)
     chunks = pluralize(moved.chunks, "chunk")
-    return call.show(moved, [f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"])
+    told = f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"
+    return call.show(moved, [visible_line(told)])
 
 
 def _require_known(call: Call, name: str, registry: Registry) -> None:
@@ -337,8 +339,8 @@ def _source_line(each: Source) -> str:
     excluded = f" (without {', '.join(each.excludes)})" if each.excludes else ""
     branch = f" at {each.branch}" if each.branch else ""
     cloned = f" (from {each.address}{branch})" if each.address else ""
-    return f"{each.name}: {each.root}{cloned}{excluded}"
+    return visible_line(f"{each.name}: {each.root}{cloned}{excluded}")
 
 
 def _forgotten_line(removed: Source) -> str:
-    return f"forgot {removed.name}: {removed.root}"
+    return visible_line(f"forgot {removed.name}: {removed.root}")

@@ -22,6 +22,7 @@ from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration, system_clock
+from memory_sidecar.core.visible import visible_line
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 from memory_sidecar.memories.names import check_agent
 
@@ -56,19 +57,21 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
 
 
 def _status_lines(call: Call, found: Status) -> Iterator[str]:
-    yield from map(call.hint, _lines(found))
+    for line in _lines(found):
+        yield visible_line(call.hint(line))
     roots = {source.name: Path(source.root) for source in found.sources}
     for file in found.files or ():
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
-        yield f"{file.source}: {path or file.path}: {file.reason}"
+        yield visible_line(f"{file.source}: {path or file.path}: {file.reason}")
 
 
 def _watch(call: Call) -> NoReturn:
     """Print the status every second: in place on a terminal, else one below the other."""
     shown = 0
     while True:
-        lines = [call.hint(line) for line in _lines(_status(call))]
+        lines = [visible_line(call.hint(line)) for line in _lines(_status(call))]
         if call.is_terminal and call.environ.get("TERM") != "dumb":
+            lines = lines[: max(call.rows - 1, 1)] if call.rows else lines  # of one screen
             lines = [set_cell_size(line, call.columns - 1).rstrip() for line in lines]
             call.stdout.write(REDRAW.format(lines=shown) if shown else "")
         elif shown:

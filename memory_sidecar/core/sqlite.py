@@ -332,7 +332,7 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return StoreReadOnly(
             f"cannot write {path.parent}: {error.strerror}",
-            hint="check its permissions, or choose another place with --data-dir",
+            hint="check its permissions; for the data, --data-dir names another place",
         )
     if error.errno == errno.EIO:
         return _disk_fails(path, error.strerror)

@@ -247,8 +247,9 @@ def test_all_who_are_asked_for_the_model_say_the_same(call, model_dir):
 def test_a_file_is_no_data_directory(run, tmp_path):
     file = tmp_path / "notes.txt"
     file.touch()
-    done = run("doctor", "--json", "--data-dir", str(file))
-    assert f"{file} is no folder" in [each["text"] for each in wrong(done)]
+    for named in (file, file / "new"):
+        done = run("doctor", "--json", "--data-dir", str(named))
+        assert f"{file} is no folder" in [each["text"] for each in wrong(done)]
 
 
 def test_the_doubts_about_memories_name_the_agent(run, data_dir):

@@ -121,6 +121,16 @@ def test_an_agents_folder_may_be_moved_and_an_unknown_name_leads_to_its_agent(se
     ]
 
 
+def test_a_source_whose_folder_has_a_line_break_is_told_in_one_line(serve, tmp_path):
+    odd = tmp_path / "a\nb: c"
+    odd.mkdir()
+    assert serve("index", odd).status == 0
+    for command in (("source", "list"), ("status",), ("source", "remove", "a-b-c")):
+        told = serve(*command).out.splitlines()
+        assert "b: c" not in {line[: len("b: c")] for line in told}
+        assert any("a\\nb: c" in line for line in told)
+
+
 def test_prune_forgets_what_is_gone_once_it_is_said_to(served, project):
     kept = served("source", "prune", "--json")
     assert (kept.status, kept.json) == (0, [])

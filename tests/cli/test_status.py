@@ -82,7 +82,8 @@ def test_the_live_view_goes_on_until_it_is_cancelled(run, indexed):
     assert "\x1b" not in done.out  # it is no terminal
 
 
-def test_the_live_view_fits_the_terminal_with_wide_characters(run, tmp_path, data_dir):
+@pytest.mark.parametrize(("rows", "most"), [(0, 100), (4, 3), (1, 1)])
+def test_the_live_view_fits_the_terminal_with_wide_characters(run, tmp_path, data_dir, rows, most):
     wide = tmp_path / ("漢字" * 40)
     wide.mkdir()
     assert run("index", wide).status == 0
@@ -99,12 +100,14 @@ def test_the_live_view_fits_the_terminal_with_wide_characters(run, tmp_path, dat
         is_terminal=True,
         shows_progress=False,
         columns=200,
+        rows=rows,
         cancelled=cancelled,
     )
     assert run_call(call) == 130
     shown = out.getvalue().splitlines()
     assert "漢字" in shown[0]
     assert max(map(cell_len, shown)) < 200
+    assert len(shown) <= most
 
 
 @pytest.mark.parametrize(
