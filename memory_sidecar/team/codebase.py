@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 
 from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
-from memory_sidecar.core.errors import ModelError, NoIndex, UsageError
+from memory_sidecar.core.errors import ModelError, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
@@ -66,7 +66,7 @@ class TeamCode:
         shared = self.source(source)
         try:
             has_begun = shared is not None and shared.begin()
-        except (*TEAM_ERRORS, NoIndex, UsageError) as error:
+        except (*TEAM_ERRORS, UsageError) as error:
             reporter.notice(f"{error}: {source.name} is indexed on this machine alone")
             return False
         if has_begun:
@@ -135,7 +135,7 @@ class TeamCode:
         """Create the HNSW graphs after a pass; until then searches compare every vector."""
         try:
             declare_nearest(self.link)
-        except (*TEAM_ERRORS, NoIndex) as error:
+        except TEAM_ERRORS as error:
             _log.info("%s has no graph of vectors: %s", self.link.shown, error)
 
     def _vector_models(self) -> VectorModels:

@@ -52,20 +52,39 @@ def require_schema(connection: Connected, link: TeamLink) -> None:
     if found == VERSION:
         return
     _refuse_newer(found, link)
+    raise _outdated(found, link)
+
+
+def _outdated(found: int, link: TeamLink) -> NoIndex:
     hint = "its owner runs `memory-sidecar team init`"
     if found:
-        raise NoIndex(f"{link.shown} is of version {found}, older than this one", hint=hint)
-    raise TeamEmpty(f"{link.shown} holds nothing yet", hint=hint)
+        return NoIndex(f"{link.shown} is of version {found}, older than this one", hint=hint)
+    return TeamEmpty(f"{link.shown} holds nothing yet", hint=hint)
 
 
 def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
-    """Create the schema, or migrate it. Raises StoreNewer; DatabaseRefused without the right.
+    """Create the schema, or migrate it. If it is current, only its version is read.
 
-    If it is current, only its version is read.
+    Raises StoreNewer; if this role may not, DatabaseRefused or, for an older schema, NoIndex.
     """
     with link.reading() as connection:
-        if schema_version(connection) == VERSION:
-            return
+        found = schema_version(connection)
+    if found == VERSION:
+        return
+    try:
+        brought = _make_schema(link)
+    except DatabaseRefused as error:
+        if found and isinstance(error.__cause__, errors.InsufficientPrivilege):
+            raise _outdated(found, link) from error
+        raise
+    if brought:
+        reporter.notice(brought)
+        _log.info(brought)  # a daemon has nobody to notice it
+
+
+def _make_schema(link: TeamLink) -> str:
+    """Do the work of `make_schema`; return which version was migrated, "" for none."""
+    brought = ""
     with link.writing(patience_s=inf) as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         found = schema_version(connection)
@@ -73,14 +92,13 @@ def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
         if not found:
             _require_unicode(connection, link)
             connection.execute(_MAKE)
-        else:
-            brings = f"{link.shown}: bringing its schema from version {found} to {VERSION}"
-            reporter.notice(brings)
-            _log.info(brings)  # a daemon has nobody to notice it
+        elif found < VERSION:  # else another machine was faster
+            brought = f"{link.shown}: brought its schema from version {found} to {VERSION}"
         connection.execute("SET LOCAL lock_timeout = '10s'")  # others wait behind this one
         for script in chain(*MIGRATIONS[found - 1 :]) if found else SCRIPTS:
             connection.execute(_script(script))
         connection.execute(_SET_VERSION)
+    return brought
 
 
 def grant_roles(link: TeamLink) -> None:

@@ -56,7 +56,7 @@ from memory_sidecar.team.vectors import TeamVectors
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
 FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
-TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, LeaseHeld, BranchUnshared)
+TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, LeaseHeld, BranchUnshared)
 
 _Version = tuple[int, int]
 """The id and the generation of the team's row of a source: a restored server's may be lower."""
@@ -236,7 +236,7 @@ class PostgresSource:
         """Make the team's vectors those of the models here, if this machine may; see there."""
         try:
             yield from self._vectors.adopt(self._vector_models(), models, stop)
-        except (*TEAM_ERRORS, NoIndex) as error:
+        except TEAM_ERRORS as error:
             self._note_problem(error)
 
     def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
@@ -246,7 +246,7 @@ class PostgresSource:
         """
         try:
             yield from self._vectors.embed(models, stop)
-        except (*TEAM_ERRORS, NoIndex) as error:
+        except TEAM_ERRORS as error:
             self._note_problem(error)
 
     def own_row(self, connection: Connected) -> SourceRow | None:

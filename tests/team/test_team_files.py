@@ -101,7 +101,20 @@ def test_a_store_that_brings_the_team_forward_says_so(address, machine):
         owner.execute("UPDATE memory_sidecar.identity SET value = '4' WHERE key = 'version'")
         owner.execute("ALTER TABLE memory_sidecar.sources ADD COLUMN folded_at bigint")
     done = one("store", "Never give up", "--agent", "shared", "--category", "rules")
-    assert f"bringing its schema from version 4 to {schema.VERSION}" in done.err
+    assert f"brought its schema from version 4 to {schema.VERSION}" in done.err
+
+
+def test_a_role_that_may_not_bring_the_team_forward_is_told_who_does(database, machine, login):
+    assert machine("owner", database)("team", "init").status == 0
+    desk = machine("desk", login("desk", "agent", "indexer"))
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("UPDATE memory_sidecar.identity SET value = '4' WHERE key = 'version'")
+    done = desk("store", "Never give up", "--agent", "shared", "--category", "rules")
+    assert "older than this one" in done.err
+    for told in ("its schema", "permission denied"):
+        assert told not in done.err
+    refused = desk("memory", "push", "--agent", "shared", "--json").error
+    assert (refused["code"], "team init" in refused["hint"]) == ("no_index", True)
 
 
 @pytest.mark.parametrize("asked", [("list",), ("search", "tabs"), ("show", "s1")])
