@@ -172,9 +172,12 @@ def _relay_mcp(request: Frame, data_dir: str) -> int:
     """Relay an MCP conversation between the host and the daemon until the host ends it."""
     from memory_sidecar.daemon.pump import Pump
 
-    if sys.stdin is None or sys.stdout is None:
-        return EXIT_FAILED
     arguments = request["arguments"]
+    if sys.stdin is None or sys.stdout is None:
+        from memory_sidecar.core.errors import SidecarError
+
+        text = "mcp speaks on standard input and output, one of which is closed"
+        return _report_error(SidecarError(text, hint="an agent starts it with both"), arguments)
     try:
         first = _connect(data_dir, may_start=True)
         if first is None:

@@ -134,6 +134,15 @@ def test_who_closes_a_stream_gets_a_status_that_is_true(indexed, closed, options
     assert (b"the output: it is closed" in done.stderr) == (closed == ">&-")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_an_mcp_server_without_a_stream_says_so(home, closed):
+    told = {**home.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
+    line = f"'{PROGRAM}' mcp {closed}"
+    done = subprocess.run(["sh", "-c", line], env=told, capture_output=True, check=False)
+    assert (done.returncode, b"one of which is closed" in done.stderr) == (1, True)
+
+
 def test_reader_that_leaves_is_a_broken_pipe(indexed):
     client = indexed.start("search", "--all", "-", "--mode", "keyword", stdin=subprocess.PIPE)
     assert client.stdin is not None
