@@ -77,7 +77,8 @@ class Services:
 
         Raises StoreForeign for a `db` that is another kind of file.
         """
-        paths = StorePaths(self._resolve_path(db or self.data_dir.codebase.db))
+        default = self._resolve_path(self.data_dir.codebase.db)
+        paths = StorePaths(self._resolve_path(db) if db else default)
         with self._lock:
             if paths.db not in self._codebases:
                 if db is not None:
@@ -89,7 +90,7 @@ class Services:
                     models=self.models,
                     clock=system_clock,
                     own_folders=[self.data_dir.root],
-                    team=self._team_code() if db is None else None,
+                    team=self._team_code() if paths.db == default else None,
                 )
             return self._codebases[paths.db]
 

@@ -28,7 +28,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.embed import EmbedPending
@@ -39,6 +39,12 @@ T = TypeVar("T")
 
 WITHOUT_TEAM: Final = (DatabaseError, DiskFull, StoreNewer, NoIndex)
 """Errors of the team's database after which a search continues with local rows."""
+
+
+_NO_DATABASE: Final = NoIndex(
+    "no `database` of a team is set",
+    hint="set it again, or `memory-sidecar index` indexes all files on this machine",
+)
 
 
 class Team(Protocol):
@@ -78,6 +84,13 @@ def _notice_local_only(
     lacking = f", {here:,} of {here + there:,} files" if there else ""
     if lacking or not isinstance(error, TeamEmpty):
         reporter.notice(f"{error.message}: {doing} this machine's part{lacking}")
+
+
+def _was_shared(local: LocalRows) -> bool:
+    """Whether a team shared any of the sources of `local` when it was indexed, by one file each."""
+    indexed = "SELECT fingerprint FROM files WHERE source = ? AND status = 'indexed' LIMIT 1"
+    sources = local.wanted.sources or column(local.connection, "SELECT name FROM sources")
+    return any(" " in (local.connection.execute(indexed, (s,)).get or "") for s in sources)
 
 
 def count_files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
@@ -185,6 +198,8 @@ class Sharing:
         Of `local` rows alone if the team's database fails: see `_notice_local_only`.
         """
         if self.team is None:
+            if _was_shared(local):
+                _notice_local_only(_NO_DATABASE, local, reporter, doing)
             return question(local)
         try:
             try:

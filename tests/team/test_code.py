@@ -18,7 +18,13 @@ from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.rows import LocalRows
-from memory_sidecar.core.errors import DatabaseError, DatabaseRefused, NotFound, UsageError
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseRefused,
+    NoIndex,
+    NotFound,
+    UsageError,
+)
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.team import code_read, schema
 from memory_sidecar.team import link as team_link
@@ -542,6 +548,22 @@ def test_a_branch_of_its_own_is_laid_over_main(make_member):
     reader.index()
     assert reader.own() == {"shop/cart.py"}
     assert reader.find("charge_card")[0].filename == "shop/payment.py"
+
+
+def test_a_search_without_the_teams_database_says_what_it_lacks(make_member):
+    make_member("a").index()
+    make_member("b").index()
+    left = make_member("b", shares=False)
+    with pytest.raises(
+        NoIndex, match=r"no `database` of a team is set; of \d+ files none"
+    ) as raised:
+        left.find("charge_card")
+    assert "memory-sidecar index" in raised.value.hint
+    left.write("shop/cart.py", "class Basket:\n    pass\n")
+    left.index()
+    left.notices.said.clear()
+    assert left.find("charge_card")[0].filename == "shop/payment.py"
+    assert not left.notices.has("of a team")
 
 
 def test_a_folder_without_a_remote_is_indexed_here_alone(make_member):

@@ -40,7 +40,7 @@ DEADLINE_S = 60
 def checkout(root: Path) -> Path:
     """A clone of the team's repository, as git would have made it."""
     write_project(root)
-    (root / ".git").mkdir()
+    (root / ".git").mkdir(exist_ok=True)
     config = '[remote "origin"]\n\turl = git@git.example:shop/shop.git\n'
     (root / ".git" / "config").write_text(config)
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -90,6 +90,19 @@ def test_status_and_doctor_say_how_many_files_only_the_team_has(
             assert told in desk(command).out
     finally:
         allow(server, database, connections=True)
+
+
+def test_a_host_that_names_the_codebase_by_db_shares_it_as_one_that_does_not(
+    database, machine, tmp_path
+):
+    db = tmp_path / "ci" / "codebase.sqlite"
+    for options in (("--db", db), ()):
+        ci = machine("ci", database)
+        assert ci("index", checkout(tmp_path / "shop"), *options).status == 0
+        (source,) = ci.valid_json("status", *options)["sources"]
+        assert source["chunks_at_team"] == source["chunks"] > 1
+        hits = ci.json("search", "charge_card", "--all", *options)
+        assert hits[0]["filename"] == "shop/payment.py"
 
 
 def test_a_server_that_is_back_is_asked_by_status_and_explain(
