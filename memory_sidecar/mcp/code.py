@@ -276,7 +276,7 @@ def source_states(caller: Caller) -> tuple[ListedSource, ...]:
 
 def _state(source: SourceStatus) -> str:
     if away := source.files_away:
-        return f"{away:,} of these with the team alone, whose database does not answer"
+        return f"{away:,} of these only in the team's database, which cannot be searched now"
     if source.problem:
         indexed = f"as of {source.scanned_at}" if source.scanned_at else "not indexed"
         return f"{indexed}: {source.problem}"

@@ -67,7 +67,7 @@ class TeamCode:
         try:
             has_begun = shared is not None and shared.begin()
         except (*TEAM_ERRORS, UsageError) as error:
-            reporter.notice(f"{error}: {source.name} is indexed on this machine alone")
+            reporter.notice(f"{error}: what changes in {source.name} is not shared")
             return False
         if has_begun:
             reporter.notice(f"{self.link.shown} has nothing of {source.name} yet: uploading it")

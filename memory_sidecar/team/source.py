@@ -177,8 +177,12 @@ class PostgresSource:
         with self._link.reading() as connection:
             if schema_version(connection):
                 (row,) = read_sources(connection, [self.origin])
-            if row is not None and not self.source.publishes:  # which brings it forward
-                require_schema(connection, self._link)
+            if row is not None:
+                try:
+                    require_schema(connection, self._link)
+                except NoIndex:
+                    if not self.source.publishes:  # which brings it forward
+                        raise
         if row is not None and (
             row.branch in MAIN_BRANCHES or self.origin.branch not in MAIN_BRANCHES
         ):

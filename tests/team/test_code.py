@@ -444,7 +444,7 @@ def test_a_team_of_an_older_version_is_named_by_what_goes_on_without(make_member
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     older = f"of version {schema.VERSION - 1}, older than this one: "
     late.index()
-    assert late.notices.has(older + "project is indexed on this machine alone")
+    assert late.notices.has(older + "what changes in project is not shared")
     assert late.find("charge_card")
     assert late.notices.has(older + "searching this machine")
 

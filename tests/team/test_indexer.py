@@ -22,6 +22,8 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.watched import RESCAN_S
+from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.code import source_states
 from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.code_write import LEASE_S
 from memory_sidecar.team.schema import VERSION
@@ -289,3 +291,19 @@ def test_an_indexer_with_nothing_to_write_keeps_its_lease(database, machine, tmp
             ends += row or ()
     first, second = ends
     assert first < second
+
+
+def test_where_the_team_has_a_newer_schema_a_client_is_told_what_cannot_be_searched(
+    database, machine, tmp_path
+):
+    desk = machine("desk", database)
+    assert desk("index", checkout(tmp_path / "shop")).status == 0
+    with psycopg.connect(database) as owner:
+        owner.execute(
+            "UPDATE memory_sidecar.identity SET value = %s WHERE key = 'version'",
+            (str(VERSION + 1),),
+        )
+    done = desk("index", tmp_path / "shop")
+    assert "what changes in shop is not shared" in done.err
+    (state,) = source_states(Caller(desk.services, tmp_path, "default"))
+    assert state.state.endswith("only in the team's database, which cannot be searched now")
