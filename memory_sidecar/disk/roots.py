@@ -49,8 +49,10 @@ def is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
     try:
         os.lstat(os.path.join(root, file))  # noqa: PTH118  half the time
     except (FileNotFoundError, NotADirectoryError):
-        with suppress(OSError):
-            return trusts_empty_root or bool(os.listdir(root))  # noqa: PTH208
+        if trusts_empty_root:
+            return True
+        with suppress(OSError), os.scandir(root) as entries:
+            return any(entries)
     except OSError:
         pass
     return False

@@ -42,7 +42,6 @@ MAX_COMPARED = 5000  # paths that are compared with an unknown one: a tenth of a
 MIN_LIKENESS = 0.8  # of letters in the same order, as `difflib` measures it
 MAX_LIKE = 3
 
-
 Place = tuple[Any, str, int]
 """The sort value of a memory, its path, and its key."""
 
@@ -114,8 +113,8 @@ def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
     """List the memories of several databases that `wanted` describes, in its order, then by path.
 
     Which database a page's memories come from is not known before, so each is asked for the places
-    of all memories up to the end of the page. A memory that is gone by the second reading is left
-    out.
+    of all memories up to the end of the page. A memory that is gone, or whose file is, is left out,
+    and the next one listed instead.
     """
     stop = None if wanted.limit is None else wanted.offset + wanted.limit
     upto = replace(wanted, offset=0, limit=stop)
@@ -129,7 +128,10 @@ def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
         return {(rows.agent, key): stored for key, stored in read.items()}
 
     known = ChainMap(*ask_each(read_page))
-    return [known[agent, key] for *_, key, agent in page if (agent, key) in known]
+    listed = [known[agent, key] for *_, key, agent in page if (agent, key) in known]
+    if (gone := len(page) - len(listed)) and len(page) == wanted.limit:
+        return list_memories(ask_each, replace(wanted, limit=wanted.limit + gone))[: wanted.limit]
+    return listed
 
 
 def paths_beginning(connection: Connection, first: str) -> list[str]:
@@ -235,7 +237,6 @@ or is a list of keys.
 SUPERSEDED = "superseded"
 _NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
 _NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
-
 
 _UNSET = (None, "", (), False)
 

@@ -44,7 +44,7 @@ from memory_sidecar.memories.lookup import (
     read_passages,
     read_places,
 )
-from memory_sidecar.memories.model import MemoryQuery
+from memory_sidecar.memories.model import MemoryQuery, StoredMemory
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.memories.strength import kept_share
 
@@ -142,10 +142,14 @@ class _Search:
         order = sorted(
             range(len(places)),
             key=lambda at: (-ranked.scores[at], places[at].is_outdated, places[at].path),
-        )[: self.query.top_k + SPARE_HITS]
+        )
         # Only these are read whole; of the other candidates only what ranks them was read.
-        memories = rows.read([places[at].memory for at in order])
-        order = [at for at in order if places[at].memory in memories]
+        count, memories = self.query.top_k + SPARE_HITS, dict[int, StoredMemory]()
+        for first in range(0, len(order), count):
+            memories |= rows.read([places[at].memory for at in order[first : first + count]])
+            if len(memories) >= count:  # else some files are gone
+                break
+        order = [at for at in order if places[at].memory in memories][:count]
         passages = read_passages(rows.connection, [places[at].chunk for at in order])
         return [
             RankedMemory(

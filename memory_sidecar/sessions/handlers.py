@@ -142,11 +142,15 @@ class Sessions:
                 )
             judge = make_judge(self.agent.data.models, self._reporter) if query.rerank else None
             return search_sessions(
-                query, connection, store=store, embed_query=embed_query, judge=judge
+                query,
+                connection,
+                self.agent.deletions(),
+                store=store,
+                embed_query=embed_query,
+                judge=judge,
             )
 
         found = self._read(answer, *corpora)
-        found = [each for each in found if self._files.find(each.session_id)]
         if not found and Required.of(query.text).has_any:
             self._reporter.notice("without quotes and * all words of the query only rank")
         return found
@@ -155,10 +159,11 @@ class Sessions:
         self, wanted: SessionFilter, *, limit: int | None = None, offset: int = 0
     ) -> list[Head]:
         """List the sessions that satisfy `wanted`, the latest first."""
-        found = self._read(
-            lambda _, connection: list_sessions(connection, wanted, limit=limit, offset=offset)
+        return self._read(
+            lambda _, connection: list_sessions(
+                connection, wanted, self.agent.deletions(), limit=limit, offset=offset
+            )
         )
-        return [each for each in found if self._files.find(each.session_id)]
 
     def prune(self, keep: Retention, *, dry_run: bool) -> SessionsPruned:
         """Move the sessions that `keep` does not keep into the archive; a dry run only lists them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,10 @@ CORPUS_OF: dict[HitKind, Corpus] = {
 }
 
 
+IsDeleted = Callable[[str, str], bool]
+"""See `AgentDatabase.deletions`."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundRow:
     """A summary, message or snippet with the columns that a hit shows."""
@@ -42,11 +46,15 @@ class FoundRow:
 def list_sessions(
     connection: Connection,
     wanted: SessionFilter,
+    is_deleted: IsDeleted,
     *,
     limit: int | None = None,
     offset: int = 0,
 ) -> list[Head]:
-    """List the sessions that satisfy `wanted`, by `created_at`, the latest first."""
+    """List the sessions that satisfy `wanted`, by `created_at`, the latest first.
+
+    One whose file is gone is left out, and the next one listed instead.
+    """
     condition, values = _condition(wanted)
     rows = column(
         connection,
@@ -54,8 +62,11 @@ def list_sessions(
         f" ORDER BY s.created_at DESC, s.session_id LIMIT ? OFFSET ?",
         (*values, -1 if limit is None else limit, offset),
     )
-    heads = read_heads(connection, rows)
-    return [heads[row] for row in rows]
+    heads = read_heads(connection, rows, is_deleted)
+    if (gone := len(rows) - len(heads)) and len(rows) == limit:
+        more = limit + gone
+        return list_sessions(connection, wanted, is_deleted, limit=more, offset=offset)[:limit]
+    return [heads[row] for row in rows if row in heads]
 
 
 def allowed_rows(
@@ -124,11 +135,16 @@ def _read_summary(brief: str, detailed: str, note: str, *arrays: str) -> Summary
     )
 
 
-def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]:
-    """Read the heads of the sessions in these rows of `sessions`, by row."""
+def read_heads(
+    connection: Connection, rows: Collection[int], is_deleted: IsDeleted
+) -> dict[int, Head]:
+    """Read the heads of the sessions in these rows of `sessions`, by row.
+
+    Those whose files are gone are left out.
+    """
     found = connection.execute(
-        "SELECT s.id, s.session_id, s.title, u.brief, s.project_path, s.created_at, s.updated_at,"
-        " s.message_count, u.outcome, s.metadata ->> '$.pinned',"
+        "SELECT s.source, s.path, s.id, s.session_id, s.title, u.brief, s.project_path,"
+        " s.created_at, s.updated_at, s.message_count, u.outcome, s.metadata ->> '$.pinned',"
         " (SELECT json_group_array(topic) FROM"
         " (SELECT topic FROM topics t WHERE t.session_id = s.id ORDER BY t.id))"
         " FROM sessions s JOIN summaries u ON u.session_id = s.id"
@@ -148,8 +164,9 @@ def read_heads(connection: Connection, rows: Collection[int]) -> dict[int, Head]
             outcome=Outcome(outcome) if outcome else None,
             pinned=bool(pinned),
         )
-        for row, session_id, title, brief, project_path, created_at, updated_at, message_count,
-        outcome, pinned, topics in found
+        for source, path, row, session_id, title, brief, project_path, created_at, updated_at,
+        message_count, outcome, pinned, topics in found
+        if not is_deleted(source, path)
     }  # fmt: skip
 
 

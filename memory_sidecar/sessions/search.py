@@ -21,6 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from msgspec import UNSET
@@ -54,6 +55,7 @@ from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
     FoundRow,
+    IsDeleted,
     allowed_rows,
     read_heads,
     read_rows,
@@ -85,6 +87,7 @@ MAX_ROWS_SCORED = 40_000  # by BM25
 def search_sessions(
     query: SessionQuery,
     connection: Connection,
+    is_deleted: IsDeleted,
     *,
     store: DerivedStore,
     embed_query: EmbedQuery | None,
@@ -108,13 +111,22 @@ def search_sessions(
                 _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
             )
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
-    found = {search.kind: search.best(count) for search in searches}
     judge = judge if query.mode is SearchMode.HYBRID else None
-    parts = _read_best(connection, found, max(count, MAX_HITS if judge else 0))
+    wanted, spare = max(count, MAX_HITS if judge else 0), 0
+    while True:
+        found = {search.kind: search.best(count + spare) for search in searches}
+        parts, gone = _read_best(connection, found, wanted + spare, is_deleted)
+        if gone <= spare:
+            break
+        spare = 2 * gone
+    parts = parts[:wanted]
     if judge is not None:
         parts = _rerank(connection, parts, asked.text, judge)
     if not asked.has_any:  # what has to occur does
-        parts = [replace(each, is_weak=_is_weak(query, each)) for each in parts]
+        parts = [
+            replace(each, is_weak=each.score < weak_below(query, each.explanation, WEAK_BELOW))
+            for each in parts
+        ]
     if query.by_session:
         parts = _group_by_session(parts)
     return [
@@ -276,23 +288,22 @@ class _Part(Scored):
 
 
 def _read_best(
-    connection: Connection, found: Mapping[HitKind, ScoredRows], count: int
-) -> list[_Part]:
-    """Read the best `count` of `found` with their sessions, sorted; of equal ones the latest."""
-    scores = sorted(
-        (each for rows in found.values() for each in rows.scores.tolist()), reverse=True
-    )
+    connection: Connection, found: Mapping[HitKind, ScoredRows], count: int, is_deleted: IsDeleted
+) -> tuple[list[_Part], int]:
+    """Read the best `count` of `found` with their sessions, sorted; of equal ones the latest first.
+
+    Returns, too, how many were left out since their files are gone.
+    """
+    scores = sorted(chain(*(rows.scores.tolist() for rows in found.values())), reverse=True)
     least = scores[min(count, len(scores)) - 1] if scores else 0.0
-    best = [
-        (kind, rows, {int(rows.ids[at]): int(at) for at in np.flatnonzero(rows.scores >= least)})
-        for kind, rows in found.items()
-    ]
     read = [
         (kind, rows, places[row.row_id], row)
-        for kind, rows, places in best
+        for kind, rows in found.items()
+        for best in [np.flatnonzero(rows.scores >= least).tolist()]
+        for places in [dict(zip(rows.ids[best].tolist(), best, strict=True))]
         for row in read_rows(connection, kind, places)
     ]
-    heads = read_heads(connection, {row.session_row for *_, row in read})
+    heads = read_heads(connection, {row.session_row for *_, row in read}, is_deleted)
     parts = [
         _Part(
             kind=kind,
@@ -303,17 +314,14 @@ def _read_best(
             explanation=rows.explain(at),
         )
         for kind, rows, at, row in read
+        if row.session_row in heads
     ]
-    return sorted(parts, key=_sort_key)[:count]
+    return sorted(parts, key=_sort_key), len(read) - len(parts)
 
 
 def _sort_key(part: _Part) -> tuple[float, HitKind, int, str, int]:
     row = part.row
     return (-part.score, part.kind, -row.created_at, part.head.session_id, row.row_id)
-
-
-def _is_weak(query: SessionQuery, part: _Part) -> bool:
-    return part.score < weak_below(query, part.explanation, WEAK_BELOW)
 
 
 def _rerank(

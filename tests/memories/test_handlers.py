@@ -133,6 +133,20 @@ def test_no_read_gives_what_was_deleted_by_hand_since_the_last_scan(knowledge, r
     assert sorted(knowledge.listed()) == ["shop:cash.md", "shop:door.md"]
 
 
+def test_others_are_given_in_place_of_memories_whose_files_are_gone(knowledge, root):
+    kept = [knowledge.store(f"A card of the colour {at}.", "pattern") for at in range(3)]
+    for at in range(30):
+        path = knowledge.store(f"Declined cards are retried {at} times.", "pitfall")
+        (root / path).unlink()
+    memories = knowledge.memories()
+    for limit in (1, 2, 3, 4):
+        listed = memories.list(MemoryList(limit=limit))
+        assert [each.path for each in listed] == kept[:limit]
+        for mode in SearchMode:
+            query = MemoryQuery(text="declined cards", top_k=limit, mode=mode)
+            assert len(memories.query(query)) == min(limit, 3)
+
+
 def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):
     old = knowledge.store("Use Postgres.", "decision")
     new = knowledge.store("Use SQLite.", "decision", supersedes=(old,))

@@ -126,6 +126,32 @@ def test_no_read_gives_a_session_that_was_deleted_by_hand_since_the_last_scan(ep
     assert [each.session_id for each in episodes.sessions.list_sessions(SessionFilter())] == ["b"]
 
 
+def test_others_are_given_in_place_of_sessions_whose_files_are_gone(episodes, root):
+    for at in range(9):
+        episodes.now += DAY_MS
+        words = "the token refresh fails" if at > 2 else "a token"
+        episodes.save(f"s{at}", words, title="token")
+    assert len(episodes.sessions.list_sessions(SessionFilter())) == 9
+    for at in range(3, 9):
+        next(root.glob(f"*/s{at}.json")).unlink()
+    for limit in (1, 2, 3):
+        listed = episodes.sessions.list_sessions(SessionFilter(), limit=limit)
+        assert [each.session_id for each in listed] == ["s2", "s1", "s0"][:limit]
+        for mode in SearchMode:
+            found = episodes.found("token refresh", mode=mode, top_k=limit)
+            assert len(found) == limit
+            assert {each[:2] for each in found} <= {"s0", "s1", "s2"}
+
+
+def test_no_read_gives_a_deleted_session_for_which_another_month_has_a_file(episodes, root):
+    episodes.save("a", "the token refresh fails")
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == ["a#0"]
+    other = root / "2026-04" / "a.json"
+    other.parent.mkdir()
+    (root / "2026-03" / "a.json").rename(other)
+    assert episodes.found("token", mode=SearchMode.KEYWORD) == []
+
+
 def test_a_broken_file_hides_nothing_else(open_episodes, root):
     episodes = open_episodes()
     episodes.save("a", "the token refresh fails")
@@ -635,10 +661,11 @@ def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
         "embed_query": HashModels(tmp_path / "v.sqlite").embedder.embed_query,
     }
     with options["store"].reading() as connection:
-        plain = search_sessions(query, connection, **options)
-        better = search_sessions(query, connection, judge=judge, **options)
+        there = episodes.agent.deletions()
+        plain = search_sessions(query, connection, there, **options)
+        better = search_sessions(query, connection, there, judge=judge, **options)
         by_words = replace(query, mode=SearchMode.KEYWORD)
-        assert search_sessions(by_words, connection, judge=judge, **options)
+        assert search_sessions(by_words, connection, there, judge=judge, **options)
     assert better[0].text == "in Berlin"
     assert "user: and then\nassistant: in Berlin" in seen
     assert [hit.score for hit in better] == [hit.score for hit in plain]
