@@ -86,11 +86,10 @@ def _notice_local_only(
         reporter.notice(f"{error.message}: {doing} this machine's part{lacking}")
 
 
-def _was_shared(local: LocalRows) -> bool:
-    """Whether a team shared any of the sources of `local` when it was indexed, by one file each."""
+def was_shared(connection: Connection, sources: Collection[str]) -> bool:
+    """Whether a team shared any of `sources` when they were indexed, judged by one file of each."""
     indexed = "SELECT fingerprint FROM files WHERE source = ? AND status = 'indexed' LIMIT 1"
-    sources = local.wanted.sources or column(local.connection, "SELECT name FROM sources")
-    return any(" " in (local.connection.execute(indexed, (s,)).get or "") for s in sources)
+    return any(" " in (connection.execute(indexed, (name,)).get or "") for name in sources)
 
 
 def count_files_here(connection: Connection, sources: Collection[str] = ()) -> tuple[int, int]:
@@ -198,7 +197,8 @@ class Sharing:
         Of `local` rows alone if the team's database fails: see `_notice_local_only`.
         """
         if self.team is None:
-            if _was_shared(local):
+            names = local.wanted.sources or column(local.connection, "SELECT name FROM sources")
+            if was_shared(local.connection, names):
                 _notice_local_only(_NO_DATABASE, local, reporter, doing)
             return question(local)
         try:

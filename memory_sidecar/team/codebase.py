@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 
 from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
-from memory_sidecar.core.errors import ModelError, UsageError
+from memory_sidecar.code.shared import count_files_here, was_shared
+from memory_sidecar.core.errors import ModelError, TeamEmpty, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
@@ -91,13 +92,23 @@ class TeamCode:
                     each.note_row(row)
                     if row is not None:
                         rows[each.source.name] = row, each
+            lost = [each.name for each in asked if each.name not in rows]
+            lost = lost if lost and was_shared(local.connection, lost) else []
+            if not rows and lost:
+                raise TeamEmpty(
+                    f"{self.link.shown} has nothing of {', '.join(lost)}",
+                    hint="`memory-sidecar index` uploads it, or indexes all of it here",
+                )
             if not rows:
                 yield None
                 return
             scope = self._scope(connection, local, rows)
-            if scope.outdated:
+            outdated = scope.outdated
+            if lost:
+                outdated += count_files_here(local.connection, lost)[1]
+            if outdated:
                 reporter.notice(
-                    f"{pluralize(scope.outdated, 'file')} changed at the team: not searched until"
+                    f"{pluralize(outdated, 'file')} changed at the team: not searched until"
                     " this machine has indexed its own"
                 )
             known = {name: row for name, (row, _) in rows.items()}

@@ -209,7 +209,8 @@ def test_an_exported_file_answers_as_its_database_did(database, machine, tmp_pat
     assert (again.status, again.error["code"]) == (4, "conflict")
     with psycopg.connect(database, options="-c search_path=memory_sidecar") as owner:
         owner.execute("TRUNCATE sources, files, chunks, words, chunk_static, chunk_vectors")
-    assert all(filename != "shop/cart.py" for filename, _, _ in answers())
+    lost = indexer("search", "charge_card", "--source", "shop", "--json")
+    assert (lost.status, lost.error["code"]) == (3, "no_index")
     for more in ((), ("--replace",)):  # ids are others each time
         imported = indexer.valid_json("team import", "code.zip", *more)
         assert imported["sources"] == exported["sources"]

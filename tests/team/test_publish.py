@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 import pytest
 
 from memory_sidecar.code.document import build_document
-from memory_sidecar.core.errors import Conflict
+from memory_sidecar.core.errors import Conflict, TeamEmpty
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.team import code_write, shared_files
 from memory_sidecar.team import source as team_source
 from memory_sidecar.team import vectors as team_vectors
 from memory_sidecar.team.code_write import fold_rows
+from memory_sidecar.team.schema import make_schema
 from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
 from tests.waiting import eventually
@@ -210,3 +213,27 @@ def test_vectors_at_the_team_become_those_of_the_models_that_its_indexer_has_now
     giver.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
     giver.index()
     assert content_of(link)[3] == (chunks + 1, chunks + 1 if static else 0, 0)
+
+
+def test_all_of_another_branch_goes_up_and_all_of_a_team_that_was_made_anew(
+    make_member, database, link
+):
+    before = make_member("a", shares=False)
+    before.index()
+    before.codebase.close()
+    giver = make_member("a")
+    publish(giver)
+    first: Any = content_of(link)[0]
+    (giver.root / ".git" / "HEAD").write_text("ref: refs/heads/new\n")
+    publish(giver)
+    assert giver.own() == set()
+    assert content_of(link)[0] == sorted([*first, *first])
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("DROP SCHEMA memory_sidecar CASCADE")
+    link.close()
+    make_schema(link)
+    with pytest.raises(TeamEmpty, match=r"has nothing of project; of \d+ files none is on this"):
+        giver.find("charge_card")
+    giver.index()
+    assert giver.own() == set()
+    assert content_of(link)[0] == first
