@@ -5,7 +5,7 @@
     ├── embeddings.sqlite    content-addressed vector cache
     ├── clones/<db name>/    sources that were named by an address of git
     ├── state/<db name>/     what belongs to one database and is not derived:
-    │   ├── sources.json     the registered sources; sources.bak is its copy
+    │   ├── sources.json     the registered sources; sources.json~ is its copy
     │   ├── writer.lock      held by the process that indexes
     │   └── <source>/        CocoIndex state
     ├── knowledge/

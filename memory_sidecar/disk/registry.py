@@ -35,16 +35,16 @@ VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
 LOCK_TIMEOUT_S = 10
 MAX_NAME_LENGTH = 64
-RESERVED = frozenset({"sources.json", "sources.bak", "sources.lock", "writer.lock"})
+RESERVED = frozenset({"sources.json", "sources.lock", "writer.lock"})
 """Files of the state folder, in which every source has a folder of its name."""
 
 
 class Registry:
     """The sources in the file at `path`, read again at every call. A missing file has none.
 
-    While it is empty, as a power cut may leave it, the sources are those of its copy, `.bak`, or of
-    `recover`. Every method raises StoreForeign for a file that is broken, StoreNewer for one of a
-    later version; those that change it StoreBusy, StoreReadOnly and DiskFull.
+    While it is empty, as a power cut may leave it, the sources are those of its copy or `recover`.
+    Every method raises StoreForeign for a file that is broken, StoreNewer for one of a later
+    version; those that change it StoreBusy, StoreReadOnly and DiskFull.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Registry:
         the file below `tree`, by default the folder three levels above it.
         """
         self._path = path
-        self._copy = path.with_suffix(".bak")
+        self._copy = path.with_name(f"{path.name}~")  # which no source can be called
         self._tree = tree or Tree(path.parents[2], is_own=True)
         self._reserved = RESERVED | reserved
         self._data_dirs = data_dirs
@@ -222,12 +222,12 @@ class Registry:
             before = "" if origin else json.dumps(document)
             sources = self._sources(document)  # raises StoreForeign without a list of sources
             yield document["sources"], sources
-            if json.dumps(document) != before or self._content(self._copy) is None:
-                # ASCII, so that names which are not UTF-8 are escaped.
-                text = (json.dumps(document, indent=2) + "\n").encode("ascii")
-                for written in (self._copy, self._path):
-                    with named_errors(written):
-                        replace_file(self._tree, written, text)
+            text = (json.dumps(document, indent=2) + "\n").encode("ascii")  # the rest is escaped
+            with named_errors(self._path):
+                if self._content(self._copy) != text:  # also once another version changed the list
+                    replace_file(self._tree, self._copy, text)
+                if json.dumps(document) != before:
+                    replace_file(self._tree, self._path, text)
 
     def _content(self, file: Path) -> bytes | None:
         """Return the content of `file`: None if it is missing, b"" if it says nothing."""

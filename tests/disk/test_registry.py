@@ -89,10 +89,26 @@ def test_an_emptied_file_has_what_was_written_last(registry, path, tmp_path):
 
 def test_a_file_of_an_earlier_version_gets_its_copy_with_the_next_call(registry, path, tmp_path):
     shop = registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
-    path.with_suffix(".bak").unlink()
+    path.with_name("sources.json~").unlink()
     assert registry.add(tmp_path / "shop") == shop
     path.write_bytes(b"")
     assert registry.all() == [shop]
+
+
+def test_a_change_of_the_file_alone_gets_into_its_copy_with_the_next_call(registry, path, tmp_path):
+    registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
+    path.write_text(path.read_text().replace("*.txt", "*.md"))  # as an earlier version does
+    shop = registry.add(tmp_path / "shop")
+    path.write_bytes(b"")
+    assert registry.all() == [shop]
+    assert shop.excludes == ("*.md",)
+
+
+def test_a_folder_keeps_its_name_beside_the_files_of_the_state(registry, path, tmp_path):
+    (path.parent / "sources.bak").mkdir(parents=True)  # as another source's state
+    for name in ("sources.bak", "sources.json.bak"):
+        assert registry.add(folder(tmp_path, name)).name == name
+    assert len(registry.all()) == 2
 
 
 def test_further_excludes_are_added(registry, tmp_path):
@@ -316,5 +332,5 @@ def test_processes_that_add_at_once_lose_nothing(registry, path, tmp_path):
     assert [process.wait() for process in processes] == [0, 0, 0]
     names = {source.name for source in registry.all()}
     assert names == {f"{who}-{n}" for who in ("one", "two", "three") for n in range(10)}
-    known = {"sources.json", "sources.bak", "sources.lock"}
+    known = {"sources.json", "sources.json~", "sources.lock"}
     assert {entry.name for entry in path.parent.iterdir()} <= known

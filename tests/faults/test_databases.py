@@ -223,13 +223,13 @@ def test_a_broken_registry_is_named(run, db, command):
 
 
 @pytest.mark.parametrize("left", [b"", b"\n", b"\0" * 512])
-@pytest.mark.parametrize("origin", ["sources.bak", "the database"])
+@pytest.mark.parametrize("origin", ["sources.json~", "the database"])
 def test_the_sources_of_an_emptied_registry_come_from_elsewhere(run, db, project, left, origin):
     registry = db.parent / "state" / "codebase" / "sources.json"
     before = json.loads(registry.read_text())
     registry.write_bytes(left)
     if origin == "the database":
-        registry.with_suffix(".bak").write_bytes(left)
+        registry.with_name("sources.json~").write_bytes(left)
     for command in (["status"], ["source", "list"], ["search", "total_price", "--all"]):
         done = run(*command, "--json")
         assert done.err.count(f"sources.json is empty: 1 source taken from {origin}") == 1
@@ -262,7 +262,7 @@ def test_the_directories_of_an_emptied_registry_come_from_its_copy(run, db, tmp_
     (db.parent / "knowledge" / ".state" / "a" / "sources.json").write_bytes(b"")
     done = run("list", "--agent", "a", "--json")
     assert done.json == before != []
-    assert "1 source taken from sources.bak" in done.err
+    assert "1 source taken from sources.json~" in done.err
 
 
 def test_a_source_of_an_emptied_registry_can_be_removed(run, db):
