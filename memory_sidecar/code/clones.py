@@ -212,11 +212,11 @@ class _Git:
         for stale in root.glob(".git/**/*.lock"):  # left by a killed git: we hold our own lock
             stale.unlink()
         within = (f"--git-dir={root / '.git'}", f"--work-tree={root}")
-        if origin_of(root) is None:  # it is new, or an earlier version made it
-            self._name_origin(root, within)
         options = "--quiet --depth=1 --no-tags --no-recurse-submodules --force".split()
         wanted = self._address.branch or "HEAD"
         self._run(root, *within, "fetch", *options, "--", self._address.url, wanted)
+        if origin_of(root) is None:  # it is new, or an earlier version made it
+            self._name_origin(root, within)
         self._run(root, *within, "reset", "--quiet", "--hard", "FETCH_HEAD")
 
     def _name_origin(self, root: Path, within: Sequence[str]) -> None:

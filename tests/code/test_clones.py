@@ -216,6 +216,10 @@ def test_a_clone_is_known_by_its_address_and_branch_as_one_by_hand_is(call, shop
     config.write_text(re.sub(r'(?s)\[remote "origin"\].*?(?=\[|\Z)', "", config.read_text()))
     (root / ".git" / "HEAD").write_text("ref: refs/heads/master\n")  # as earlier versions left it
     assert origin_of(root) is None
+    away = shop.root.rename(shop.root.with_name("away"))
+    assert call("index", "--wait", "keyword").status == 0
+    assert (root / ".git" / "HEAD").read_text() == "ref: refs/heads/master\n"  # as it was
+    away.rename(shop.root)
     shop.commit("total = 3\n")
     assert call("index", "--wait", "keyword").status == 0
     assert origin_of(root) == by_hand
