@@ -292,6 +292,9 @@ def _require_no_twin(paths: AgentPaths) -> None:
 
     On macOS and Windows, both would have the same files.
     """
+    other = paths.memories.with_name(paths.agent.swapcase())
+    if paths.memories.exists() and not other.exists():  # a disk on which case counts
+        return
     known = {SHARED, *_names_in(paths.memories.parent), *_names_in(paths.sessions.parent)}
     twins = [name for name in known if name.lower() == paths.agent.lower()]
     if twins and paths.agent not in twins:

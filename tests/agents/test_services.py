@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.errors import PathRefused, UsageError
 from memory_sidecar.core.paths import OWN_FOLDERS, AgentPaths, DataDir, StorePaths
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
@@ -99,6 +99,24 @@ def test_agents_whose_names_differ_in_case_alone_are_refused(serve, run, data_di
     (data_dir / "knowledge" / "Till").mkdir()  # by an earlier version
     assert run("store", "more", "--agent", "Till").status == 0
     assert run("store", "more", "--agent", "till").status == 0
+
+
+def test_an_agent_that_is_there_is_opened_without_a_list_of_all_agents(tmp_path, monkeypatch):
+    for name in ("till", "store"):
+        (tmp_path / "knowledge" / name).mkdir(parents=True)
+    services, listed, listdir = Services(DataDir(tmp_path), Settings()), list[Path](), os.listdir
+
+    def noted(folder: Path) -> list[str]:
+        listed.append(Path(folder))
+        return listdir(folder)
+
+    monkeypatch.setattr(os, "listdir", noted)
+    assert [services.agent(name).name for name in ("till", "store")] == ["till", "store"]
+    case_counts = not (tmp_path / "KNOWLEDGE").exists()
+    assert (tmp_path / "knowledge" in listed) != case_counts
+    with pytest.raises(UsageError, match="differ in case"):
+        services.agent("Till")
+    services.close()
 
 
 def test_a_team_sees_no_path_of_this_machine(tmp_path, monkeypatch):
