@@ -86,7 +86,7 @@ def repair(
 
 def _data_dir(root: Path) -> Check:
     check = "data directory"
-    there = next(each for each in (root, *root.parents) if os.path.lexists(each))
+    there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows, no drive Z:
     if not there.is_dir():
         return Check(check, False, f"{there} is no folder", "name another with --data-dir")
     if not os.access(there, os.W_OK):

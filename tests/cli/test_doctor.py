@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -250,6 +251,13 @@ def test_a_file_is_no_data_directory(run, tmp_path):
     for named in (file, file / "new"):
         done = run("doctor", "--json", "--data-dir", str(named))
         assert f"{file} is no folder" in [each["text"] for each in wrong(done)]
+
+
+def test_a_data_directory_on_a_drive_that_is_not_there_is_told(run, data_dir, monkeypatch):
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)  # nor its root, on Windows
+    shutil.rmtree(data_dir, ignore_errors=True)
+    done = run("doctor", "--json")
+    assert f"{data_dir} is no folder" in [each["text"] for each in wrong(done)]
 
 
 def test_the_doubts_about_memories_name_the_agent(run, data_dir):
