@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
@@ -21,7 +21,14 @@ from typing import Any
 import msgspec
 
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.errors import NotFound, PathRefused, StoreForeign, StoreNewer, UsageError
+from memory_sidecar.core.errors import (
+    NotFound,
+    PathRefused,
+    SidecarError,
+    StoreForeign,
+    StoreNewer,
+    UsageError,
+)
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path
@@ -30,6 +37,7 @@ from memory_sidecar.core.results import Reporter, convert, pluralize
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.ignores import check_excludes, worktree_around
+from memory_sidecar.disk.roots import readable_folder
 
 VERSION = 1
 MAX_REGISTRY_BYTES = 16 << 20
@@ -128,7 +136,7 @@ class Registry:
         exclude that is no glob, and a name that is taken, invalid, or not that of a registered
         `root`.
         """
-        real = _readable_folder(root)
+        real = readable_folder(root)
         check_excludes(excludes)
         with self._editing() as (entries, sources):
             known = next((source for source in sources if source.root == real), None)
@@ -156,7 +164,7 @@ class Registry:
 
         Raises NotFound, PathRefused as `add` does, and UsageError if `root` is another source.
         """
-        real = _readable_folder(root)
+        real = readable_folder(root)
         with self._editing() as (entries, sources):
             index = _index_of(name, sources)
             there = next((source for source in sources if source.root == real), None)
@@ -223,11 +231,12 @@ class Registry:
             sources = self._sources(document)  # raises StoreForeign without a list of sources
             yield document["sources"], sources
             text = (json.dumps(document, indent=2) + "\n").encode("ascii")  # the rest is escaped
-            with named_errors(self._path):
+            if json.dumps(document) != before:
+                with named_errors(self._path):
+                    replace_file(self._tree, self._path, text)
+            with suppress(SidecarError), named_errors(self._copy):  # if full: the next change
                 if self._content(self._copy) != text:  # also once another version changed the list
                     replace_file(self._tree, self._copy, text)
-                if json.dumps(document) != before:
-                    replace_file(self._tree, self._path, text)
 
     def _content(self, file: Path) -> bytes | None:
         """Return the content of `file`: None if it is missing, b"" if it says nothing."""
@@ -293,22 +302,6 @@ def _entry(source: Source) -> dict[str, Any]:
 
 def _resolve(path: Path) -> Path:
     return Path(real_path(os.path.expanduser(path)))  # noqa: PTH111  neither ever fails
-
-
-def _readable_folder(root: Path) -> Path:
-    try:
-        real = Path(os.path.realpath(os.path.expanduser(root), strict=True))  # noqa: PTH111  never fails
-        os.scandir(real).close()
-    except FileNotFoundError as error:
-        raise PathRefused(f"{root} does not exist", hint="name an existing folder") from error
-    except NotADirectoryError as error:
-        raise PathRefused(
-            f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"
-        ) from error
-    except OSError as error:
-        hint = "check its permissions"
-        raise PathRefused(f"{root} cannot be read: {error.strerror}", hint=hint) from error
-    return real
 
 
 def _new_name(asked: str | None, root: Path, taken: frozenset[str]) -> str:

@@ -31,6 +31,23 @@ def check_root(top: str, if_gone: str = _IF_GONE) -> None:
         ) from error
 
 
+def readable_folder(root: Path) -> Path:
+    """Return the real path of the folder `root`, which a user named. Raises PathRefused."""
+    try:
+        real = Path(os.path.realpath(os.path.expanduser(root), strict=True))  # noqa: PTH111  never fails
+        os.scandir(real).close()
+    except FileNotFoundError as error:
+        raise PathRefused(f"{root} does not exist", hint="name an existing folder") from error
+    except NotADirectoryError as error:
+        raise PathRefused(
+            f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"
+        ) from error
+    except OSError as error:
+        hint = "check its permissions"
+        raise PathRefused(f"{root} cannot be read: {error.strerror}", hint=hint) from error
+    return real
+
+
 def require_root_is_itself(source: Source) -> None:
     """Raise PathRefused if the root is, or lies behind, a link, so that its files are others."""
     root = os.fspath(source.root)

@@ -95,6 +95,13 @@ def test_a_file_of_an_earlier_version_gets_its_copy_with_the_next_call(registry,
     assert registry.all() == [shop]
 
 
+def test_a_source_is_registered_where_its_copy_cannot_be_written(registry, path, tmp_path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name("sources.json~").mkdir()
+    shop = registry.add(folder(tmp_path, "shop"))
+    assert registry.all() == [shop]
+
+
 def test_a_change_of_the_file_alone_gets_into_its_copy_with_the_next_call(registry, path, tmp_path):
     registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
     path.write_text(path.read_text().replace("*.txt", "*.md"))  # as an earlier version does

@@ -50,7 +50,7 @@ TASKS = (
 )
 _DERIVED = re.compile(
     r"\.sqlite|\.lock$|/\.locks/|/\.state/[^/]+/[^/]+/|/state/codebase/[^/]+/"
-    r"|/state/(daemon|requests)|/questions/asked|\.sidecar-tmp-|^/ballast$"
+    r"|/state/(daemon|requests)|/questions/asked|/sources\.json~$|\.sidecar-tmp-|^/ballast$"
 )
 _VOLATILE = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{8}T\d{6}\.\d{3}Z|\d{4}-\d\d(-\d\d)?|[0-9a-f]{12,}"
