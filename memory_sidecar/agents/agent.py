@@ -35,7 +35,7 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import is_deleted
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.agent_database import Ask
+from memory_sidecar.index.agent_database import Ask, IsDeleted
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
@@ -144,7 +144,7 @@ class Agent:
             hint=f"`memory-sidecar source list --agent {self.name}` shows those it has",
         )
 
-    def deletions(self) -> Callable[[str, str], bool]:
+    def deletions(self) -> IsDeleted:
         roots = self._own | {source.name: source.root for source in self.registry.all()}
         return lambda directory, file: (
             directory in roots

@@ -57,19 +57,22 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
 
 
 def _status_lines(call: Call, found: Status) -> Iterator[str]:
-    for line in _lines(found):
-        yield visible_line(call.hint(line))
+    yield from _summary(call, found)
     roots = {source.name: Path(source.root) for source in found.sources}
     for file in found.files or ():
         path = path_from(roots[file.source] / file.path, call.cwd) if file.source in roots else ""
         yield visible_line(f"{file.source}: {path or file.path}: {file.reason}")
 
 
+def _summary(call: Call, found: Status) -> list[str]:
+    return [visible_line(call.hint(line)) for line in _lines(found)]
+
+
 def _watch(call: Call) -> NoReturn:
     """Print the status every second: in place on a terminal, else one below the other."""
     shown = 0
     while True:
-        lines = [visible_line(call.hint(line)) for line in _lines(_status(call))]
+        lines = _summary(call, _status(call))
         if call.is_terminal and call.environ.get("TERM") != "dumb":
             lines = lines[: max(call.rows - 1, 1)] if call.rows else lines  # of one screen
             lines = [set_cell_size(line, call.columns - 1).rstrip() for line in lines]

@@ -185,7 +185,7 @@ class Query:
         return self.mode is not SearchMode.KEYWORD
 
     def require_text(self) -> None:
-        """Raises UsageError for an empty query."""
+        """Raise UsageError for an empty query."""
         if not self.text.strip():
             raise UsageError("the query is empty", hint="say what you are looking for")
 

@@ -227,16 +227,17 @@ class Registry:
         file = self._path.with_suffix(".lock")
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document, origin = self._read()
-            before = "" if origin else json.dumps(document)
+            before = "" if origin else json.dumps(document, indent=2)
             sources = self._sources(document)  # raises StoreForeign without a list of sources
             yield document["sources"], sources
-            text = (json.dumps(document, indent=2) + "\n").encode("ascii")  # the rest is escaped
-            if json.dumps(document) != before:
+            after = json.dumps(document, indent=2)
+            content = f"{after}\n".encode("ascii")  # the rest is escaped
+            if after != before:
                 with named_errors(self._path):
-                    replace_file(self._tree, self._path, text)
+                    replace_file(self._tree, self._path, content)
             with suppress(SidecarError), named_errors(self._copy):  # if full: the next change
-                if self._content(self._copy) != text:  # also once another version changed the list
-                    replace_file(self._tree, self._copy, text)
+                if self._content(self._copy) != content:  # also if another version changed the list
+                    replace_file(self._tree, self._copy, content)
 
     def _content(self, file: Path) -> bytes | None:
         """Return the content of `file`: None if it is missing, b"" if it says nothing."""

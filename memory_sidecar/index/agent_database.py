@@ -23,6 +23,9 @@ from memory_sidecar.index.schema import Corpus
 T = TypeVar("T")
 Ask = Callable[[DerivedStore, Connection], T]
 
+IsDeleted = Callable[[str, str], bool]
+"""Whether a file was deleted, by its directory and path: rows may outlive it for a moment."""
+
 
 class AgentDatabase(Protocol):
     """The database of the agent `name`, derived from the files of its sources."""
@@ -50,11 +53,8 @@ class AgentDatabase(Protocol):
     def source(self, directory: str) -> Source:
         """Return the source called `directory`. Raises NotFound."""
 
-    def deletions(self) -> Callable[[str, str], bool]:
-        """Return the function that tells whether a file was deleted, by its directory and path.
-
-        A reader asks it of what it is about to show: rows may outlive their file for a moment.
-        """
+    def deletions(self) -> IsDeleted:
+        """Return what a reader asks of each row that it is about to show."""
 
     def index_written(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index `files` of `directory`, just written, moved or removed; upload them to a team."""

@@ -21,6 +21,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import HOT_REFS
+from memory_sidecar.index.agent_database import IsDeleted
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
@@ -53,7 +54,7 @@ class MemoryRows:
     agent: str
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
-    is_deleted: Callable[[str, str], bool]  # see `AgentDatabase.deletions`
+    is_deleted: IsDeleted
 
     def places(self, wanted: MemoryList) -> list[Place]:
         """Select the memories that `wanted` describes, in its order, with only what sorts them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.index.agent_database import IsDeleted
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
@@ -25,10 +26,6 @@ CORPUS_OF: dict[HitKind, Corpus] = {
     HitKind.MESSAGE: MESSAGES,
     HitKind.SNIPPET: SNIPPETS,
 }
-
-
-IsDeleted = Callable[[str, str], bool]
-"""See `AgentDatabase.deletions`."""
 
 
 @dataclass(frozen=True, slots=True)

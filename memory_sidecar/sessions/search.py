@@ -31,6 +31,7 @@ from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.embedding.models import Judge
+from memory_sidecar.index.agent_database import IsDeleted
 from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores, mask_allowed, places_of
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
@@ -55,7 +56,6 @@ from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
 from memory_sidecar.sessions.lookup import (
     CORPUS_OF,
     FoundRow,
-    IsDeleted,
     allowed_rows,
     read_heads,
     read_rows,

@@ -202,7 +202,6 @@ class PostgresSource:
                 hint="a team knows an index by its branch: `git switch` to one",
             )
         make_schema(self._link)
-
         self._link.retry(lambda: self._renew(by_force=by_force, is_new=True))
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
