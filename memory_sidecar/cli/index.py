@@ -257,7 +257,7 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
         registry, forget = its.registry, its.unregister
     names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
     for name in names:
-        _require_known(call, name, registry)
+        _require_known(call, name, registry, agent)
     removed = [forget(name, reporter=call.reporter) for name in names]
     return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
 
@@ -315,23 +315,27 @@ def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> Sour
     path = call.path(new)
     whose = call.codebase if agent is None else call.services.agent(agent, call.db)
     name = whose.registry.name_of(old, call.cwd)
-    _require_known(call, name, whose.registry)
+    _require_known(call, name, whose.registry, agent)
     moved = whose.move(name, path, reporter=call.reporter, force=force)
     chunks = pluralize(moved.chunks, "chunk")
     told = f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"
     return call.show(moved, [visible_line(told)])
 
 
-def _require_known(call: Call, name: str, registry: Registry) -> None:
-    """Raise NotFound for no source; the hint names an agent whose knowledge directory it is."""
+def _require_known(call: Call, name: str, registry: Registry, agent: str | None) -> None:
+    """Raise NotFound for no source of `agent`, or of code; the hint says whose it is instead."""
     try:
         registry.get(name)
     except NotFound as error:
-        for agent in call.services.agent_names():
+        with suppress(SidecarError):
+            its = call.services.codebase().registry
+            if agent and its.get(its.name_of(name, call.cwd)):
+                error.hint = f"that is a source of code: leave out `--agent {agent}`"
+        for other in call.services.agent_names():
             with suppress(SidecarError):
-                other = call.services.agent(agent).registry
-                if other is not registry and other.get(other.name_of(name, call.cwd)):
-                    error.hint = f"{agent} has that: add `--agent {agent}`"
+                its = call.services.agent(other).registry
+                if its is not registry and its.get(its.name_of(name, call.cwd)):
+                    error.hint = f"{other} has that: add `--agent {other}`"
         raise
 
 

@@ -121,6 +121,14 @@ def test_an_agents_folder_may_be_moved_and_an_unknown_name_leads_to_its_agent(se
     ]
 
 
+def test_an_agent_that_is_named_for_a_source_of_code_is_to_be_left_out(serve, project, tmp_path):
+    assert serve("index", project).status == 0
+    for command in (("remove", "project"), ("remove", project), ("move", "project", tmp_path)):
+        refused = serve("source", *command, "--agent", "bob")
+        assert refused.status == 3
+        assert "that is a source of code: leave out `--agent bob`" in refused.err
+
+
 def test_a_source_whose_folder_has_a_line_break_is_told_in_one_line(serve, tmp_path):
     odd = tmp_path / "a\nb: c"
     odd.mkdir()
