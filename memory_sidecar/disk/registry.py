@@ -79,7 +79,7 @@ class Registry:
 
     def all(self) -> list[Source]:
         """Return all sources in the order of registration."""
-        return self._sources(self._read()[0])
+        return self._sources(*self._read())
 
     def get(self, name: str) -> Source:
         """Return the source called `name`. Raises NotFound."""
@@ -90,7 +90,7 @@ class Registry:
         """Give a notice if the file is empty, so that its sources were taken from elsewhere."""
         document, origin = self._read()
         if origin:
-            count = pluralize(len(self._sources(document)), "source")
+            count = pluralize(len(self._sources(document, origin)), "source")
             again = "`memory-sidecar source add PATH` writes the list again"
             reporter.notice(f"{self._path} is empty: {count} taken from {origin}; {again}")
 
@@ -228,7 +228,7 @@ class Registry:
         with hold_lock(self._tree, file, timeout_s=LOCK_TIMEOUT_S, what=f"{self._path} is"):
             document, origin = self._read()
             before = "" if origin else json.dumps(document, indent=2)
-            sources = self._sources(document)  # raises StoreForeign without a list of sources
+            sources = self._sources(document, origin)  # raises StoreForeign without one
             yield document["sources"], sources
             after = json.dumps(document, indent=2)
             content = f"{after}\n".encode("ascii")  # the rest is escaped
@@ -247,7 +247,7 @@ class Registry:
             except (FileNotFoundError, NotADirectoryError):
                 return None
             except FileRefused as error:
-                raise self._broken(error.reason) from error
+                raise self._broken(error.reason, file.name) from error
         return content if content.strip(b"\0 \t\r\n") else b""
 
     def _read(self) -> tuple[dict[str, Any], str]:
@@ -265,9 +265,9 @@ class Registry:
             document = json.loads(content)
             version = document["version"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise self._broken(repr(error)) from error
+            raise self._broken(repr(error), origin) from error
         if not isinstance(version, int):
-            raise self._broken(f"its version is {version!r}")
+            raise self._broken(f"its version is {version!r}", origin)
         if version > VERSION:
             raise StoreNewer(
                 f"{self._path} was written by a newer version of memory-sidecar",
@@ -275,21 +275,27 @@ class Registry:
             )
         return dict(document), origin
 
-    def _sources(self, document: dict[str, Any]) -> list[Source]:
+    def _sources(self, document: dict[str, Any], origin: str) -> list[Source]:
         try:
             sources = convert(document.get("sources"), list[Source], dec_hook=_path)
         except msgspec.ValidationError as error:
-            raise self._broken(str(error)) from error
+            raise self._broken(str(error), origin) from error
         taken = set(self._reserved)
         for source in sources:
             if not FOLDER_NAME.fullmatch(source.name) or source.name.lower() in taken:
-                raise self._broken(f"{source.name!r} cannot be the name of a source, or taken")
+                raise self._broken(f"{source.name!r} cannot name a source, or is taken", origin)
             if not source.root.is_absolute() or ".." in source.root.parts:
-                raise self._broken(f"{str(source.root)!r} is not an absolute path")
+                raise self._broken(f"{str(source.root)!r} is not an absolute path", origin)
             taken.add(source.name.lower())
         return sources
 
-    def _broken(self, why: str) -> StoreForeign:
+    def _broken(self, why: str, origin: str) -> StoreForeign:
+        if origin == self._copy.name:
+            return StoreForeign(
+                f"{self._path} is empty, and its copy {origin} no readable list of sources ({why})",
+                hint=f"fix {origin}, or move it away: the sources are then those of the database,"
+                " without excludes and addresses",
+            )
         return StoreForeign(
             f"{self._path} is not a readable list of sources ({why})",
             hint=f"fix it, replace it by its copy {self._copy.name}, or move it away and register"

@@ -102,6 +102,20 @@ def test_a_source_is_registered_where_its_copy_cannot_be_written(registry, path,
     assert registry.all() == [shop]
 
 
+def test_where_the_copy_of_an_emptied_file_is_broken_its_advice_helps(registry, path, tmp_path):
+    registry.add(folder(tmp_path, "shop"))
+    copy = path.with_name("sources.json~")
+    path.write_bytes(b"")
+    for text in ("{", '{"version": "x"}', '{"version": 1, "sources": 7}'):
+        copy.write_text(text)
+        with pytest.raises(StoreForeign) as caught:
+            registry.all()
+        assert "is empty, and its copy sources.json~" in caught.value.message
+        assert "move it away" in caught.value.hint
+    copy.unlink()
+    assert registry.all() == []
+
+
 def test_a_change_of_the_file_alone_gets_into_its_copy_with_the_next_call(registry, path, tmp_path):
     registry.add(folder(tmp_path, "shop"), excludes=("*.txt",))
     path.write_text(path.read_text().replace("*.txt", "*.md"))  # as an earlier version does
