@@ -22,6 +22,8 @@ from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.words import lacks_latin
 
 NAMED_FROM = 0.9  # scores from here on belong to rows that the question names
+LEAST_IDF = 1e-6  # by which FTS5 weighs a word that half of all rows hold, as in a small project
+COMMON_WORDS_BELOW = 2e-5  # the share of the best row where each word has that weight is lower
 
 Columns = Mapping[str, Scores]
 H = TypeVar("H", bound="Scored")
@@ -42,6 +44,8 @@ class ScoredRows:
     @classmethod
     def by_arm(cls, mode: SearchMode, ids: Ids, values: Scores) -> ScoredRows:
         """Score rows by the `values` of one arm alone: keyword or vector, as `mode` says."""
+        if mode is SearchMode.KEYWORD and np.nanmax(values, initial=0.0) < COMMON_WORDS_BELOW:
+            values = values / (values + LEAST_IDF)
         scores = np.clip(np.nan_to_num(values), 0.0, 1.0)
         unknown = np.full(len(ids), np.nan)
         if mode is SearchMode.KEYWORD:

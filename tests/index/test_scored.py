@@ -52,6 +52,13 @@ def test_one_arm_alone_gives_scores_from_0_to_1():
     assert rows.explain(3).cosine is None
 
 
+def test_words_that_half_of_all_rows_hold_give_scores_that_can_be_told_apart():
+    """Of one row, or two, FTS5 weighs each word by a millionth."""
+    rows = ScoredRows.by_arm(SearchMode.KEYWORD, np.arange(3), np.array([4e-6, nan, 1e-6]))
+    assert rows.scores.tolist() == pytest.approx([0.8, 0.0, 0.5])
+    assert rows.explain(0).keyword == pytest.approx(0.8)
+
+
 def test_a_new_order_leaves_the_scores_in_their_places():
     why = scored().explain(0)
     first, second, third = hits = [Scored(score=each, explanation=why) for each in (0.9, 0.5, 0.4)]
