@@ -218,7 +218,12 @@ class Commands:
             return open_here(call)
         wanted = load_settings(self._data_dir, call.environ)
         shared = self._shared_services(wanted)
-        if others := _differing_settings(wanted, shared.settings):
+        others = _differing_settings(wanted, shared.settings)
+        if shared.settings.context_regen and _context_root(call.environ, wanted) != _context_root(
+            self._environ, shared.settings
+        ):
+            others.append("context_root")
+        if others:
             call.reporter.notice(
                 f"the daemon was started with another {' and '.join(others)}: "
                 "after `memory-sidecar stop` the next call starts one with yours"
@@ -247,6 +252,12 @@ class Commands:
 
 # Each call uses its own value of these settings, or none.
 _OF_EACH_CALL = frozenset({"agent", "context_root", "context_commit", "log_level"})
+
+
+def _context_root(environ: Mapping[str, str], settings: Settings) -> str:
+    from memory_sidecar.context.handlers import ROOT_VARIABLE
+
+    return environ.get(ROOT_VARIABLE) or settings.context_root
 
 
 def _differing_settings(one: Settings, other: Settings) -> list[str]:

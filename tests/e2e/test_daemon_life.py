@@ -453,3 +453,18 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+
+
+def test_a_call_with_another_root_than_the_one_kept_up_to_date_says_so(home):
+    roots = [home.folder / name for name in ("one", "two")]
+    for root in roots:
+        assert home.call("context", "init", root).returncode == 0
+    config = home.folder / "config" / "memory-sidecar" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'context_regen = true\ncontext_root = "{roots[0]}"\n')
+    assert home.call("stop").returncode == 0
+    told = "the daemon was started with another context_root"
+    assert told not in home.call("source", "list").stderr
+    assert told in home.call("source", "list", MEMORY_SIDECAR_CONTEXT=str(roots[1])).stderr
+    config.write_text(f'context_regen = true\ncontext_root = "{roots[1]}"\n')
+    assert told in home.call("source", "list").stderr
