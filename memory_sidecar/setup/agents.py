@@ -19,13 +19,16 @@ Form = Literal["json", "toml"]
 SERVER = "memory-sidecar"  # the name of our entry among the MCP servers
 TABLES = "mcp_servers"  # the table of MCP servers in settings that are TOML
 
+_ZED = ".config/zed" if sys.platform == "darwin" else "{config}/zed"
+
 
 @dataclass(frozen=True, slots=True)
 class CodingAgent:
     """A coding agent, and where it keeps its settings.
 
     Paths are relative to the home folder; `{config}` is the platform's folder for applications'
-    settings.
+    settings. If the environment variable `moved_by` is set, it names the folder `moves` ("": the
+    home folder), as far as the agent's own paths are concerned.
     """
 
     name: str
@@ -37,6 +40,8 @@ class CodingAgent:
     server_type: str = ""  # the `type` of our entry; "" for none
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills
     hooks: str = ""  # the file it reads hooks from, in the form of Claude Code
+    moved_by: str = ""
+    moves: str = ""
 
     def is_installed(self, environ: Mapping[str, str]) -> bool:
         return self.path(self.folder, environ).is_dir() or bool(
@@ -47,6 +52,10 @@ class CodingAgent:
         """Return the absolute path of `relative` for the user with the environment `environ`."""
         if relative.startswith("{config}/"):
             return _application_settings(environ) / relative.removeprefix("{config}/")
+        moved = environ.get(self.moved_by, "")
+        if moved and relative.startswith(self.folder):
+            inside = "." if relative == self.moves else relative.removeprefix(f"{self.moves}/")
+            return Path(moved).absolute() / inside
         return Path(home(environ)) / relative
 
 
@@ -58,6 +67,8 @@ CODING_AGENTS = (
         server_type="stdio",
         skills=".claude/skills",
         hooks=".claude/settings.json",
+        moved_by="CLAUDE_CONFIG_DIR",
+        moves=".claude",
     ),
     CodingAgent(
         name="codex",
@@ -66,6 +77,8 @@ CODING_AGENTS = (
         servers_at=TABLES,
         form="toml",
         skills=".agents/skills",
+        moved_by="CODEX_HOME",
+        moves=".codex",
     ),
     CodingAgent(
         name="cursor",
@@ -86,6 +99,7 @@ CODING_AGENTS = (
         folder=".gemini",
         servers=".gemini/settings.json",
         skills=".gemini/skills",
+        moved_by="GEMINI_CLI_HOME",
     ),
     CodingAgent(
         name="windsurf",
@@ -94,8 +108,8 @@ CODING_AGENTS = (
     ),
     CodingAgent(
         name="zed",
-        folder=".config/zed",
-        servers=".config/zed/settings.json",
+        folder=_ZED,
+        servers=f"{_ZED}/settings.json",
         servers_at="context_servers",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -83,6 +84,45 @@ def outcomes(plan: Plan) -> set[StepOutcome]:
 
 def test_the_agents_that_are_installed_are_found(home):
     assert [agent.name for agent in installed(home)] == ["claude", "codex", "zed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "servers", "hooks", "skills"),
+    [
+        ("claude", "CLAUDE_CONFIG_DIR", ".claude.json", "settings.json", "skills"),
+        ("codex", "CODEX_HOME", "config.toml", "", "HOME/.agents/skills"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json", "", ".gemini/skills"),
+        ("zed", "XDG_CONFIG_HOME", "zed/settings.json", "", ""),
+        ("vscode", "XDG_CONFIG_HOME", "Code/User/mcp.json", "", ""),
+    ],
+)
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="XDG folders are those of Linux")
+def test_an_agent_that_was_moved_is_set_up_where_it_looks(
+    home, tmp_path, name, variable, servers, hooks, skills
+):
+    moved = tmp_path / "moved"
+    agent = next(each for each in CODING_AGENTS if each.name == name)
+    environ = environ_of(home) | {variable: str(moved)}
+    assert not agent.is_installed(environ)
+    (moved / agent.path(agent.folder, environ)).mkdir(parents=True)
+    assert agent.is_installed(environ)
+    before = contents(home), contents(moved)
+    plan = Plan(environ)
+    plan.add(agent, WISH)
+    plan.carry_out()
+    expected = {moved / servers, *([moved / hooks] if hooks else [])}
+    if skills:
+        above = home if skills.startswith("HOME/") else moved
+        expected.add(above / skills.removeprefix("HOME/") / "project-search/SKILL.md")
+    assert {Path(step.path) for step in plan.steps} == expected
+    plan = Plan(environ)
+    plan.take_back([name])
+    plan.carry_out()
+    after = contents(home), contents(moved)
+    for path in ("memory-sidecar", "memory-sidecar/setup.lock"):
+        after[0].pop(f".config/{path}", "")
+        after[1].pop(path, "")
+    assert after == before
 
 
 def test_every_agent_is_set_up_once_and_all_of_it_is_taken_back(home):
