@@ -33,9 +33,9 @@ from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.core.sqlite import Connection, connect, snapshot
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.roots import is_deleted
+from memory_sidecar.disk.roots import IsDeleted, deletions
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.agent_database import Ask, IsDeleted
+from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
@@ -146,10 +146,7 @@ class Agent:
 
     def deletions(self) -> IsDeleted:
         roots = self._own | {source.name: source.root for source in self.registry.all()}
-        return lambda directory, file: (
-            directory in roots
-            and is_deleted(file, roots[directory], trusts_empty_root=directory in self._own)
-        )
+        return deletions(roots, trusted=self._own)
 
     def _builder(self, source: Source) -> Builder:
         if source.name == SESSIONS:

@@ -16,7 +16,7 @@ from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
-from memory_sidecar.code.rows import CodeRows, LocalRows
+from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
@@ -211,8 +211,7 @@ class Codebase:
                     )
                 return search_code(query, rows, question, begun if embed_query else (), static)
 
-            local = LocalRows(here.connection, here.store, query.filter)
-            hits = self.sharing.ask(ask, local, reporter)
+            hits = self.sharing.ask(ask, here.rows(query.filter), reporter)
             if not hits:
                 here.explain_nothing(query.filter, reporter)
             if not query.explain:
@@ -240,8 +239,8 @@ class Codebase:
         """Return the chunks most similar to the one that holds the line `at`, best first."""
 
         def ask(here: Snapshot) -> list[CodeHit]:
-            local = LocalRows(here.connection, here.store, wanted)
-            return self.sharing.ask(partial(related_chunks, at=at, top_k=top_k), local, reporter)
+            question = partial(related_chunks, at=at, top_k=top_k)
+            return self.sharing.ask(question, here.rows(wanted), reporter)
 
         return self.navigate(wanted, ask, reporter=reporter)
 
@@ -274,7 +273,8 @@ class Codebase:
             if late := sorted(name for name in unscanned if scanned[name] is not None):
                 reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
             with self._models.gate.query():
-                yield Snapshot(store, connection, asked, scanned, live)
+                roots = {source.name: source.root for source in sources}
+                yield Snapshot(store, connection, asked, scanned, live, roots)
 
     def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:
         """Barrier: wait until every save before this call is indexed; a notice says if it is not.

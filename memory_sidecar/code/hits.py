@@ -34,14 +34,20 @@ Fold = list[StoredChunk]
 
 
 def best_folds(rows: CodeRows, ids: Sequence[int], count: int) -> list[Fold]:
-    """Fold the chunks with `ids`, best first, reading on until there are `count` distinct ones."""
+    """Fold the chunks with `ids`, best first, reading on until there are `count` distinct ones.
+
+    Chunks of deleted files are left out.
+    """
     chunks: list[StoredChunk] = []
     folds: list[Fold] = []
-    while len(folds) < count and len(chunks) < len(ids):
-        part = ids[len(chunks) : len(chunks) + count + COPIES_READ]
+    for at in range(0, len(ids), count + COPIES_READ):
+        part = ids[at : at + count + COPIES_READ]
         stored = {chunk.chunk_id: chunk for chunk in rows.read(part)}
-        chunks += [stored[chunk_id] for chunk_id in part]
+        read = [stored[chunk_id] for chunk_id in part]
+        chunks += [each for each in read if not rows.is_deleted(each.source, each.filename)]
         folds = _fold(chunks)
+        if len(folds) >= count:
+            break
     return folds[:count]
 
 

@@ -30,6 +30,7 @@ from memory_sidecar.code.query_names import (
 )
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
 from memory_sidecar.index.arms import Arm, Scores, VectorArm, mask_allowed
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.keyword import (
@@ -62,6 +63,8 @@ VectorSearch = Callable[[Floats, int], SearchArm]
 
 class CodeRows(Protocol):
     """The chunks of one snapshot that satisfy a filter. All methods share the same ids."""
+
+    is_deleted: IsDeleted  # asked of each chunk that is about to be shown
 
     def keywords(self, text: str) -> Keywords:
         """Return the words of a question with their idf among all rows."""
@@ -124,10 +127,17 @@ class CodeRows(Protocol):
 class LocalRows:
     """Implements `CodeRows` on a snapshot of `codebase.sqlite`."""
 
-    def __init__(self, connection: Connection, store: CodeStore, wanted: CodeFilter) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        store: CodeStore,
+        wanted: CodeFilter,
+        is_deleted: IsDeleted = NONE_DELETED,
+    ) -> None:
         self.connection = connection
         self._store = store
         self.wanted = wanted
+        self.is_deleted = is_deleted
         self._directory = store.directory.read(connection)
         self.allowed = allowed_chunks(connection, self._directory, wanted)
 

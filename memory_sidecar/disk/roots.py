@@ -7,12 +7,16 @@ that there are no files.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Source
 from memory_sidecar.disk.rule_files import check_rules
+
+IsDeleted = Callable[[str, str], bool]
+"""Whether a file was deleted, by its source and path: rows may outlive it for a moment."""
 
 _IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
 
@@ -58,7 +62,20 @@ def require_root_is_itself(source: Source) -> None:
         )
 
 
-def is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
+def deletions(roots: Mapping[str, Path], trusted: Collection[str] = ()) -> IsDeleted:
+    """Return what a reader asks of each row that it is about to show, by the `roots` of sources.
+
+    A root without any file may be on a disk that is not mounted, unless its source is `trusted`.
+    """
+    return lambda source, file: (
+        source in roots and _is_deleted(file, roots[source], trusts_empty_root=source in trusted)
+    )
+
+
+NONE_DELETED = deletions({})
+
+
+def _is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
     """Whether `file`, relative to `root`, is there no more.
 
     Unless `trusts_empty_root`, a root without any file may be on a disk that is not mounted.

@@ -16,15 +16,13 @@ from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import Clock
+from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.schema import Corpus
 
 T = TypeVar("T")
 Ask = Callable[[DerivedStore, Connection], T]
-
-IsDeleted = Callable[[str, str], bool]
-"""Whether a file was deleted, by its directory and path: rows may outlive it for a moment."""
 
 
 class AgentDatabase(Protocol):

@@ -21,7 +21,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import HOT_REFS
-from memory_sidecar.index.agent_database import IsDeleted
+from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (

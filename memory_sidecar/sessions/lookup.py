@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.index.agent_database import IsDeleted
+from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import unstemmed_tokens
 from memory_sidecar.index.schema import Corpus

@@ -30,8 +30,8 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.embedding.models import Judge
-from memory_sidecar.index.agent_database import IsDeleted
 from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores, mask_allowed, places_of
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore

@@ -53,6 +53,7 @@ class OverlaidRows:
         """`has_vectors`, `has_static`: whether the team's vectors are of the same model as ours."""
         self._shared = shared
         self._local = local
+        self.is_deleted = local.is_deleted
         self._has_vectors = has_vectors
         self._has_static = has_static
 

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code import builder as flow
-from memory_sidecar.code.directory import ChunkDirectory
+from memory_sidecar.code.directory import ChunkDirectory, Line
 from memory_sidecar.code.document import build_document
 from memory_sidecar.code.files import read_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -439,6 +439,28 @@ def test_two_sources_are_told_apart(codebase, notices, tmp_path):
     assert files_with(codebase, notices, "total_price", sources=("second",)) == {"shop/cart.py"}
     hits = codebase.search(CodeQuery("total_price"), reporter=notices)
     assert {hit.source for hit in hits} == {"project", "second"}
+
+
+@pytest.mark.parametrize("mode", SearchMode)
+def test_a_file_just_deleted_is_not_shown_but_others_are(codebase, project, mode):
+    query = CodeQuery("total price of the cart", mode=mode, top_k=1)
+    [best] = codebase.search(query, reporter=Silent())
+    related = codebase.related(
+        Line("project", best.filename, best.start_line), CodeFilter(), top_k=9, reporter=Silent()
+    )
+    (project / best.filename).unlink()
+    [other] = codebase.search(query, reporter=Silent())
+    assert other.filename != best.filename
+    (project / related[0].filename).unlink(missing_ok=True)
+    at = Line("project", other.filename, other.start_line)
+    hits = codebase.related(at, CodeFilter(), top_k=9, reporter=Silent())
+    assert not {best.filename, related[0].filename}.intersection(hit.filename for hit in hits)
+
+
+def test_a_root_that_is_not_there_answers_as_before(codebase, project, notices):
+    before = codebase.search(CodeQuery("cart"), reporter=notices)
+    project.rename(project.with_name("elsewhere"))
+    assert codebase.search(CodeQuery("cart"), reporter=notices) == before
 
 
 def test_a_removed_source_leaves_nothing_behind(codebase, notices, data_dir):
