@@ -202,10 +202,14 @@ class Services:
             return None
         from memory_sidecar.team.codebase import TeamCode
 
-        # Others see it, and the path of a person's folder is none of theirs.
+        return TeamCode(self.team, holder=self.place, models=self.models)
+
+    @property
+    def place(self) -> str:
+        """How messages on other machines name this data directory."""
+        # The path of a person's folder is none of theirs.
         folder = hashlib.sha256(os.fsencode(self.data_dir.root)).hexdigest()[:8]
-        place = f"{getpass.getuser()}@{socket.gethostname()}:{folder}"
-        return TeamCode(self.team, holder=place, models=self.models)
+        return f"{getpass.getuser()}@{socket.gethostname()}:{folder}"
 
     def _resolve_path(self, db: Path) -> Path:
         """Resolve the links above `db`, so that each database has one path and thus one owner.

@@ -62,6 +62,11 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "prune": ("prune --dry-run", "prune --unused-for 90d --category outcome"),
     "restore": ("restore", "restore pitfall/totals-are-cents"),
     "team init": ("team init", "team init --sql"),
+    "team list": ("team list", "team list --json"),
+    "team remove": (
+        "team remove git@git.example:shop.git",
+        "team remove git.example/shop --branch trial --yes",
+    ),
     "team export": ("team export code.zip", "team export shop.zip --repository git.example/shop"),
     "team import": ("team import code.zip", "team import code.zip --replace"),
     "memory push": ("memory push --agent shared", "memory push --over pitfall/totals-are-cents"),

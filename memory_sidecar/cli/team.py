@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +12,15 @@ import click
 from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, with_agent, with_call
-from memory_sidecar.core.errors import Conflict
+from memory_sidecar.core.errors import Conflict, NotFound
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import about, build_from, pluralize
+from memory_sidecar.core.times import iso_utc, shown_utc
+from memory_sidecar.disk.repository import plain_address
 
 if TYPE_CHECKING:
     from memory_sidecar.team.backup import ExportedSource
+    from memory_sidecar.team.held import HeldSource
 
 ROLES = ("memory_sidecar_reader", "memory_sidecar_indexer", "memory_sidecar_agent")
 
@@ -39,6 +42,23 @@ class TeamSource:
     branch: str
     folder: Annotated[str, about("inside of the repository; empty for all of it")]
     chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class TeamHeld(TeamSource):
+    """A folder of a branch of a repository, and who indexes it for the team."""
+
+    indexer: Annotated[str, about("the machine that indexed it last; empty for none")]
+    lease_until: Annotated[str | None, about("until when no other machine may; null: any may")]
+    removed_by: Annotated[str, about("the machine that removed it from the team; mostly empty")]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSources:
+    """What a team's database holds, or what of it was removed."""
+
+    database: str
+    sources: tuple[TeamHeld, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +103,70 @@ def init(call: Call, *, sql: bool) -> TeamMade:
     return call.show(made, [made.sql] if sql else ready)
 
 
+@team.command(name="list")
+@with_call
+def list_held(call: Call) -> TeamSources:
+    """Show the sources that the team's database holds, and which machine indexes each."""
+    link = call.services.require_team()
+    from memory_sidecar.team.held import held_sources  # an extra
+
+    held = tuple(map(_held, held_sources(link)))
+    lines = map(_held_line, held) if held else [f"{link.shown} has no source"]
+    return call.show(TeamSources(link.shown, held), lines)
+
+
+@team.command()
+@click.argument("address")
+@click.option("--branch", metavar="NAME", help="Only this branch.")
+@click.option("--folder", metavar="DIR", help="Only this folder, as team list shows it.")
+@click.option("--take", is_flag=True, help="Even if another machine indexes it for the team.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_call
+def remove(
+    call: Call, *, address: str, branch: str | None, folder: str | None, take: bool, yes: bool
+) -> TeamSources:
+    """Remove the repository ADDRESS, its remote address, from the team's database.
+
+    No file is touched, and each machine indexes on its own what is checked out there. None uploads
+    it again by itself; `source publish` does.
+    """
+    link = call.services.require_team()
+    from memory_sidecar.team.held import held_sources, remove_sources  # an extra
+
+    found = held_sources(link, address=plain_address(address), branch=branch, folder=folder)
+    going = [each for each in found if not each.is_removed]
+    if not going:
+        raise NotFound(f"{_held_line(_held(found[0]))}", hint="`source publish` uploads it again")
+    if not yes:
+        question = f"Remove {pluralize(len(going), 'source')} from {link.shown}?"
+        call.confirm([_held_line(_held(each)) for each in going], question)
+    here = call.services.place
+    remove_sources(link, going, holder=here, by_force=take)
+    call.codebase.sharing.keep_here([each.origin for each in going])
+    removed = tuple(replace(_held(each), removed_by=here, lease_until=None) for each in going)
+    return call.show(TeamSources(link.shown, removed), map(_held_line, removed))
+
+
+def _held(each: HeldSource) -> TeamHeld:
+    until = each.lease_until
+    return TeamHeld(
+        *(each.origin.address, each.origin.branch, each.origin.inside, each.chunks),
+        indexer="" if each.is_removed else each.holder,
+        lease_until=iso_utc(int(1000 * until.timestamp())) if until else None,
+        removed_by=each.holder if each.is_removed else "",
+    )
+
+
+def _held_line(each: TeamHeld) -> str:
+    folder = f", {each.folder}" if each.folder else ""
+    named = f"{each.repository} ({each.branch}{folder}): "
+    if each.removed_by:
+        return f"{named}removed by {each.removed_by}"
+    until = f" (lease until {shown_utc(each.lease_until)})" if each.lease_until else ""
+    by = f", indexed by {each.indexer}{until}" if each.indexer else ""
+    return f"{named}{pluralize(each.chunks, 'chunk')}{by}"
+
+
 @team.command("export")
 @click.argument("name", metavar="FILE")
 @click.option("--repository", default="", metavar="ADDRESS", help="Only this repository.")
@@ -93,7 +177,7 @@ def export_(call: Call, *, name: str, repository: str) -> TeamCopy:
     from memory_sidecar.team.backup import export_code  # an extra
 
     file = call.path(name)
-    kept = export_code(link, file, repository)
+    kept = export_code(link, file, plain_address(repository))
     return _show_copy(call, link.shown, file, kept)
 
 

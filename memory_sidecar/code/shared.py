@@ -30,6 +30,7 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.registry import Registry
+from memory_sidecar.disk.repository import Origin, origin_of
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.embed import EmbedPending
 from memory_sidecar.index.requests import Urgency
@@ -150,6 +151,20 @@ class Sharing:
         self._data.owner.watch(source)
         return published
 
+    def keep_here(self, removed: Collection[Origin]) -> None:
+        """Index for the team no more what was `removed` from it.
+
+        A process that watches indexes it on this machine at once, any other with its next pass.
+        """
+        for each in self._registry.all():
+            if origin_of(each.root) not in removed:
+                continue
+            source = self._registry.publish(each.name, publishes=False)
+            self.source(source)  # the team's link takes over how the source is registered now
+            if self._data.is_watching:
+                self._data.owner.watch(source)
+                self._refresh_soon(source)
+
     def with_team_counts(self, report: IndexReport, reporter: Reporter) -> IndexReport:
         """Return `report` with the chunks of the team counted, too."""
         if self.team is None:
@@ -207,6 +222,8 @@ class Sharing:
             except DatabaseUnreachable:  # perhaps only the connection was lost
                 answer = self._ask_both(question, local, reporter)
         except WITHOUT_TEAM as error:
+            if isinstance(error, TeamEmpty) and self._data.is_watching:
+                self._refresh_outdated_soon()
             _notice_local_only(error, local, reporter, doing)
             return question(local)
         if self._data.is_watching:
@@ -236,8 +253,11 @@ class Sharing:
         for source in self._registry.all():
             shared = self.source(source)
             if shared is not None and shared.has_moved_on:
-                self._data.owner.loop.ask_soon(
-                    partial(self.refresh_outdated, source),
-                    urgency=Urgency.BACKGROUND,
-                    key=f"team {source.name}",
-                )
+                self._refresh_soon(source)
+
+    def _refresh_soon(self, source: Source) -> None:
+        self._data.owner.loop.ask_soon(
+            partial(self.refresh_outdated, source),
+            urgency=Urgency.BACKGROUND,
+            key=f"team {source.name}",
+        )

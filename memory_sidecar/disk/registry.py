@@ -178,12 +178,12 @@ class Registry:
             entries[index].update(_entry(moved))
         return moved
 
-    def publish(self, name: str) -> Source:
-        """Note that this machine indexes the source for the team. Raises NotFound."""
+    def publish(self, name: str, *, publishes: bool = True) -> Source:
+        """Note whether this machine indexes the source for the team. Raises NotFound."""
         with self._editing() as (entries, sources):
             index = _index_of(name, sources)
-            entries[index]["publishes"] = True
-        return replace(sources[index], publishes=True)
+            entries[index]["publishes"] = publishes
+        return replace(sources[index], publishes=publishes)
 
     def remove(self, name: str) -> Source:
         """Remove a source from the list and return it; the caller deletes its rows.

@@ -73,10 +73,11 @@ def origin_of(folder: Path) -> Origin | None:
     if url is None:
         return None
     name = branch.removeprefix("refs/heads/") if _BRANCH.fullmatch(branch) else ""
-    return Origin(_plain_address(url[1]), name, inside)
+    return Origin(plain_address(url[1]), name, inside)
 
 
-def _plain_address(url: str) -> str:
+def plain_address(url: str) -> str:
+    """Return `url` as `Origin.address`; of such an address, itself."""
     parts = _SCHEME.fullmatch(url) or _SCP.fullmatch(url)
     scheme, mark, rest = url.partition("://")
     without_user = scheme + mark + (rest.rpartition("@")[2] if mark else rest)

@@ -30,6 +30,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.team.code_write import copy_words
 from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.held import delete_source
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.postings import unpack_entries
 from memory_sidecar.team.schema import VERSION, declare_nearest, make_schema, require_schema
@@ -103,7 +104,7 @@ def export_code(link: TeamLink, file: Path, repository: str) -> Sequence[Exporte
         require_schema(connection, link)
         rows = connection.execute(
             "SELECT id, repository, branch, folder, model, static, chunks, tokens FROM sources"
-            " WHERE %(only)s IN ('', repository) ORDER BY id",
+            " WHERE %(only)s IN ('', repository) AND lease_until < 'infinity' ORDER BY id",
             {"only": repository},
         )
         sources = [ExportedSource(*row) for row in rows]
@@ -212,20 +213,17 @@ def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) 
     """Insert the row of a source, in place of the team's if `replaces`; return its id."""
     named = (kept.repository, kept.branch, kept.folder)
     known = connection.execute(
-        "SELECT id FROM sources WHERE (repository, branch, folder) = (%s, %s, %s) FOR UPDATE", named
+        "SELECT id, lease_until = 'infinity' FROM sources"
+        " WHERE (repository, branch, folder) = (%s, %s, %s) FOR UPDATE",
+        named,
     ).fetchone()
-    if known and not replaces:
+    if known and not (replaces or known[1]):
         raise Conflict(
             f"the team has {kept.repository} ({kept.branch}) already",
             hint="--replace overwrites it with the file's",
         )
     if known:
-        connection.execute(
-            "DELETE FROM chunks WHERE file IN (SELECT id FROM files WHERE source = %s)", known
-        )
-        for table in ("files", "words", "chunk_static", "chunk_vectors", "chunk_pending"):
-            connection.execute(f"DELETE FROM {table} WHERE source = %s", known)
-        connection.execute("DELETE FROM sources WHERE id = %s", known)
+        delete_source(connection, known[0])
     row = connection.execute(
         "INSERT INTO sources"
         " (repository, branch, folder, generation, model, static, chunks, tokens)"

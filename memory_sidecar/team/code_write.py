@@ -1,7 +1,7 @@
 """Writes documents into a team's database, in one idempotent transaction.
 
-The writer holds the lease of the source: one machine at a time, until it has not written for
-`LEASE_S`. Each transaction renews the lease first, so that a machine that lost it writes nothing.
+Each transaction renews the lease of the source first (`lease`), so that a machine that lost it
+writes nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from psycopg import Cursor
 from memory_sidecar.code.builder import split_tracked
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.store import join_symbols
-from memory_sidecar.core.errors import Conflict
 from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
-from memory_sidecar.disk.repository import Origin
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.writing import ReadyVectors
@@ -27,25 +25,7 @@ from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
 from memory_sidecar.team.shared_files import KEPT_GENERATIONS
 
-LEASE_S = 900  # an indexer without changes renews it by its rescan every ten minutes
 MOST_SEGMENTS = 16  # rows of one word; more are joined into one
-_ADVISORY = 0x6D65  # class of the advisory locks of sources
-
-
-class LeaseHeld(Conflict):
-    """Another machine holds the lease of the source."""
-
-
-class BranchUnshared(Conflict):
-    """The team has no index of the branch that is checked out."""
-
-
-@dataclass(frozen=True, slots=True)
-class VectorModels:
-    """The versions of the models that this machine has, "" for none."""
-
-    model: str
-    static: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,38 +54,6 @@ class TeamDocument:
         if not isinstance(self.document, CodeDocument):
             return ()
         return list(zip(self.document.chunks, self.document.found, strict=True))
-
-
-def add_source(connection: Connected, origin: Origin, made: VectorModels) -> None:
-    """Create the row of the branch at `origin`, unless there is one."""
-    connection.execute(
-        "INSERT INTO sources (repository, branch, folder, model, static)"
-        " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-        (origin.address, origin.branch, origin.inside, made.model, made.static),
-    )
-
-
-def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:
-    """Take or renew the lease of `source`, until `LEASE_S` after the transaction began.
-
-    Returns the generation that this transaction makes. Raises LeaseHeld.
-    """
-    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_ADVISORY, source))
-    taken = connection.execute(
-        "UPDATE sources SET holder = %(holder)s, generation = generation + 1,"
-        " lease_until = now() + make_interval(secs => %(seconds)s)"
-        " WHERE id = %(source)s AND (holder = %(holder)s OR lease_until < now() OR %(force)s)"
-        " RETURNING generation",
-        {"holder": holder, "seconds": LEASE_S, "source": source, "force": by_force},
-    ).fetchone()
-    if taken is None:
-        (other,) = _row(connection, "SELECT holder FROM sources WHERE id = %s", (source,))
-        raise LeaseHeld(
-            f"{other} indexes this source for the team",
-            hint="its lease ends 15 minutes after its last write; `--take` takes over",
-        )
-    generation: int = taken[0]
-    return generation
 
 
 def write_documents(

@@ -24,8 +24,8 @@ from memory_sidecar.index.derived import FILES_VERSION, DerivedStore
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.schema import read_identity
 from memory_sidecar.team.code_read import SharedRows
-from memory_sidecar.team.code_write import VectorModels
 from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.lease import VectorModels, tell_removed
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.overlaid import OverlaidRows
 from memory_sidecar.team.reads import ReadTransaction
@@ -95,10 +95,12 @@ class TeamCode:
             lost = [each.name for each in asked if each.name not in rows]
             lost = lost if lost and was_shared(local.connection, lost) else []
             if not rows and lost:
-                raise TeamEmpty(
-                    f"{self.link.shown} has nothing of {', '.join(lost)}",
-                    hint="`memory-sidecar index` uploads it, or indexes all of it here",
-                )
+                told = f"{self.link.shown} has nothing of {', '.join(lost)}"
+                hint = "`memory-sidecar index` uploads it, or indexes all of it here"
+                removed = (tell_removed(connection, each.origin) for each in shared)
+                if first := next(filter(None, removed), ""):
+                    told, hint = first, "`memory-sidecar index` indexes all of it here"
+                raise TeamEmpty(told, hint=hint)
             if not rows:
                 yield None
                 return

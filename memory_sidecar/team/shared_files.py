@@ -55,7 +55,7 @@ def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[Sourc
         " AS s (repository, folder, branch, place) LEFT JOIN LATERAL"
         " (SELECT id, branch, generation, model, static, chunks, tokens,"
         " (SELECT sum(chunks) FROM sources) AS of_all FROM sources"
-        " WHERE repository = s.repository AND folder = s.folder"
+        " WHERE repository = s.repository AND folder = s.folder AND lease_until < 'infinity'"
         " ORDER BY branch = s.branch DESC, branch = ANY(%s) DESC, id LIMIT 1"
         ") AS f ON true ORDER BY place",
         (

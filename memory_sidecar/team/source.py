@@ -18,6 +18,7 @@ from memory_sidecar.code.builder import is_left_out, split_tracked, track_left_o
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import (
+    Conflict,
     DatabaseError,
     DatabaseRefused,
     DiskFull,
@@ -30,17 +31,15 @@ from memory_sidecar.disk.repository import Origin
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
-from memory_sidecar.team.code_write import (
+from memory_sidecar.team.code_write import TeamDocument, fold_rows, write_documents
+from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.lease import (
     BranchUnshared,
-    LeaseHeld,
-    TeamDocument,
+    SourceRemoved,
     VectorModels,
     add_source,
-    fold_rows,
     take_lease,
-    write_documents,
 )
-from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import make_schema, require_schema, schema_version
@@ -56,7 +55,7 @@ from memory_sidecar.team.vectors import TeamVectors
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
 FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
-TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, LeaseHeld, BranchUnshared)
+TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, Conflict)
 
 _Version = tuple[int, int]
 """The id and the generation of the team's row of a source: a restored server's may be lower."""
@@ -188,21 +187,24 @@ class PostgresSource:
         ):
             return False
         try:
-            self.claim(by_force=False)
-        except DatabaseRefused:
+            self._claim(by_force=False, again=False)
+        except (DatabaseRefused, SourceRemoved):
             if row is None:
                 raise
             return False
         return True
 
     def claim(self, *, by_force: bool) -> None:
+        self._claim(by_force=by_force, again=True)
+
+    def _claim(self, *, by_force: bool, again: bool) -> None:
         if not self.origin.branch:
             raise UsageError(
                 f"no branch is checked out in {self.source.root}",
                 hint="a team knows an index by its branch: `git switch` to one",
             )
         make_schema(self._link)
-        self._link.retry(lambda: self._renew(by_force=by_force, is_new=True))
+        self._link.retry(lambda: self._renew(by_force=by_force, is_new=True, again=again))
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
         make_schema(self._link)
@@ -299,17 +301,22 @@ class PostgresSource:
                 fold_rows(connection, row.id, generation)
 
     def _lease(
-        self, connection: Connected, *, by_force: bool = False, is_new: bool = False
+        self,
+        connection: Connected,
+        *,
+        by_force: bool = False,
+        is_new: bool = False,
+        again: bool = False,
     ) -> tuple[SourceRow, int]:
         """Take the lease of the branch; return its row and this generation.
 
-        `is_new`: create the row if the team lacks the branch. Raises LeaseHeld, and BranchUnshared
-        if the team has other branches alone: a machine that indexes `main` for the team uploads no
-        copy of each branch that is checked out there.
+        `is_new`: create the row if the team lacks the branch, `again` even if it was removed.
+        Raises LeaseHeld, SourceRemoved, and BranchUnshared if the team has other branches alone: a
+        machine that indexes `main` for the team uploads no copy of each branch checked out there.
         """
         row = self.row(connection)
         if self.origin.branch and (row is None or is_new):
-            add_source(connection, self.origin, self._vector_models())
+            add_source(connection, self.origin, self._vector_models(), again=again)
             row = self.row(connection)
         if row is None or row.branch != self.origin.branch:
             raise BranchUnshared(
@@ -318,9 +325,9 @@ class PostgresSource:
             )
         return row, take_lease(connection, row.id, self._holder, by_force=by_force)
 
-    def _renew(self, *, by_force: bool = False, is_new: bool = False) -> None:
+    def _renew(self, **how: bool) -> None:
         with self._link.writing() as connection:
-            self._lease(connection, by_force=by_force, is_new=is_new)
+            self._lease(connection, **how)
 
     def _note_problem(self, error: Exception) -> None:
         if self.problem != str(error):

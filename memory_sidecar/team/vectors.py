@@ -15,8 +15,9 @@ from typing import Protocol
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
-from memory_sidecar.team.code_write import VectorModels, copy_vectors, put_vectors
+from memory_sidecar.team.code_write import copy_vectors, put_vectors
 from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.lease import VectorModels
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.shared_files import SourceRow
 

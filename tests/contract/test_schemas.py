@@ -208,7 +208,8 @@ def about_context(call: Recorder, root: Path) -> None:
 
 
 # What runs is listed in tests/e2e/test_uninstall.py, and a team's database is asked in tests/team.
-TEAM = {"team init", "team export", "team import", "memory push", "memory pull", "source publish"}
+TEAM = {f"team {command}" for command in ("init", "list", "remove", "export", "import")}
+TEAM |= {"memory push", "memory pull", "source publish"}
 ELSEWHERE = {"daemon list"} | TEAM
 
 

@@ -132,6 +132,8 @@ ELSEWHERE = MappingProxyType(
         "setup": "tests/setup",
         "web": "tests/web",
         "team init": "tests/team",
+        "team list": "tests/team",
+        "team remove": "tests/team",
         "team export": "tests/team",
         "team import": "tests/team",
         "memory push": "tests/team",

@@ -64,6 +64,8 @@ CALLS: list[tuple[str, tuple[str, ...], str]] = [
     ("category describe", ("pattern/new", "What is newer", *A), ""),
     ("category delete", ("pattern/new", *A), ""),
     ("team init", (), ""),
+    ("team list", (), ""),
+    ("team remove", ("git.example/shop", "--yes"), ""),
     ("team export", ("team.zip",), ""),
     ("team import", ("team.zip",), ""),
     ("memory push", A, ""),

@@ -25,7 +25,7 @@ from memory_sidecar.index.watched import RESCAN_S
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import source_states
 from memory_sidecar.team.backup import HEADER
-from memory_sidecar.team.code_write import LEASE_S
+from memory_sidecar.team.lease import LEASE_S
 from memory_sidecar.team.schema import VERSION
 from memory_sidecar.web.app import VIEWS
 from memory_sidecar.web.asking import find

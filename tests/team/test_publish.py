@@ -41,7 +41,7 @@ def test_rows_go_up_with_their_vectors_and_a_second_giver_waits(make_member):
     assert giver.models.embedder.embedded == other.models.embedder.embedded == []
     assert other.find("charge_card")[0].filename == "shop/payment.py"
     source = other.codebase.registry.all()[0]
-    with pytest.raises(Conflict, match="a indexes this source for the team"):
+    with pytest.raises(Conflict, match=r"a indexes git\.example/shop/shop \(main\) for the team"):
         other.codebase.sharing.publish(source, by_force=False, reporter=other.notices)
     assert not other.codebase.registry.all()[0].publishes  # nor does it try by itself
     (other.root / "shop" / "payment.py").unlink()

@@ -1,0 +1,107 @@
+"""Which machine indexes a source for the team: the one that holds its lease.
+
+A machine holds it until it has not written for `LEASE_S`. A source that was removed from the team
+keeps an empty row whose lease never ends, so that no machine uploads it again by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory_sidecar.core.errors import Conflict
+from memory_sidecar.disk.repository import Origin
+from memory_sidecar.team.connection import Connected
+
+LEASE_S = 900  # an indexer without changes renews it by its rescan every ten minutes
+_ADVISORY = 0x6D65  # class of the advisory locks of sources
+
+
+class LeaseHeld(Conflict):
+    """Another machine holds the lease of the source."""
+
+
+class BranchUnshared(Conflict):
+    """The team has no index of the branch that is checked out."""
+
+
+class SourceRemoved(Conflict):
+    """The source was removed from the team."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorModels:
+    """The versions of the models that this machine has, "" for none."""
+
+    model: str
+    static: str
+
+
+def add_source(
+    connection: Connected, origin: Origin, made: VectorModels, *, again: bool = False
+) -> None:
+    """Create the row of the branch at `origin`, unless there is one.
+
+    Raises SourceRemoved if that was removed, unless it is to be shared `again`.
+    """
+    named = (origin.address, origin.branch, origin.inside)
+    if again:
+        connection.execute(
+            "DELETE FROM sources WHERE (repository, branch, folder) = (%s, %s, %s)"
+            " AND lease_until = 'infinity'",
+            named,
+        )
+    elif told := tell_removed(connection, origin):
+        raise SourceRemoved(told, hint="`memory-sidecar source publish` uploads it again")
+    connection.execute(
+        "INSERT INTO sources (repository, branch, folder, model, static)"
+        " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (*named, made.model, made.static),
+    )
+
+
+def tell_removed(connection: Connected, origin: Origin) -> str:
+    """Return who removed the branch at `origin` from the team, as a sentence; "" for no one.
+
+    If the team has no other branch, that of any branch counts, and of a folder above.
+    """
+    rows = connection.execute(
+        "SELECT branch, folder, holder, lease_until = 'infinity' FROM sources"
+        " WHERE repository = %s ORDER BY branch = %s DESC, id",
+        (origin.address, origin.branch),
+    ).fetchall()
+    has_other = any(folder == origin.inside and not gone for _, folder, _, gone in rows)
+    inside = f"{origin.inside}/"
+    for branch, folder, holder, gone in rows:
+        is_around = not folder or inside.startswith(f"{folder}/")
+        if gone and is_around and (branch == origin.branch or not has_other):
+            return f"{holder} removed {origin.address} ({branch}) from the team's database"
+    return ""
+
+
+def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:
+    """Take or renew the lease of `source`, until `LEASE_S` after the transaction began.
+
+    Returns the generation that this transaction makes. Raises LeaseHeld, and SourceRemoved if
+    another transaction has just removed or replaced the source.
+    """
+    connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", (_ADVISORY, source))
+    taken = connection.execute(
+        "UPDATE sources SET holder = %(holder)s, generation = generation + 1,"
+        " lease_until = now() + make_interval(secs => %(seconds)s)"
+        " WHERE id = %(source)s AND (holder = %(holder)s OR lease_until < now() OR %(force)s)"
+        " RETURNING generation",
+        {"holder": holder, "seconds": LEASE_S, "source": source, "force": by_force},
+    ).fetchone()
+    if taken is None:
+        found = connection.execute(
+            "SELECT holder, repository, branch FROM sources WHERE id = %s", (source,)
+        ).fetchone()
+        if found is None:
+            raise SourceRemoved("another call has just replaced this source", hint="try again")
+        other, address, branch = found
+        raise LeaseHeld(
+            f"{other} indexes {address} ({branch}) for the team",
+            hint="its lease ends 15 minutes after its last write; `--take` takes over",
+        )
+    generation: int = taken[0]
+    return generation
