@@ -32,10 +32,11 @@ class Home:
         self.folder = folder
         self.data_dir = folder / "data"
         self.runtime_dir = runtime_dir
+        of_agents = ("CLAUDE_", "CODEX_", "GEMINI_")  # which may name the caller's own settings
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("MEMORY_SIDECAR_", "XDG_"))
+            if not name.startswith(("MEMORY_SIDECAR_", "XDG_", *of_agents))
         }
         self.environ = {
             **inherited,
