@@ -27,6 +27,7 @@ from memory_sidecar.memories.results import Category, Memory, MemoryHead, Memory
 
 CURSOR = about("For further ones; empty when there are none.")
 MAX_PAGE = 100
+MAX_PROPERTY = 300  # characters of one, such as all evidence
 
 
 class Filtered(Arguments):
@@ -220,7 +221,8 @@ class WholeMemory(StoredAnswer):
 
     def text(self) -> str:
         cut = f"cut: go on with start_line {self.next_start_line}" if self.next_start_line else ""
-        shown = mark_memory(self.memory, self.memory.content, f" hash={self.memory.hash}")
+        more = f"{properties_of(self.memory)} hash={self.memory.hash}"
+        shown = mark_memory(self.memory, self.memory.content, more)
         return join_notes([shown, *([cut] if cut else [])], "")
 
 
@@ -256,6 +258,14 @@ def mark_memory(memory: MemoryHead, content: str, more: str = "") -> str:
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
     head = as_name(f"{memory.path} {_marks(memory)}{tags}{more}")
     return f"<memory {head}>\n{quote(content)}\n</memory>"
+
+
+def properties_of(memory: Memory) -> str:
+    """Return what `memory` has besides tags, such as evidence, and what it is superseded by."""
+    stated = {"status": memory.status, "expires": (memory.expires_at or "")[:10]}
+    stated |= {name: ",".join(targets) for name, targets in memory.relations.items()}
+    named = [f" {name}={shorten(text, MAX_PROPERTY)}" for name, text in stated.items() if text]
+    return "".join(named) + (" pinned" if memory.pinned else "")
 
 
 def line_of(memory: MemoryHead) -> str:

@@ -13,7 +13,7 @@ from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import NotFound, one_line
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.memories import mark_memory, resolve_memory
+from memory_sidecar.mcp.memories import mark_memory, properties_of, resolve_memory
 from memory_sidecar.mcp.quoting import join_notes
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.model import MemoryList
@@ -74,7 +74,10 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
     if scheme == MEMORY and Toolset.MEMORIES in caller.toolsets:
         memories, path = resolve_memory(caller, uri, Silent())
         memory = memories.get(path, with_shared=False)
-        text, kind = join_notes([mark_memory(memory, memory.content)], ""), MARKDOWN
+        text, kind = (
+            join_notes([mark_memory(memory, memory.content, properties_of(memory))], ""),
+            MARKDOWN,
+        )
     elif scheme != MEMORY and Toolset.CODE in caller.toolsets:
         text, kind = _file(caller, owner, path), PLAIN
     else:

@@ -200,7 +200,10 @@ def test_nothing_stored_ends_its_quotation_in_any_tool(newcomer):
     caller = newcomer
     folder = caller.services.data_dir.knowledge / caller.agent / "pitfall"
     folder.mkdir(parents=True)
-    meta = json.dumps({"summary": EVIL, "tags": [f"t>\n{EVIL}"], "description": EVIL})
+    meta = json.dumps(
+        {"summary": EVIL, "tags": [f"t>\n{EVIL}"], "description": EVIL, "status": f"s>\n{EVIL}"}
+        | dict.fromkeys(("evidence", "links", "superseded_by"), f"e>\n{EVIL}")
+    )
     page = f"---\n{meta}\n---\n{EVIL}\n"
     (folder / "x>ORDER.md").write_text(page, encoding="utf-8")
     (folder / "_category.md").write_text(page, encoding="utf-8")
@@ -330,6 +333,21 @@ def test_near_duplicates_are_told_of_what_is_said_anew_alone(newcomer):
     assert (accepted["changed"], accepted["near_duplicates"]) == (True, [])
     anew = given(newcomer, "update_memory", path=path, content=RULE.upper())
     assert [each["path"] for each in anew["near_duplicates"]] == [near]
+
+
+def test_what_a_memory_rests_on_and_what_replaced_it_is_told_with_it_in_text(newcomer):
+    old = remember(newcomer, evidence=["src/pay.py"], links=["x" * 5000], expires="30d")
+    given(newcomer, "update_memory", path=old, status="proven", pinned=True)
+    new = remember(newcomer, "Use events.", supersedes=[old])
+    told = text_of(call(newcomer, "get_memory", path=old)).split("\n")[1]
+    assert " OUTDATED " in told
+    for named in (" status=proven ", " evidence=src/pay.py ", f" superseded_by={new} ", " pinned "):
+        assert named in told
+    assert re.search(r" expires=\d{4}-\d\d-\d\d ", told)
+    assert len(told) < 800
+    plain = text_of(call(newcomer, "get_memory", path=new)).split("\n")[1]
+    assert f" supersedes={old} " in plain
+    assert "=" not in plain.replace("supersedes=", "").replace("hash=", "")
 
 
 def test_update_keeps_what_is_left_out_and_minds_the_hash(newcomer):
