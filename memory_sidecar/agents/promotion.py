@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.core.credentials import mask_document, refuse_credentials
-from memory_sidecar.core.errors import ModelError, NotFound, SecretRefused
+from memory_sidecar.core.credentials import credential_problem, mask_document
+from memory_sidecar.core.errors import ModelError, NotFound
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import Connection
@@ -199,12 +199,10 @@ class Promoter:
 
     def _refuse_secret(self, candidate: Candidate) -> Candidate | None:
         """Return `candidate` as refused if it seems to hold a secret, with a notice; else None."""
-        try:
-            refuse_credentials(candidate)
-        except SecretRefused as error:
-            self._reporter.notice(f"{error.message}: {candidate.category}")
-            return replace(candidate, fate=Fate.REFUSED)
-        return None
+        if not (problem := credential_problem(candidate)):
+            return None
+        self._reporter.notice(f"left out for {candidate.category}: {problem}")
+        return replace(candidate, fate=Fate.REFUSED)
 
     def _draft(self, candidate: Candidate, project: str) -> Draft:
         """Make the draft of a memory. Raises UsageError for a text that is too long for one."""

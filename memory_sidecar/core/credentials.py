@@ -113,14 +113,21 @@ def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and d
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses
     """Raise SecretRefused if `document` holds a credential; it names the field, not the secret."""
+    if problem := credential_problem(document):
+        raise SecretRefused(
+            f"{problem}, so nothing was stored",
+            hint="leave it out, or store it on purpose with --allow-secrets",
+        )
+
+
+def credential_problem(document: Any) -> str:  # noqa: ANN401  as above
+    """Say which field of `document` holds a credential of which kind, "" where none does."""
     for place, name, text in _texts_of(document) if _may_hold_some(document) else ():
         if found := find_credentials(text, name=name):
             line = text.count("\n", 0, found[0].start) + 1
             where = f"{place or 'the text'}, line {line}," if "\n" in text else place or "the text"
-            raise SecretRefused(
-                f"{where} seems to contain a secret ({found[0].kind}), so nothing was stored",
-                hint="leave it out, or store it on purpose with --allow-secrets",
-            )
+            return f"{where} seems to contain a secret ({found[0].kind})"
+    return ""
 
 
 def _may_hold_some(document: Any) -> bool:  # noqa: ANN401

@@ -287,7 +287,8 @@ def test_secrets_are_not_promoted_and_a_dry_run_says_so(taught):
     for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
         promotion = it.promoter.promote("a", dry_run=dry_run)
         assert fates(promotion) == [("preference", fate), ("outcome", Fate.REFUSED)]
-        assert it.notices.has("seems to contain a secret")
+        assert it.notices.has("left out for outcome: text seems to contain a secret")
+        assert not it.notices.has("nothing was stored")
 
 
 @pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
