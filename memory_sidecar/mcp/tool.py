@@ -242,6 +242,9 @@ class Tool:
             wrong = "; ".join(_error_text(each) for each in error.errors()[:3])
             hint = self._expected(error.errors()[0]["loc"])
             raise UsageError(f"{self.name}: {wrong}", hint=hint) from error
+        except RecursionError as error:
+            hint = self._expected(())
+            raise UsageError(f"{self.name}: nested too deeply", hint=hint) from error
 
     def _expected(self, wrong: tuple[int | str, ...]) -> str:
         """Return a hint what the object or list at `wrong` consists of, else all arguments."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,7 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.resources import PAGE
@@ -222,6 +224,14 @@ def test_failure_of_ours_is_an_answer_and_ends_nothing(newcomer, monkeypatch):
 
 
 # While it works
+
+
+def test_arguments_that_are_nested_too_deeply_are_no_failure_of_ours():
+    deep: object = "x"
+    for _ in range(sys.getrecursionlimit()):
+        deep = {"a": deep}
+    with pytest.raises(UsageError, match="status: nested too deeply"):
+        TOOLS["status"].parse_arguments({"a": deep})
 
 
 def test_progress_is_told_and_never_falls(newcomer, monkeypatch):
