@@ -73,11 +73,16 @@ class SharedSource(Protocol):
     def catch_up(self, store: CodeStore) -> None:
         """Write to the team what failed before, if this machine indexes for it."""
 
-    def claim(self, *, by_force: bool) -> None:
+    @property
+    def problem(self) -> str:
+        """Why the last write to the team failed; "" if it did not."""
+
+    def claim(self, *, by_force: bool) -> bool:
         """Make this machine the indexer of the branch that is checked out, new to the team or not.
 
-        `by_force` takes over from another machine. Raises UsageError without a branch,
-        DatabaseError and Conflict.
+        `by_force` takes over from another machine. Returns whether all vectors there have to be
+        made again, being another model's. Raises UsageError without a branch, DatabaseError and
+        Conflict.
         """
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:

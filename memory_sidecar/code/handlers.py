@@ -128,6 +128,7 @@ class Codebase:
         sources = [self.sharing.begin_sharing(source, reporter) for source in sources]
         wanted = not self.data.is_watching if embed is None else embed and (roots or True)
         report = self.data.update(sources, reporter, full=full, embed=wanted)
+        self.sharing.tell_problems(report.sources, reporter)
         return self.sharing.with_team_counts(report, reporter)
 
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:

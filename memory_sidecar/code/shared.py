@@ -135,7 +135,10 @@ class Sharing:
                 hint="docs/team.md describes how a team shares an index",
             )
         # First: what the team has of another branch only must be built before it can be moved.
-        shared.claim(by_force=by_force)
+        if shared.claim(by_force=by_force):
+            reporter.notice(
+                f"another model made the vectors of {source.name} at the team: all are made again"
+            )
         self._data.update([source], reporter, embed=not self._data.is_watching)
         shared = self.source(replace(source, publishes=True))
         assert shared
@@ -164,6 +167,13 @@ class Sharing:
             if self._data.is_watching:
                 self._data.owner.watch(source)
                 self._refresh_soon(source)
+
+    def tell_problems(self, names: Collection[str], reporter: Reporter) -> None:
+        """Notice why what this machine indexed for the team of the sources `names` is not there."""
+        for source in self._registry.all() if self.team is not None else ():
+            shared = self.source(source) if source.name in names and source.publishes else None
+            if shared is not None and shared.problem:
+                reporter.notice(f"{shared.problem}: what changes in {source.name} is not shared")
 
     def with_team_counts(self, report: IndexReport, reporter: Reporter) -> IndexReport:
         """Return `report` with the chunks of the team counted, too."""

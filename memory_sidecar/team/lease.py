@@ -35,6 +35,18 @@ class VectorModels:
     model: str
     static: str
 
+    @property
+    def static_under_way(self) -> str:
+        """What names the static vectors while they are made; equal to no version."""
+        return f"{self.static} under way"
+
+    def would_replace(self, model: str, static: str) -> bool:
+        """Whether this machine would make vectors of these versions again, if it indexed them."""
+        known = ("", self.static, self.static_under_way)
+        return bool(
+            (self.model and model not in ("", self.model)) or (self.static and static not in known)
+        )
+
 
 def add_source(
     connection: Connected, origin: Origin, made: VectorModels, *, again: bool = False
@@ -76,6 +88,17 @@ def tell_removed(connection: Connected, origin: Origin) -> str:
         if gone and is_around and (branch == origin.branch or not has_other):
             return f"{holder} removed {origin.address} ({branch}) from the team's database"
     return ""
+
+
+def of_other_models(origin: Origin, holder: str) -> LeaseHeld:
+    """Return the refusal for a machine that would make all vectors again when its turn comes.
+
+    The former `holder` would do the same in its turn.
+    """
+    return LeaseHeld(
+        f"{holder} indexed {origin.address} ({origin.branch}) with another model",
+        hint="`source publish --take` takes over, and makes all of its vectors again",
+    )
 
 
 def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:

@@ -38,11 +38,17 @@ class SourceRow:
 
     id: int
     branch: str
+    holder: str  # the machine that indexed it last
     generation: int
     model: str
     static: str
-    statistics: Statistics
+    chunks: int
+    tokens: int
     team_chunks: int  # of all sources together
+
+    @property
+    def statistics(self) -> Statistics:
+        return Statistics(self.chunks, self.tokens)
 
 
 def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[SourceRow | None]:
@@ -53,7 +59,7 @@ def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[Sourc
     rows = connection.execute(
         "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY"
         " AS s (repository, folder, branch, place) LEFT JOIN LATERAL"
-        " (SELECT id, branch, generation, model, static, chunks, tokens,"
+        " (SELECT id, branch, holder, generation, model, static, chunks, tokens,"
         " (SELECT sum(chunks) FROM sources) AS of_all FROM sources"
         " WHERE repository = s.repository AND folder = s.folder AND lease_until < 'infinity'"
         " ORDER BY branch = s.branch DESC, branch = ANY(%s) DESC, id LIMIT 1"
@@ -65,12 +71,7 @@ def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[Sourc
             list(MAIN_BRANCHES),
         ),
     )
-    return [
-        None
-        if id_ is None
-        else SourceRow(id_, branch, generation, model, static, Statistics(chunks, tokens), of_all)
-        for id_, branch, generation, model, static, chunks, tokens, of_all in rows
-    ]
+    return [None if row[0] is None else SourceRow(*row) for row in rows]
 
 
 @dataclass

@@ -38,6 +38,7 @@ from memory_sidecar.team.lease import (
     SourceRemoved,
     VectorModels,
     add_source,
+    of_other_models,
     take_lease,
 )
 from memory_sidecar.team.link import TeamLink
@@ -194,17 +195,18 @@ class PostgresSource:
             return False
         return True
 
-    def claim(self, *, by_force: bool) -> None:
-        self._claim(by_force=by_force, again=True)
+    def claim(self, *, by_force: bool) -> bool:
+        row = self._claim(by_force=by_force, again=True)
+        return self._vector_models().would_replace(row.model, row.static)
 
-    def _claim(self, *, by_force: bool, again: bool) -> None:
+    def _claim(self, *, by_force: bool, again: bool) -> SourceRow:
         if not self.origin.branch:
             raise UsageError(
                 f"no branch is checked out in {self.source.root}",
                 hint="a team knows an index by its branch: `git switch` to one",
             )
         make_schema(self._link)
-        self._link.retry(lambda: self._renew(by_force=by_force, is_new=True, again=again))
+        return self._link.retry(lambda: self._renew(by_force=by_force, is_new=True, again=again))
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
         make_schema(self._link)
@@ -323,11 +325,16 @@ class PostgresSource:
                 f"the team has no index of {self.origin.branch or 'a detached HEAD'}",
                 hint="`memory-sidecar source publish` uploads that of a branch",
             )
-        return row, take_lease(connection, row.id, self._holder, by_force=by_force)
+        generation = take_lease(connection, row.id, self._holder, by_force=by_force)
+        made = self._vector_models()
+        is_new_here = row.holder not in ("", self._holder) and not by_force
+        if is_new_here and made.would_replace(row.model, row.static):
+            raise of_other_models(self.origin, row.holder)
+        return row, generation
 
-    def _renew(self, **how: bool) -> None:
+    def _renew(self, **how: bool) -> SourceRow:
         with self._link.writing() as connection:
-            self._lease(connection, **how)
+            return self._lease(connection, **how)[0]
 
     def _note_problem(self, error: Exception) -> None:
         if self.problem != str(error):

@@ -56,7 +56,7 @@ class TeamVectors:
             yield
         if row is None or models.static is None or row.static == made.static:
             return
-        under_way = f"{made.static} under way"  # equal to no version, so that nobody compares
+        under_way = made.static_under_way
         self._write(lambda connection, row: _clear_static(connection, row, under_way))
         while not stop.is_set():
             with self._link.reading() as connection:

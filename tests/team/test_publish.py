@@ -237,3 +237,49 @@ def test_all_of_another_branch_goes_up_and_all_of_a_team_that_was_made_anew(
     giver.index()
     assert giver.own() == set()
     assert content_of(link)[0] == first
+
+
+def test_a_machine_with_another_model_takes_a_source_over_only_if_told_to(
+    make_member, database, link
+):
+    first, second = make_member("a"), make_member("b")
+    second.models.version = "2"
+    first.index()
+    second.index()
+    chunks = second.codebase.status().chunks
+
+    def end_lease() -> None:
+        with psycopg.connect(database) as owner:
+            owner.execute("UPDATE memory_sidecar.sources SET lease_until = now()")
+
+    def vectors() -> Any:
+        with link.reading() as connection:
+            return connection.execute(
+                "SELECT model, (SELECT count(*) FROM chunk_vectors) FROM sources"
+            ).fetchone()
+
+    before = vectors()
+    end_lease()
+    with pytest.raises(Conflict, match=r"a indexed .* \(main\) with another model") as raised:
+        publish(second)
+    assert "--take" in raised.value.hint
+    assert vectors() == before
+    publish(second, by_force=True)
+    assert second.notices.has("another model made the vectors of project at the team: all are made")
+    second.index()
+    assert (after := vectors()) != before
+    assert after[1] == chunks == len(second.models.embedder.embedded)
+    end_lease()
+    first.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    for _ in range(2):
+        first.index()
+        assert vectors() == after
+    assert first.own() == {"shop/coupon.py"}
+    assert first.notices.has("b indexed git.example/shop/shop (main) with another model")
+    second.index()
+    assert second.codebase.registry.all()[0].publishes
+    end_lease()
+    first.models.version = "2"
+    first.index()
+    assert first.own() == set()
+    assert vectors() == (after[0], chunks + 1)
