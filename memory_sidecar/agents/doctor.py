@@ -32,6 +32,7 @@ from memory_sidecar.index.report import SourceCounts, VectorCounts, count_source
 from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
 from memory_sidecar.memories.model import COLD_AFTER_MS
 from memory_sidecar.memories.strength import today
+from memory_sidecar.sessions.store import SESSIONS
 
 SHOWN = 5  # names in the text of one check, at most
 
@@ -288,15 +289,19 @@ def _agents(services: Services) -> list[Check]:
 
 def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a failed check for each kind of fault in the agent's files, and list skipped ones."""
-    is_sound = True
-    for what, hint, sql in FAULTS:
-        if faulty := column(connection, sql):
-            is_sound = False
+    found = [(what, hint, column(connection, sql)) for what, hint, sql in FAULTS]
+    skipped, unread = (
+        column(connection, SKIPPED, {"sessions": SESSIONS, "is_session": is_session})
+        for is_session in (False, True)
+    )
+    found.append(("of the sessions cannot be read", "fix them, or delete their files", unread))
+    for what, hint, faulty in found:
+        if faulty:
             text = f"{len(faulty):,} {what}: {_shorten(faulty)}"
             yield _check(agent.name, "files", False, text, hint)
-    if is_sound:
+    if not any(faulty for *_, faulty in found):
         yield _check(agent.name, "files", True, "all are sound")
-    if skipped := column(connection, SKIPPED):
+    if skipped:
         text = f"{len(skipped):,} left out: {_shorten(skipped)}"
         hint = "make readable memories of them, or remove them"
         yield _check(agent.name, "files", True, text, hint)

@@ -41,7 +41,8 @@ def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN
         raise BrokenJson(f"not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno} column {error.colno}"
-        raise BrokenJson(f"not JSON: {error.msg} at {where}") from error
+        what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise BrokenJson(f"not JSON: {what} at {where}") from error
     except RecursionError as error:
         raise BrokenJson("nested too deeply") from error
     except ValueError as error:

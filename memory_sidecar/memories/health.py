@@ -56,8 +56,14 @@ FAULTS = (
 )
 """What is wrong with the files of an agent, the hint, and the SQL that lists them."""
 
-SKIPPED = f"{_NOT_INDEXED} = 'skipped' AND reason <> '{reasons.EMPTY}' ORDER BY source, path"
-"""The SQL that lists the files that are no memories, except for empty ones."""
+SKIPPED = (
+    f"{_NOT_INDEXED} = 'skipped' AND reason <> '{reasons.EMPTY}'"
+    " AND (source = :sessions) = :is_session ORDER BY source, path"
+)
+"""The SQL that lists the files that are no memories, or no sessions, except for empty ones.
+
+Bind `sessions`, the name of that source, and `is_session`, whether its files are meant.
+"""
 
 DOUBTS = (
     (

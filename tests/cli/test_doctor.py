@@ -277,6 +277,19 @@ def test_a_memory_that_is_too_large_is_named(run, data_dir):
     assert "1 left out: pitfall/long.md: larger than 4" in done.out
 
 
+def test_a_session_that_cannot_be_read_is_a_fault(run, data_dir):
+    for number in (1, 2):
+        run("episodic-put", f"The bank refused card {number}", "--file", data_dir / "hand.mv2")
+    cut = min((data_dir / "episodic" / "hand").rglob("*.json"))
+    cut.write_text(cut.read_text()[:60])
+    assert len(run("session", "list", "--agent", "hand", "--json").json) == 1
+    done = run("doctor")
+    assert done.status == 1
+    assert f"1 of the sessions cannot be read: {cut.parent.name}/{cut.name}: not JSON: " in done.out
+    assert "Unterminated string starting at line" in done.out
+    assert "all are sound" not in done.out
+
+
 def test_a_watch_that_is_refused_is_a_fault_as_long_as_it_is(
     services, call, project, known_vectors, monkeypatch
 ):
