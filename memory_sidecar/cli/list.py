@@ -10,15 +10,20 @@ from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import (
     memories_of,
     memory_lines,
-    outdated_marks,
     with_filters,
 )
 from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, resolve_text, with_agent
 from memory_sidecar.core.results import build_from, pluralize
-from memory_sidecar.memories.lists import SUPERSEDED
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Relation, Sort
-from memory_sidecar.memories.results import Category, CategoryDeleted, Described, Listed, Memory
+from memory_sidecar.memories.results import (
+    SUPERSEDED,
+    Category,
+    CategoryDeleted,
+    Described,
+    Listed,
+    Memory,
+)
 
 # The names of the columns are accepted, too; `refs` counts reads of atoms and of all others.
 _SORTS = {sort.value: sort for sort in Sort} | {
@@ -103,7 +108,7 @@ def get(call: Call, *, agent: str, path: str, no_shared: bool) -> Memory:
     The read is counted: what is used fades more slowly.
     """
     memory = call.mask(memories_of(call, agent).get(path, with_shared=not no_shared))
-    if marks := () if call.wants_json else outdated_marks(memory):
+    if marks := () if call.wants_json else memory.outdated_marks:
         by = ", ".join(memory.relations.get(Relation.SUPERSEDED_BY, ()))
         named = (f"{each} by {by}" if each == SUPERSEDED and by else each for each in marks)
         call.reporter.notice(f"{memory.path} is outdated: {' and '.join(named)}")

@@ -14,7 +14,7 @@ from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import parse_past_time, system_clock
-from memory_sidecar.disk.atoms import AtomKind, Standing, standing_of, status_word
+from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
@@ -86,24 +86,13 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
     """Return the line that shows a memory: its path, date, marks and title."""
     marks = [
         *(["shared"] if memory.shared else []),
-        *outdated_marks(memory),
+        *memory.outdated_marks,
         *(["pinned"] if memory.pinned else []),
         *([f"of {memory.project}"] if memory.project and not memory.kind else []),
     ]
     marked = f" [{', '.join(marks)}]" if marks else ""
     day = memory.updated_at[:10]
     return title(memory.path), f"  {day}{marked}  {memory.title}".rstrip()
-
-
-def outdated_marks(memory: Facts) -> list[str]:
-    """Return why searches leave `memory` out: `expired`, or its status if that says so itself."""
-    standing = standing_of(status_word({"status": memory.status}))
-    # One that another supersedes may say itself that it is active.
-    superseded = "superseded" if standing is Standing.ACTIVE else memory.status
-    return [
-        *([superseded] if memory.superseded else []),
-        *(["expired"] if memory.expired else []),
-    ]
 
 
 def body_lines(memory: Facts, text: str) -> list[str]:

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 from memory_sidecar.core.results import about
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.disk.atoms import HOT_REFS
-from memory_sidecar.memories.lists import SUPERSEDED, MemoryRows, filter_sql
+from memory_sidecar.memories.lists import MemoryRows, filter_sql
 from memory_sidecar.memories.model import COLD_AFTER_MS, MemoryFilter
 from memory_sidecar.memories.names import with_parents
+from memory_sidecar.memories.results import SUPERSEDED
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
 MOST_VALUES = 40  # values of one facet, at most

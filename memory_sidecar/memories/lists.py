@@ -34,7 +34,7 @@ from memory_sidecar.memories.model import (
     StoredMemory,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, is_in
-from memory_sidecar.memories.results import Memory
+from memory_sidecar.memories.results import SUPERSEDED, Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
 TITLE_CHARACTERS = 160
@@ -235,7 +235,6 @@ one: scanning the table takes a third of the time. A condition that few rows sat
 or is a list of keys.
 """
 
-SUPERSEDED = "superseded"
 _NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
 _NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
 

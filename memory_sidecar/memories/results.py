@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from memory_sidecar.core.model import Explanation
 from memory_sidecar.core.results import IsWeak, Score, Time, about
+from memory_sidecar.disk.atoms import Standing, standing_of, status_word
 
 Id = Annotated[int, about("int32")]
 Hash = Annotated[str, about("for --if-hash")]
@@ -20,6 +21,8 @@ Tags = Annotated[
     dict[str, str] | None, about("`k:v` by key, others with an empty value; null for none")
 ]
 Batch = Annotated[str | None, about("for `restore --batch`; null where nothing was archived")]
+
+SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,17 @@ class Facts(MemoryHead):
     last_ref: str
     relations: Annotated[dict[str, list[str]], about("what it names, by relation")]
     problem: Annotated[str, about("what is wrong with its frontmatter, or empty")]
+
+    @property
+    def outdated_marks(self) -> list[str]:
+        """Why searches leave it out: `expired`, or its status if that says so itself."""
+        standing = standing_of(status_word({"status": self.status}))
+        # One that another supersedes may say itself that it is active.
+        superseded = SUPERSEDED if standing is Standing.ACTIVE else self.status
+        return [
+            *([superseded] if self.superseded else []),
+            *(["expired"] if self.expired else []),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,6 +118,22 @@ def test_what_was_superseded_is_counted_and_found_as_that(served, reader):
     assert found["facets"]["memories"] == 1
 
 
+def test_what_is_outdated_is_marked_so_whatever_its_own_status(served, reader):
+    old = served.store("Old way of naming ships", category="ships")
+    served.store("New way of naming ships", category="ships", supersedes=(old.path,))
+    late = served.store("Until yesterday ships had numbers", category="ships", expires_at=1)
+    memories = Memories(served.services.agent(old.agent), Silent())
+    for each in (old, late):
+        memories.update(each.path, Changes(status="proven"))
+    listed = reader.get("/memories?category=ships&outdated=1").text
+    for each, mark in ((old, "superseded"), (late, "expired")):
+        marked = f'<span class="warn">{mark}</span>'
+        assert listed.count(marked) == 1
+        shown = reader.get("/memories/one?" + urlencode({"agent": each.agent, "path": each.path}))
+        assert f'<dt>outdated</dt><dd class="warn">{mark}</dd>' in shown.text
+    assert '<span class="warn">proven</span>' not in listed
+
+
 def test_a_secret_is_masked_in_the_title_too(served, reader):
     token = "ghp_" + "x7" * 18
     memories = Memories(served.services.agent("architect"), Silent())
