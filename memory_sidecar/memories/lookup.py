@@ -64,6 +64,12 @@ def memories_with_evidence(connection: Connection, evidence: str) -> list[str]:
     )
 
 
+def paths_there(connection: Connection, paths: Collection[str]) -> list[str]:
+    """List those of `paths` that are memories."""
+    sql = "SELECT path FROM memories WHERE path IN (SELECT value FROM json_each(?))"
+    return column(connection, sql, (json.dumps(list(paths)),))
+
+
 def list_categories(connection: Connection) -> list[Category]:
     """List all categories by path, with counts of their memories alone and of those below too."""
     rows: list[Any] = connection.execute(

@@ -9,6 +9,8 @@ from memory_sidecar.core.errors import Conflict, UsageError
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Memory
+from memory_sidecar.sessions.files import SessionFiles
+from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_MARKDOWN_CHARACTERS
 from memory_sidecar.web.visit import Done, View, Visit
@@ -23,8 +25,33 @@ def show(visit: Visit) -> View:
         template="memory.html",
         title=memory.called,
         data={"memory": memory, "around": memories.around(memory)},
-        more={"most": MAX_MARKDOWN_CHARACTERS, "problem": "", "to": ""},
+        more={
+            "most": MAX_MARKDOWN_CHARACTERS,
+            "problem": "",
+            "to": "",
+            "sessions": _sessions_named(visit, memory),
+        },
     )
+
+
+def _sessions_named(visit: Visit, memory: Memory) -> dict[str, str]:
+    """Return by `session:ID`, as `memory` names it, the agent that has the session.
+
+    A shared memory names a session of the agent that stored it. Leaves out sessions that are gone.
+    """
+    named = [
+        each
+        for targets in memory.relations.values()
+        for each in targets
+        if each.startswith(EVIDENCE_PREFIX)
+    ]
+    found: dict[str, str] = {}
+    for agent in (memory.agent, memory.source.removeprefix("agent:")):
+        if agent in visit.readable:
+            files = SessionFiles.of_agent(visit.services.agent(agent).paths)
+            there = [each for each in named if files.find(each.removeprefix(EVIDENCE_PREFIX))]
+            found |= dict.fromkeys(there, agent)
+    return found
 
 
 def show_again(visit: Visit, problem: str, status: int) -> View:

@@ -12,7 +12,7 @@ from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import reads_since
-from memory_sidecar.memories.lookup import memories_with_evidence
+from memory_sidecar.memories.lookup import memories_with_evidence, paths_there
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.model import Session, spoken_date
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX, Fate
@@ -99,7 +99,8 @@ def _around(services: Services, name: str, session: Session) -> dict[str, Any]:
     """Find the memories read, the questions asked and the memories made of `session` of `name`.
 
     No transcript tells what was recalled, so times decide: what the agent read and asked between
-    the first message and shortly after the last one. `became`: agent and path.
+    the first message and shortly after the last one. `became`: agent and path. `is_there`: false
+    for a memory that was moved or archived since.
     """
     agent = services.agent(name)
     ends = max([*(each.created_at for each in session.messages), session.created_at]) + AFTER_MS
@@ -108,13 +109,19 @@ def _around(services: Services, name: str, session: Session) -> dict[str, Any]:
         if at <= ends:
             recalled.setdefault(path, at)
     became: list[tuple[str, str]] = []
+    there: set[str] = set()
     for each in (agent, agent.shared):
         if each is not None and each.paths.db.exists():
             with each.short_connection() as connection:
                 paths = memories_with_evidence(connection, EVIDENCE_PREFIX + session.session_id)
+                if each is agent:
+                    there.update(paths_there(connection, recalled))
             became += [(each.name, path) for path in paths]
     return {
-        "recalled": [{"path": path, "first_at": iso_utc(at)} for path, at in recalled.items()],
+        "recalled": [
+            {"path": path, "first_at": iso_utc(at), "is_there": path in there}
+            for path, at in recalled.items()
+        ],
         "asked": [
             {"text": q.text, "kind": q.kind, "at": iso_utc(q.at), "hits": q.hits, "weak": q.weak}
             for q in services.questions.since(session.created_at)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from html import unescape
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -82,6 +84,30 @@ def test_one_session_has_what_was_said_recalled_and_asked(served, reader):
     long = "/sessions/one?agent=architect&id=s-0"
     assert reader.get(long).text.count('class="message') == 50
     assert 'id="m59"' in reader.get(f"{long}&page=2").text
+
+
+def test_links_between_sessions_and_memories_lead_somewhere(served, reader):
+    def links(address: str, to: str) -> list[str]:
+        shown = unescape(reader.get(address).text)
+        found: list[str] = re.findall(rf'href="({to}[^"]*)"', shown)
+        assert [each for each in found if reader.get(each).status != 200] == []
+        return found
+
+    evidence = ("session:s-1", "session:never", "session:../s-1", "session:")
+    own = served.store("Carts are emptied at noon", evidence=evidence)
+    shared = served.store(
+        "Carts are full at night", agent="shared", evidence=evidence, source="agent:architect"
+    )
+    for each in (own, shared):
+        address = "/memories/one?" + urlencode({"agent": each.agent, "path": each.path})
+        assert links(address, "/sessions/one") == [ONE]
+    assert links(f"{address}&as=builder", "/sessions/one") == []
+    memories = Memories(served.services.agent("architect"), Silent())
+    memories.get(own.path)
+    assert len(links(ONE, "/memories/one")) == len(set(links(ONE, "/memories/one"))) + 1
+    memories.remove(own.path)
+    links(ONE, "/memories/one")
+    assert f"{own.path}, which is there no more" in reader.get(ONE).text
 
 
 def test_a_session_is_called_as_where_it_is_listed(reader):
