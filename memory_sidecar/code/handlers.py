@@ -16,7 +16,7 @@ from memory_sidecar.code.clones import Clones
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
-from memory_sidecar.code.rows import CodeRows
+from memory_sidecar.code.rows import CodeRows, LocalRows
 from memory_sidecar.code.search import clear_caches, related_chunks, search_code, take_apart
 from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
@@ -31,7 +31,7 @@ from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.roots import problem_of
+from memory_sidecar.disk.roots import deletions, problem_of
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
@@ -212,7 +212,8 @@ class Codebase:
                     )
                 return search_code(query, rows, question, begun if embed_query else (), static)
 
-            hits = self.sharing.ask(ask, here.rows(query.filter), reporter)
+            local = LocalRows(here.connection, here.store, query.filter, here.is_deleted)
+            hits = self.sharing.ask(ask, local, reporter)
             if not hits:
                 here.explain_nothing(query.filter, reporter)
             if not query.explain:
@@ -240,8 +241,8 @@ class Codebase:
         """Return the chunks most similar to the one that holds the line `at`, best first."""
 
         def ask(here: Snapshot) -> list[CodeHit]:
-            question = partial(related_chunks, at=at, top_k=top_k)
-            return self.sharing.ask(question, here.rows(wanted), reporter)
+            local = LocalRows(here.connection, here.store, wanted, here.is_deleted)
+            return self.sharing.ask(partial(related_chunks, at=at, top_k=top_k), local, reporter)
 
         return self.navigate(wanted, ask, reporter=reporter)
 
@@ -261,10 +262,8 @@ class Codebase:
             asked = wanted or tuple(scanned)
             for name in asked:
                 if name not in scanned:
-                    raise NotFound(
-                        f"no source {name!r} is indexed here",
-                        hint=known_names(name, sorted(scanned)),
-                    )
+                    hint = known_names(name, sorted(scanned))
+                    raise NotFound(f"no source {name!r} is indexed here", hint=hint)
             live = self.data.states()
             for source in [each for each in sources if each.name in asked]:
                 state = live.get(source.name)
@@ -274,8 +273,8 @@ class Codebase:
             if late := sorted(name for name in unscanned if scanned[name] is not None):
                 reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
             with self._models.gate.query():
-                roots = {source.name: source.root for source in sources}
-                yield Snapshot(store, connection, asked, scanned, live, roots)
+                gone = deletions({source.name: source.root for source in sources})
+                yield Snapshot(store, connection, asked, scanned, live, gone)
 
     def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:
         """Barrier: wait until every save before this call is indexed; a notice says if it is not.

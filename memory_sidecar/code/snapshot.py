@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_sidecar.code.asides import is_data
@@ -15,7 +14,6 @@ from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
-from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
@@ -23,7 +21,7 @@ from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.roots import deletions
+from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.index.watched import LiveState
 
 T = TypeVar("T")
@@ -40,11 +38,7 @@ class Snapshot:
     asked: Sequence[str]  # names of the sources that the query is about
     scanned: Mapping[str, int | None]  # end of the last complete scan of each source, epoch ms
     live: Mapping[str, LiveState]  # of watched sources
-    roots: Mapping[str, Path]  # of all sources
-
-    def rows(self, wanted: CodeFilter) -> LocalRows:
-        """Return the chunks in this snapshot that satisfy `wanted`."""
-        return LocalRows(self.connection, self.store, wanted, deletions(self.roots))
+    is_deleted: IsDeleted
 
     @property
     def graph(self) -> Graph:
