@@ -192,7 +192,7 @@ def _read(project: Project, kind: AtomKind, folder: Folder, file: str) -> Atom |
     except UnicodeDecodeError as error:
         return Finding(path, 1, f"it is not UTF-8 (byte {error.start})", "convert it to UTF-8")
     except FileRefused as refusal:
-        return Finding(path, 1, f"it is not read: {refusal.reason}", "put the file itself here")
+        return Finding(path, 1, f"it is not read: {refusal.reason}", refusal.remedy)
     except OSError as error:
         return Finding(path, 1, f"it cannot be read: {error.strerror}", "make it readable")
     page = frontmatter.parse_page(text)

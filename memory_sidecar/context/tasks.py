@@ -177,6 +177,6 @@ def _text(project: Project, path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except FileRefused as refusal:
-        raise PageBroken(f"{path}: {refusal.reason}", hint="put the file itself there") from refusal
+        raise PageBroken(f"{path}: {refusal.reason}", hint=refusal.remedy) from refusal
     except UnicodeDecodeError as error:
         raise PageBroken(f"{path} is not UTF-8 (byte {error.start})") from error

@@ -36,11 +36,16 @@ _CHUNK_BYTES = 1 << 16
 
 
 class FileRefused(OSError):
-    """A file or folder exists, but is not opened; `reason` is one of the module `reasons`."""
+    """A file or folder exists, but is not opened.
+
+    `reason` is one of the module `reasons`, `remedy` what the user may do.
+    """
 
     def __init__(self, number: int, reason: str, path: StrPath) -> None:
         super().__init__(number, reason, os.fspath(path))
         self.reason = reason
+        is_large = reason.startswith(reasons.TOO_LARGE)
+        self.remedy = "make it smaller" if is_large else "put the file itself there"
 
 
 def real_path(path: StrPath) -> str:

@@ -325,7 +325,7 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
     if isinstance(error, FileRefused):
         return PathRefused(
             f"{error.filename} is not opened: {error.reason}",
-            hint="put the file itself there, or name another",
+            hint=f"{error.remedy}, or name another",
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and _is_full(path)):
         return _disk_full(path)

@@ -24,3 +24,10 @@ def test_an_atom_that_is_no_file_is_a_stray(project, atom, tmp_path):
         "it is not read: not a regular file",
         "it is not read: symbolic link",
     ]
+    assert {each.remedy for each in shelf.strays} == {"put the file itself there"}
+
+
+def test_an_atom_that_is_too_large_is_to_be_made_smaller(project):
+    (project.folder(AtomKind.EXPERIMENT) / "EXP-001.md").write_bytes(b"word " * (1 << 20))
+    (stray,) = read_shelf(project, AtomKind.EXPERIMENT).strays
+    assert (stray.text, stray.remedy) == ("it is not read: larger than 4 MiB", "make it smaller")
