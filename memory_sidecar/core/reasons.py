@@ -21,6 +21,8 @@ LONG_LINES: Final = "lines too long"  # data in one line; nothing in it can be p
 BINARY: Final = "binary"
 NOT_TEXT: Final = "not text"  # neither UTF-8 nor UTF-16, nor mostly ASCII
 EMPTY: Final = "empty"
+UNFILLED: Final = "a template that nobody has filled in yet"
+OWN_INDEX: Final = "index of its folder, which says nothing of its own"
 TOO_LARGE: Final = "larger than"  # before the limit: see `larger_than`
 LFS_POINTER: Final = "git LFS pointer"  # `git lfs pull` brings the file
 

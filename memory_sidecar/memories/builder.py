@@ -48,8 +48,6 @@ from memory_sidecar.memories.walk import walk_memories
 
 _VERSION = f"memories 6, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
-_INDEX_REASON = "index of its folder, which says nothing of its own"
-_UNFILLED_REASON = "a template that nobody has filled in yet"
 
 
 class MemoryBuilder(Builder):
@@ -82,7 +80,7 @@ class MemoryBuilder(Builder):
             return Scan((), (), ())
         scan = walk_memories(self._directory.root, max_file_bytes=MAX_PAGE_BYTES, under=under)
         files = (
-            replace(file, skip_reason=_INDEX_REASON)
+            replace(file, skip_reason=reasons.OWN_INDEX)
             if _GENERATED_INDEX.fullmatch(file.path)
             else file
             for file in scan.files
@@ -100,7 +98,7 @@ class MemoryBuilder(Builder):
         if not data.strip():
             return self._skipped(file, reasons.EMPTY)
         if is_page_path(file.path) and self._is_unfilled(file.path, data.decode(errors="replace")):
-            return self._skipped(file, _UNFILLED_REASON)
+            return self._skipped(file, reasons.UNFILLED)
         page = _decode_page(data)
         content_hash = file_hash(data)
         if is_category_page(file.path):

@@ -56,11 +56,13 @@ FAULTS = (
 )
 """What is wrong with the files of an agent, the hint, and the SQL that lists them."""
 
+_USUAL = "', '".join((reasons.EMPTY, reasons.UNFILLED, reasons.OWN_INDEX))
+
 SKIPPED = (
-    f"{_NOT_INDEXED} = 'skipped' AND reason <> '{reasons.EMPTY}'"
+    f"{_NOT_INDEXED} = 'skipped' AND reason NOT IN ('{_USUAL}')"
     " AND (source = :sessions) = :is_session ORDER BY source, path"
 )
-"""The SQL that lists the files that are no memories, or no sessions, except for empty ones.
+"""The SQL that lists the files that are no memories, or no sessions, and were to be such.
 
 Bind `sessions`, the name of that source, and `is_session`, whether its files are meant.
 """

@@ -277,6 +277,17 @@ def test_a_memory_that_is_too_large_is_named(run, data_dir):
     assert "1 left out: pitfall/long.md: larger than 4" in done.out
 
 
+def test_templates_and_indexes_of_a_root_hide_no_memory_that_is_too_large(run, tmp_path):
+    root = tmp_path / "root"
+    run("context", "init", root, "--project", "p")
+    run("source", "add", root, "--agent", "hand")
+    run("list", "--agent", "hand")
+    assert "left out" not in run("doctor").out
+    (root / "projects" / "p" / "zz.md").write_text("word salad. " * 400_000)
+    run("list", "--agent", "hand")
+    assert "1 left out: projects/p/zz.md: larger than 4" in run("doctor").out
+
+
 def test_a_session_that_cannot_be_read_is_a_fault(run, data_dir):
     for number in (1, 2):
         run("episodic-put", f"The bank refused card {number}", "--file", data_dir / "hand.mv2")
