@@ -166,7 +166,7 @@ class TeamCode:
     ) -> SearchScope:
         files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
         version = read_identity(local.connection, FILES_VERSION)
-        state = tuple((name, row.id, row.generation) for name, (row, _) in rows.items())
+        state = tuple((name, row.version) for name, (row, _) in rows.items())
         key = (version, state, local.wanted)
         scope = self._scopes.get(key)
         if scope is None:

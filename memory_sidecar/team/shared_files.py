@@ -16,6 +16,10 @@ from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.postings import Statistics
 
+_ERA = (
+    "format('%%s %%s %%s', pg_postmaster_start_time(), tableoid,"
+    " (SELECT oid FROM pg_database WHERE datname = current_database()))"
+)
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
 MAIN_BRANCHES = ("main", "master")
 KEPT_GENERATIONS = 10_000  # for which a source keeps deleted files, so that caches hear of them
@@ -45,6 +49,12 @@ class SourceRow:
     chunks: int
     tokens: int
     team_chunks: int  # of all sources together
+    era: str  # another one after a restart or a restore: ids and generations may come again
+
+    @property
+    def version(self) -> tuple[str, int, int]:
+        """Of the rows of the source; equal for none that may differ."""
+        return self.era, self.id, self.generation
 
     @property
     def statistics(self) -> Statistics:
@@ -60,7 +70,7 @@ def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[Sourc
         "SELECT f.* FROM unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY"
         " AS s (repository, folder, branch, place) LEFT JOIN LATERAL"
         " (SELECT id, branch, holder, generation, model, static, chunks, tokens,"
-        " (SELECT sum(chunks) FROM sources) AS of_all FROM sources"
+        f" (SELECT sum(chunks) FROM sources) AS of_all, {_ERA} FROM sources"
         " WHERE repository = s.repository AND folder = s.folder AND lease_until < 'infinity'"
         " ORDER BY branch = s.branch DESC, branch = ANY(%s) DESC, id LIMIT 1"
         ") AS f ON true ORDER BY place",
@@ -78,6 +88,7 @@ def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[Sourc
 class SharedFiles:
     """A cache of the files of one source, updated by generation. Thread-safe."""
 
+    era: str  # in which alone it holds: see `SourceRow`
     source: int
     by_id: dict[int, SharedFile] = field(default_factory=dict)
     generation: int = -1

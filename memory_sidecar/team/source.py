@@ -58,10 +58,7 @@ FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
 TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, Conflict)
 
-_Version = tuple[int, int]
-"""The id and the generation of the team's row of a source: a restored server's may be lower."""
-
-NO_ROW: Final[_Version] = (0, 0)
+NO_ROW: Final = ("", 0, 0)  # in place of `SourceRow.version`
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +90,7 @@ class PostgresSource:
 
     @property
     def generation(self) -> int:
-        return self._read[1]
+        return self._read[-1]
 
     @property
     def has_moved_on(self) -> bool:
@@ -107,13 +104,13 @@ class PostgresSource:
 
     def note_row(self, row: SourceRow | None) -> None:
         """Note the version that a reader has seen: see `has_moved_on`."""
-        self._seen = _version_of(row)
+        self._seen = row.version if row else NO_ROW
 
     def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
         """Return the files of the source in the snapshot of `connection`, by id."""
         files = self._files  # another thread may replace it
-        if files is None or files.source != row.id:
-            files = self._files = SharedFiles(row.id)
+        if files is None or (files.era, files.source) != (row.era, row.id):
+            files = self._files = SharedFiles(row.era, row.id)
         return files.read(connection, row.generation)
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
@@ -270,7 +267,7 @@ class PostgresSource:
                 require_schema(connection, self._link)
                 row = self.row(connection)
                 files = self.files(connection, row) if row else {}
-                self._read = _version_of(row)
+                self._read = row.version if row else NO_ROW
         except NoIndex:
             return {}
         return {each.path: each.fingerprint for each in files.values()}
@@ -340,7 +337,3 @@ class PostgresSource:
         if self.problem != str(error):
             _log.warning("%s stays on this machine: %s", self.source.name, error)
         self.problem = str(error)
-
-
-def _version_of(row: SourceRow | None) -> _Version:
-    return (row.id, row.generation) if row else NO_ROW
