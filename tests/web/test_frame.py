@@ -163,6 +163,20 @@ def test_a_part_that_fails_leaves_the_view_and_tells(served, chromium, monkeypat
 
 
 @pytest.mark.browser
+def test_a_view_that_is_served_no_longer_says_so_until_it_is(served, chromium):
+    page = chromium.new_page()
+    page.goto(served.site.address())
+    page.wait_for_url("**/memories")
+    told = page.get_by_role("alert").get_by_text("no longer served")
+    page.route("**/live?*", lambda route: route.abort())
+    page.reload()
+    told.wait_for()
+    page.unroute("**/live?*")
+    told.wait_for(state="detached")  # the browser itself asks again
+    page.context.close()
+
+
+@pytest.mark.browser
 def test_keys_lead_through_a_list_which_is_live(served, tab):
     served.store("The first", category="keys")
     served.store(f"The second {SCRIPT}", category="keys", summary=f"Second {SCRIPT}")

@@ -14,6 +14,8 @@ function listen() {
   if (!address || document.hidden) return;
   stream = new EventSource(address);
   stream.addEventListener("changed", lookAgain);
+  stream.addEventListener("error", tellGone); // a view that is no longer live must not look it
+  stream.addEventListener("open", () => at("#failed").textContent === GONE && tell(""));
 }
 
 function lookAgain() {
@@ -28,7 +30,8 @@ function lookAgain() {
 const tell = (text) => (at("#failed").textContent = text);
 document.addEventListener("htmx:afterSwap", () => tell(""));
 document.addEventListener("htmx:responseError", (event) => tell(event.detail.xhr.responseText));
-const tellGone = () => tell("The page is no longer served: `memory-sidecar web` opens it again");
+const GONE = "The page is no longer served: `memory-sidecar web` opens it again";
+const tellGone = () => tell(GONE);
 document.addEventListener("htmx:sendError", tellGone);
 
 // A form is sent to a page that is still served; otherwise the browser would forget what was written.
