@@ -131,7 +131,8 @@ class Sharing:
         """
         if (shared := self.source(source)) is None:
             raise UsageError(
-                f"{source.name} cannot be shared: `database` is not set, or it has no git remote",
+                f"{source.name} cannot be shared: `database` is not set, or it has no git remote"
+                " that other machines know, as a path is none",
                 hint="docs/team.md describes how a team shares an index",
             )
         # First: what the team has of another branch only must be built before it can be moved.

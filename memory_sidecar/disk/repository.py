@@ -40,7 +40,9 @@ class Repository:
 class Origin:
     """What identifies a folder of a repository across machines."""
 
-    address: str  # of the remote, as host/path, without user, password, port and `.git`
+    # Of the remote, as host/path, without user, password, port and `.git`; "" where it is a path,
+    # which on another machine is another repository.
+    address: str
     branch: str  # "" if none is checked out
     inside: str  # as `Repository.inside`
 
@@ -73,7 +75,16 @@ def origin_of(folder: Path) -> Origin | None:
     if url is None:
         return None
     name = branch.removeprefix("refs/heads/") if _BRANCH.fullmatch(branch) else ""
-    return Origin(plain_address(url[1]), name, inside)
+    return Origin("" if _is_path(url[1]) else plain_address(url[1]), name, inside)
+
+
+def _is_path(url: str) -> bool:
+    scheme, has_scheme, rest = url.partition("://")
+    if has_scheme:
+        return scheme.lower() == "file" and rest.partition("/")[0].lower() in ("", "localhost")
+    named = _SCP.fullmatch(url)
+    names_host = named and len(named[1]) > 1  # C:/shop.git is a path
+    return not (names_host or url.startswith(("//", r"\\")))  # as a share of Windows does
 
 
 def plain_address(url: str) -> str:

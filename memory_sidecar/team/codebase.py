@@ -52,7 +52,7 @@ class TeamCode:
 
     def source(self, source: Source) -> PostgresSource | None:
         origin = origin_of(source.root)
-        if origin is None:
+        if origin is None or not origin.address:
             return None
         with self._lock:
             known = self._sources.get(source.name)

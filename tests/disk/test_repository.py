@@ -17,11 +17,20 @@ from memory_sidecar.disk.repository import Origin, origin_of
         ("https://me:p@ss@github.com/Acme/shop", "github.com/Acme/shop"),
         ("https://me:pass@[::1]:8080/shop.git", "[::1]/shop"),
         ("https://me:pa/ss@github.com/Acme/shop", "https://github.com/Acme/shop"),
-        ("/srv/git/me@home/shop.git", "/srv/git/me@home/shop"),
+        ("/srv/git/me@home/shop.git", ""),
+        ("../shop.git", ""),
+        ("shop.git", ""),
+        ("C:/git/shop.git", ""),
+        ("file:///srv/git/shop.git", ""),
+        ("file://localhost/srv/git/shop.git", ""),
+        ("file://server/git/shop.git", "server/git/shop"),
+        ("//server/git/shop.git", "//server/git/shop"),
+        (r"\\\\server\\git\\shop.git", r"\\\\server\\git\\shop"),
+        ("work:shop.git", "work/shop"),
         pytest.param("a://" * 200_000 + "b", "a://" * 200_000 + "b", id="takes no time"),
     ],
 )
-def test_an_origin_has_no_user_and_no_password(tmp_path, url, address):
+def test_an_origin_has_no_user_and_no_password_and_is_no_path_of_here(tmp_path, url, address):
     git = tmp_path / ".git"
     git.mkdir()
     (git / "HEAD").write_text("ref: refs/heads/main\n")

@@ -566,9 +566,12 @@ def test_a_search_without_the_teams_database_says_what_it_lacks(make_member):
     assert not left.notices.has("of a team")
 
 
-def test_a_folder_without_a_remote_is_indexed_here_alone(make_member):
+@pytest.mark.parametrize(
+    "config", ["[core]\n\tbare = false\n", '[remote "origin"]\n\turl = /srv/git/shop.git\n']
+)
+def test_a_folder_without_a_remote_that_others_know_is_indexed_here_alone(make_member, config):
     alone = make_member("a")
-    (alone.root / ".git" / "config").write_text("[core]\n\tbare = false\n")
+    (alone.root / ".git" / "config").write_text(config)
     alone.index()
     assert "shop/cart.py" in alone.own()
     source = alone.codebase.registry.all()[0]
