@@ -21,6 +21,7 @@ from memory_sidecar.context.layout import ARCHIVE, MAX_PAGE_BYTES, TASKS, Change
 from memory_sidecar.core.errors import PageBroken
 from memory_sidecar.core.opening import FileRefused
 from memory_sidecar.disk.atoms import text_of
+from memory_sidecar.disk.frontmatter import UNRESOLVED, conflict_line
 from memory_sidecar.disk.yaml_text import BrokenYaml, Node, read_yaml
 
 DONE = frozenset({"done", "completed", "complete", "closed"})
@@ -89,7 +90,9 @@ def _parse(project: Project, text: str) -> _File:
     try:
         root = read_yaml(text)
     except BrokenYaml as broken:
-        raise PageBroken(f"{path}:{broken.line}: {broken.why}", hint="fix it by hand") from broken
+        at = conflict_line(text)
+        line, why = (at, UNRESOLVED) if at else (broken.line, broken.why)
+        raise PageBroken(f"{path}:{line}: {why}", hint="fix it by hand") from broken
     found = root.entries().get("tasks") if root and isinstance(root.value, dict) else root
     lines = text.splitlines(keepends=True)
     if found is None or found.value is None:

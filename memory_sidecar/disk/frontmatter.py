@@ -34,6 +34,7 @@ _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")
 _CLOSING = re.compile(r"[\r\n](---[ \t]*(?:\r\n?|\n|\Z))")
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _COMMENT_AT_KEY = re.compile(r"[ \t]+#[^\r\n]*")
+UNRESOLVED = "a merge conflict is not resolved"
 _CONFLICT = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
 _TOP_LEVEL_KEY = re.compile(r"^(?![#\s-]).*?:(?=\s|$)", re.MULTILINE)
 
@@ -179,18 +180,22 @@ def _newline_of(text: str) -> str:
 
 
 def _conflict_in(text: str, first_line: int) -> str:
-    """Report the first conflict marker of git outside of fenced blocks; "" for none."""
+    line = conflict_line(text)
+    return f"line {line + first_line - 1}: {UNRESOLVED}" if line else ""
+
+
+def conflict_line(text: str) -> int:
+    """Return the line of git's first conflict marker outside of fenced blocks; 0 for none."""
     if "<<<<<<< " not in text and ">>>>>>> " not in text:
-        return ""
+        return 0
     fences = counted = 0
     for found in _CONFLICT.finditer(text):
         at = found.start()
         fences += len(_FENCE.findall(text, counted, at))
         counted = at
         if fences % 2 == 0:
-            line = first_line + text.count("\n", 0, at)
-            return f"line {line}: a merge conflict is not resolved"
-    return ""
+            return 1 + text.count("\n", 0, at)
+    return 0
 
 
 def _parse_yaml(source: str) -> Node | None:

@@ -160,6 +160,7 @@ def test_a_list_without_a_key_is_a_list_of_tasks(project, write):
         ("tasks:\n- a\n---\n- b\n", 3),
         ("tasks: [" + "[" * 5000, 1),
         ("- *gone\n", 1),
+        ("tasks:\n- id: a\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> x\n", 3),
     ],
 )
 def test_what_is_no_list_of_tasks_is_an_error_with_a_line(project, write, text, line):
@@ -167,6 +168,7 @@ def test_what_is_no_list_of_tasks_is_an_error_with_a_line(project, write, text, 
     with pytest.raises(PageBroken) as caught:
         archive_tasks(project)
     assert caught.value.message.startswith(f"{path}:{line}: ")
+    assert ("<<<" in text) == ("a merge conflict is not resolved" in caught.value.message)
     assert path.read_text() == text
 
 
