@@ -8,6 +8,7 @@ the text. Opens no files.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -47,10 +48,13 @@ class Insertion:
 def json_member(text: str, path: Sequence[str], value: object) -> Insertion | None:
     """Return the insertion of the member at `path`, with missing objects above it.
 
-    None if the member is there already. Raises Unreadable, and Taken if it has another value.
+    None if the member is there already. Raises Unreadable, and Taken if it has another value, or if
+    another member beside it starts this program.
     """
     found, rest = _walk(text, path)
     if found is None or rest:
+        if found is not None and len(rest) == 1:
+            _require_only(_to_python(found), path)
         return _insert_member(text, found, path, rest, _nest(rest[1:], value))
     if _to_python(found) != value:
         raise Taken(f"{'.'.join(path)} has another value already")
@@ -169,17 +173,19 @@ _FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
 def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
     """Return the insertion of the TOML table at `path`, at the end; None if it is there already.
 
-    Raises Unreadable, and Taken if it has another value.
+    Raises Unreadable, and Taken as `json_member`.
     """
     found: Any = _read_toml(text)
+    beside: Any = {}
     for depth, name in enumerate(path):
         if not isinstance(found, dict):
             raise Unreadable(f"{'.'.join(path[:depth])} is not a table")
-        found = found.get(name, {})
+        beside, found = found, found.get(name, {})
     if found == table:
         return None
     if found:
         raise Taken(f"{'.'.join(path)} has another value already")
+    _require_only(beside, path)
     lines = [f"[{'.'.join(path)}]"]
     # TOML is like JSON here, but has no escapes of half a character, and DEL escaped.
     values = {name: json.dumps(value, ensure_ascii=False) for name, value in table.items()}
@@ -192,6 +198,16 @@ def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> I
         above = ".".join(path[:-1])
         raise Unreadable(f"{above} is one value; write it as [{above}.NAME] tables") from error
     return insertion
+
+
+def _require_only(servers: Mapping[str, Any], path: Sequence[str]) -> None:
+    """Raise Taken if one of `servers` starts this program: an agent would have each tool twice."""
+    for name, entry in servers.items():
+        if isinstance(entry, dict) and not entry.get("disabled"):
+            words = chain(*(each if isinstance(each, list) else [each] for each in entry.values()))
+            programs = [re.split(r"[/\\]", str(word))[-1].removesuffix(".exe") for word in words]
+            if SERVER in programs and "mcp" in programs:
+                raise Taken(f"{'.'.join([*path[:-1], name])} starts {SERVER} already")
 
 
 def whole_file(text: str, _path: Sequence[str], content: str) -> Insertion | None:

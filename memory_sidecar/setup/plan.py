@@ -251,7 +251,8 @@ class Plan:
         try:
             insertion = _insertion(edit, before, agent)
         except Taken as error:
-            self._note(agent.name, edit.what, edit.path, StepOutcome.KEPT, str(error))
+            outcome = StepOutcome.REMOVED if is_again else StepOutcome.KEPT
+            self._note(agent.name, edit.what, edit.path, outcome, str(error))
             return
         except Unreadable as error:
             self._note_unreadable(agent.name, edit.what, edit.path, str(error))

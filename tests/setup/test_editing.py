@@ -22,6 +22,31 @@ DEEP = f'{{"a": {"[" * 3_000}{"]" * 3_000}}}'  # no removal could read it
 
 
 @pytest.mark.parametrize(
+    ("entry", "is_ours"),
+    [
+        ({"command": "memory-sidecar", "args": ["mcp"]}, True),
+        ({"command": "/a/.venv/bin/memory-sidecar", "args": ["mcp", "--agent", "a"]}, True),
+        ({"command": "C:\\bin\\memory-sidecar.exe", "args": ["mcp"]}, True),
+        ({"command": "uvx", "args": ["memory-sidecar", "mcp"]}, True),
+        ({"command": "memory-sidecar", "args": ["mcp"], "disabled": True}, False),
+        ({"command": "npx", "args": ["server-filesystem", "/src/memory-sidecar"]}, False),
+        ({"command": "memory-sidecar", "args": 7}, False),
+        (7, False),
+    ],
+)
+def test_a_server_of_another_name_that_starts_this_program_gets_none_beside_it(entry, is_ours):
+    fields = entry if isinstance(entry, dict) else {}
+    table = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fields.items())
+    texts = json.dumps({"mcpServers": {"memory": entry}}), f"[mcpServers.memory]\n{table}\n"
+    for text, insert in zip(texts, (json_member, toml_table), strict=True):
+        if is_ours:
+            with pytest.raises(Taken, match=r"mcpServers\.memory starts memory-sidecar already"):
+                insert(text, AT, ENTRY)
+        else:
+            assert insert(text, AT, ENTRY) is not None
+
+
+@pytest.mark.parametrize(
     "before",
     [
         "{}",

@@ -335,6 +335,20 @@ def test_another_server_of_our_name_is_left_with_the_reason(home):
     assert "another value" in kept[0].reason
 
 
+def test_an_entry_that_was_also_made_by_hand_is_kept_and_ours_goes_with_the_next_change(home):
+    set_up(home)
+    settings_file = home / ".claude.json"
+    held = json.loads(settings_file.read_text())
+    held["mcpServers"]["memory"] = {"command": "memory-sidecar", "args": ["mcp"]}
+    settings_file.write_text(json.dumps(held))
+    assert outcomes(set_up(home)) == {StepOutcome.SAME}
+    plan = set_up(home, wish=OTHER_WISH)
+    (step,) = [each for each in plan.steps if each.reason]
+    assert (step.what, step.outcome) == ("MCP server", StepOutcome.REMOVED)
+    assert step.reason == "mcpServers.memory starts memory-sidecar already"
+    assert list(json.loads(settings_file.read_text())["mcpServers"]) == ["memory"]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="permissions of Unix")
 def test_what_was_written_is_noted_for_the_user_alone(home):
     set_up(home)
