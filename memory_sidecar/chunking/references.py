@@ -35,6 +35,9 @@ How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
 """First byte, and the byte after the last."""
 
+_Identifiers = dict[int, tuple[int, How | None]]
+"""The byte after each identifier, and how it is used, if it may be a reference, by first byte."""
+
 MAX_FOLLOWED = 200  # bindings of a file whose scopes are looked up
 _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
@@ -121,16 +124,55 @@ def find_references(
     `defined` holds the span of each definition by the first byte of its name. Such a name is
     neither a reference nor a variable.
     """
-    query = load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
-    nodes = tree_sitter.QueryCursor(query).captures(root)
-    captures = {name: sorted(each, key=_span) for name, each in nodes.items()}  # in a stable order
+    captures = _captures(root, data, language)
     aliases = find_aliases(root, data, language)
     imported = [*(each.name for each in aliases.values()), *_file_paths(captures, data)]
     captures["import"] = captures.get("import", []) + imported
+    found, bound = _identifiers(captures, data, defined)
+    types = _types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
+    found |= {at: (stop, "attribute") for at, (stop, _) in types.items()}
+    own = {at: data[at : found[at][0]] for at in defined if at in found}
+    found |= {at: (found[at][0], None) for at in own}
+    bound_anew = (text for text, at in bound.items() if any(one not in aliases for one in at))
+    rebound = {*own.values(), *bound_anew}
+    meanings = {
+        text: meaning_of_alias(data, each, language)
+        for at, each in aliases.items()
+        if (text := data[at : each.alias.end_byte]) not in rebound
+    }
+    imports = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
+    spans = _variable_spans(bound, imports | own, defined)
+    variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": spans}
+    if language in _CALLS_VARIABLES:
+        required = (n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n)))
+        other_uses = {*imports.values(), *own.values(), *required}
+        variables["call"] = {
+            n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in other_uses
+        }
+    finder = _ReferenceFinder(
+        data, language, variables, meanings, {at: type_ for at, (_, type_) in types.items()}
+    )
+    return finder.references(found)
+
+
+def _captures(
+    root: tree_sitter.Node, data: bytes, language: str
+) -> dict[str, list[tree_sitter.Node]]:
+    """Return the nodes that each capture of the query holds, in order."""
+    query = load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
+    nodes = tree_sitter.QueryCursor(query).captures(root)
+    captures = {name: sorted(each, key=_span) for name, each in nodes.items()}
     # Elements of JSX that are components; those of HTML begin with a small letter.
     components = [node for node in captures.get("tag", ()) if is_capital(node, data)]
     captures["call"] = captures.get("call", []) + components
-    found: dict[int, tuple[int, How | None]] = {}  # first byte → byte after, how
+    return captures
+
+
+def _identifiers(
+    captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes, defined: Mapping[int, Span]
+) -> tuple[_Identifiers, dict[bytes, list[int]]]:
+    """Return all identifiers, and where each name is bound as a variable, by first bytes."""
+    found: _Identifiers = {}
     bound: dict[bytes, list[int]] = {}
     for capture, how in _RANKS:
         for node in captures.get(capture, ()):
@@ -141,27 +183,7 @@ def find_references(
                 found[start] = stop, how
                 if capture == "bound" and start not in defined:
                     bound.setdefault(data[start:stop], []).append(start)
-    keys = _types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
-    found |= {at: (stop, "attribute") for at, (stop, _) in keys.items()}
-    names = {at: data[at : found[at][0]] for at in defined if at in found}
-    imported_names = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
-    bound_anew = (text for text, at in bound.items() if any(one not in aliases for one in at))
-    rebound = {*names.values(), *bound_anew}
-    meanings = {
-        text: meaning_of_alias(data, each, language)
-        for at, each in aliases.items()
-        if (text := data[at : each.alias.end_byte]) not in rebound
-    }
-    found |= {at: (found[at][0], None) for at in names}
-    regions = _variable_spans(bound, imported_names | names, defined)
-    variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": regions}
-    if language in _CALLS_VARIABLES:
-        required = (n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n)))
-        other_uses = {*imported_names.values(), *names.values(), *required}
-        variables["call"] = {
-            n: at for n, at in regions.items() if at is not _EVERYWHERE or n not in other_uses
-        }
-    return _make_references(found, data, language, variables, meanings, keys=keys)
+    return found, bound
 
 
 def _types_of_literals(
@@ -185,7 +207,7 @@ def _types_of_literals(
             text = data[first:end] if end - first <= _MAX_TYPE else b""
             text = _TYPE_ARGUMENTS.sub(b"", text)
             word = _WORD.search(text)
-            around.append((literal.end_byte, word[0].decode(errors="replace") if word else "?"))
+            around.append((literal.end_byte, _decode(word[0]) if word else "?"))
         while around and around[-1][0] <= start:
             around.pop()
         found[start] = stop, around[-1][1] if around else "?"
@@ -229,70 +251,91 @@ def _file_paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> lis
     ]
 
 
-def _make_references(
-    found: dict[int, tuple[int, How | None]],
-    data: bytes,
-    language: str,
-    variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
-    meanings: Mapping[bytes, AliasMeaning],
-    *,
-    keys: Mapping[int, tuple[int, str]],
-) -> list[Reference]:
-    dots = _DOTS.get(language, (b".",))
-    no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
-    references = []
-    texts: dict[bytes, str] = {}
-    dot_ends = {dot[-1] for dot in dots}
-    row = counted = 0  # `row` is that of the byte `counted`
-    before = end = 0  # where the previous identifier begins and ends
-    for start in sorted(found):
-        stop, how = found[start]
-        if how:
+class _ReferenceFinder:
+    """Tells which identifiers of one file are references, and what each means."""
+
+    def __init__(
+        self,
+        data: bytes,
+        language: str,
+        variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
+        meanings: Mapping[bytes, AliasMeaning],
+        types: Mapping[int, str],
+    ) -> None:
+        """`variables`: where a name used so is one. `types`: of the literal around each key."""
+        self._data = data
+        self._language = language
+        self._variables = variables
+        self._meanings = meanings
+        self._types = types
+        self._dots = _DOTS.get(language, (b".",))
+        self._dot_ends = {dot[-1] for dot in self._dots}
+        self._no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
+
+    def references(self, found: _Identifiers) -> list[Reference]:
+        """Return those of `found` that are references, in order: no variables, no keywords."""
+        data, dot_ends, types = self._data, self._dot_ends, self._types
+        references = []
+        texts: dict[bytes, str] = {}
+        row = counted = 0  # `row` is that of the byte `counted`
+        last = (0, 0)  # the last identifier
+        for start in sorted(found):
+            stop, how = found[start]
+            before, last = last, (start, stop)
+            if how is None:
+                continue
             name = data[start:stop]
             is_member = data[start - 1] in dot_ends
-            is_named = is_member or how == "import" or start in keys
-            alias = None if is_named else meanings.get(name)
-            meaning = alias.name if alias else ""
-            spans = variables.get(how, {}).get(name, ())
-            is_variable = not meaning and not (is_member and how == "call") and _is_in(spans, start)
-            is_name = name not in no_names or (name in _NAMES_TOO and (is_member or how == "call"))
-            if is_name and not is_variable:
-                row += data.count(b"\n", counted, start)
-                counted = start
-                text = texts.get(name) or texts.setdefault(name, name.decode(errors="replace"))
-                receiver = ""
-                if start in keys:
-                    receiver = keys[start][1]
-                elif alias and meaning:
-                    text, receiver = alias.name, alias.module
-                elif is_member:
-                    owner = data[before:end]
-                    receiver = _receiver(data[end:start], owner, dots)
-                    if receiver == "?" and _SUPER.search(data, max(0, start - _MAX_SUPER), start):
-                        receiver = "super"
-                    if owner in meanings and receiver and data[before - 1] not in dot_ends:
-                        receiver = meanings[owner].owner
-                if how == "import":
-                    text = last_part(text, language)
-                references.append(Reference(text, row, how, receiver))
-        before, end = start, stop
-    return references
+            is_called = how == "call"
+            if name in self._no_names and not (name in _NAMES_TOO and (is_member or is_called)):
+                continue
+            is_named = is_member or how == "import" or start in types
+            alias = None if is_named else self._meanings.get(name)
+            if alias and alias.name:
+                text, receiver = alias.name, alias.module
+            elif not (is_member and is_called) and self._is_variable(name, how, start):
+                continue
+            else:
+                text = texts.get(name) or texts.setdefault(name, _decode(name))
+                receiver = self._receiver(start, before) if is_member else ""
+                receiver = types.get(start, receiver)
+            if how == "import":
+                text = last_part(text, self._language)
+            row += data.count(b"\n", counted, start)
+            counted = start
+            references.append(Reference(text, row, how, receiver))
+        return references
+
+    def _is_variable(self, name: bytes, how: How, byte: int) -> bool:
+        spans = self._variables.get(how, {}).get(name, ())
+        return spans is _EVERYWHERE or any(start <= byte < stop for start, stop in spans)
+
+    def _receiver(self, start: int, before: Span) -> str:
+        """Return the receiver of the member at the byte `start`."""
+        owner = self._data[slice(*before)]
+        receiver = _receiver(self._data[before[1] : start], owner, self._dots)
+        if receiver == "?" and _SUPER.search(self._data, max(0, start - _MAX_SUPER), start):
+            receiver = "super"
+        is_first = self._data[before[0] - 1] not in self._dot_ends
+        if receiver and is_first and owner in self._meanings:
+            return self._meanings[owner].owner
+        return receiver
 
 
-def _is_in(spans: Sequence[Span], byte: int) -> bool:
-    return spans is _EVERYWHERE or any(start <= byte < stop for start, stop in spans)
+def _decode(name: bytes) -> str:
+    return name.decode(errors="replace")
 
 
 def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
     """Return the receiver; `gap` is the text between the identifier `before` and the member."""
     if gap in dots:
-        return before.lstrip(b"@").decode(errors="replace")
+        return _decode(before.lstrip(b"@"))
     dot = next((dot for dot in dots if gap.endswith(dot)), None)
     if dot is None:
         return ""
     owner = gap.removesuffix(dot).rstrip(b" \t\n?!&")
     if not owner:
-        return before.lstrip(b"@").decode(errors="replace")
+        return _decode(before.lstrip(b"@"))
     if word := _WORD.search(owner):
         is_value = word[0].isdigit() or word[0] in _VALUES
         return word[0].decode() if word[0] in _SELVES else "?" if is_value else ""
