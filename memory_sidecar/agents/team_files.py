@@ -64,10 +64,15 @@ class TeamFiles:
         *,
         patience_s: float = WAIT_S,
     ) -> Exchanged:
-        """Run `Mirror.exchange`, then index what it downloaded, so that it can be found."""
+        """Run `Mirror.exchange`, then index what it downloaded, so that it can be found.
+
+        Raises its errors, also that of uploading.
+        """
         over = {_team_path(each) for each in wanted.over}
         done = self._mirror.exchange(replace(wanted, over=over), reporter, patience_s=patience_s)
         self._index(done, reporter)
+        if done.failure is not None:
+            raise done.failure
         return Exchanged(
             self._agent.name,
             self._link.shown,

@@ -70,13 +70,17 @@ class Watching:
 
     def _exchange(self) -> None:
         """Exchange files with the team every EXCHANGE_EVERY_S, even when no command runs."""
+        logged: dict[str, str] = {}
         while not self._is_over.wait(EXCHANGE_EVERY_S):
             for name in self._services.settings.database_agents:
                 try:
                     team = self._services.agent(name).team
                     if team is not None:
                         team.exchange(Silent())
+                    logged.pop(name, None)
                 except SidecarError as error:
-                    _log.info("%s is not in step with the team: %s", name, error.message)
+                    if logged.get(name) != error.message:
+                        _log.info("%s is not in step with the team: %s", name, error.message)
+                    logged[name] = error.message
                 except Exception:  # the next exchange may go well
                     _log.exception("%s is not in step with the team", name)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_sidecar.core.atomic import file_hash, replace_unchanged
-from memory_sidecar.core.errors import NoIndex
+from memory_sidecar.core.errors import DatabaseError, DatabaseUnreachable, DiskFull, NoIndex
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
@@ -73,7 +73,7 @@ class Mirror:
     ) -> MirrorReport:
         """Bring both sides in step, after waiting up to `patience_s` for another exchange.
 
-        Raises DatabaseError, StoreBusy and errors of writing files.
+        Raises DatabaseError, StoreBusy and errors of writing files; see `MirrorReport.failure`.
         """
         with self._state.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
             news = self._read_news(state, made_by=reporter if wanted.gives else None)
@@ -89,7 +89,7 @@ class Mirror:
             state.seen, state.seen_at_us = news.seen, news.seen_at_us
             state.open.update(team)
             work.run()
-            if wanted.gives:
+            if wanted.gives and work.done.failure is None:
                 state.owes, state.removed = False, set()
             return work.done
 
@@ -199,8 +199,7 @@ class _MirrorPass:
             self._note_in_step(path, self._ours(path))
         self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]
         if wanted.gives:
-            for offers in self._offers(steps[MirrorStep.GIVE]):
-                self._give(offers)
+            self._give_all(steps[MirrorStep.GIVE])
         if wanted.takes:
             self._take(steps[MirrorStep.TAKE])
 
@@ -249,6 +248,15 @@ class _MirrorPass:
         if reason:
             self.done.left_out[path] = reason
         return None if reason or data is None else data.decode()
+
+    def _give_all(self, paths: Sequence[str]) -> None:
+        try:
+            for offers in self._offers(paths):
+                self._give(offers)
+        except DatabaseUnreachable:
+            raise
+        except (DatabaseError, DiskFull) as error:  # such as the refusal of a role that only reads
+            self.done.failure = error
 
     def _give(self, offers: Sequence[Offer]) -> None:
         link, agent, state = self.mirror.link, self.mirror.agent, self.state

@@ -12,6 +12,7 @@ import msgspec
 
 from memory_sidecar.core.atomic import delete_file, move_file, remove_empty_folders, replace_file
 from memory_sidecar.core.credentials import find_credentials
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
@@ -179,6 +180,7 @@ class MirrorReport:
     taken: list[str] = field(default_factory=list)  # written or removed here
     conflicts: list[TeamFile] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # not given or taken, and why
+    failure: SidecarError | None = None  # of giving; what others gave was taken all the same
 
 
 def read_or_none(folder: MirroredFolder, path: str) -> bytes | None:

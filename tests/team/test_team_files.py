@@ -11,10 +11,11 @@ import pytest
 from memory_sidecar.agents import team_files
 from memory_sidecar.agents.doctor import examine_team
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX, file_hash
+from memory_sidecar.core.errors import DatabaseRefused
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.team import mirror_rows, schema
 from memory_sidecar.team.mirror_state import MirrorStep, step_for
-from tests.conftest import write_memory
+from tests.conftest import Notices, write_memory
 
 
 @pytest.mark.parametrize(
@@ -290,6 +291,25 @@ def restore_copy_of(address, *, until):
         last = "(SELECT changed FROM mirrored WHERE path = %s)"
         by_sql.execute(f"SELECT setval('mirrored_changes', {last})", (until,))
         by_sql.execute(f"DELETE FROM mirrored WHERE changed > {last}", (until,))
+
+
+def test_a_role_that_may_only_read_hears_of_the_others_though_it_stored_something(
+    address, machine, login
+):
+    writer, reader = machine("one", login("one", "agent")), machine("two", login("two", "reader"))
+    writer("store", "Tabs", "--agent", "shared", "--category", "rules")
+    stored = reader("store", "Never retry", "--agent", "shared", "--category", "rules")
+    assert "not sent to the team yet" in stored.err
+    writer("store", "Spaces", "--agent", "shared", "--category", "rules")
+    reader.services.agent("shared").team.before_reading(Notices())
+    writer("store", "Semicolons", "--agent", "shared", "--category", "rules")
+    pushed = reader("memory", "push", "--agent", "shared", "--json")
+    assert (pushed.status, pushed.error["code"]) == (1, "database_refused")
+    with pytest.raises(DatabaseRefused):
+        reader.services.agent("shared").team.exchange(Notices())  # as a daemon does
+    for each in ("tabs", "spaces", "semicolons"):
+        assert found(reader, each) == [(f"rules/{each}.md", True)]
+    assert found(writer, "never") == []
 
 
 def test_secrets_and_what_is_no_text_stay_here(address, machine):
