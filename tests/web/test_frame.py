@@ -109,6 +109,24 @@ def test_each_view_has_one_heading_of_the_first_level(served, reader):
         assert shown.count("<h1") == 1, path
 
 
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        ("/memories?page=900", "/memories"),
+        ("/memories?as=architect&page=900", "/memories?as=architect"),
+        ("/sessions?page=900", "/sessions"),
+    ],
+)
+def test_a_page_behind_the_last_leads_to_the_first(served, reader, path, first):
+    served.store("Totals are cents")
+    shown = reader.get(path)
+    assert shown.status == 200
+    assert "The list ends before page 900." in shown.text
+    assert f'<a href="{first}">To its first page</a>' in shown.text
+    for wrong in ("yet.", "matches", 'rel="prev"'):
+        assert wrong not in shown.text
+
+
 def test_commands_in_a_hint_are_set_as_code_and_stay_text(reader):
     told = reader.get("/memories/one?agent=architect&path=<b>.md").text
     assert "<code>memory-sidecar list --agent architect</code>" in told
