@@ -333,4 +333,4 @@ class Reranker(OnDemand[OnnxModel]):
 
 
 def _judge(model: OnnxModel, question: str, text: str) -> float:
-    return float(model.run(question, text)[0, 0])
+    return float(model.run(question[:MAX_CHARACTERS], text[:MAX_CHARACTERS])[0, 0])

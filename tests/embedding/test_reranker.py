@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.embedding.embedder import QueryGate, Reranker
+from memory_sidecar.embedding.embedder import MAX_CHARACTERS, QueryGate, Reranker
 from memory_sidecar.embedding.supply import RERANKER, ModelFiles, find_reranker
 
 QUESTION = "Which port does the server listen on?"
@@ -28,6 +28,14 @@ def test_an_answer_is_judged_best(reranker):
 def test_a_judgement_does_not_depend_on_what_else_is_judged(reranker):
     together = reranker.judge(QUESTION, TEXTS)
     assert [reranker.judge(QUESTION, [text])[0] for text in TEXTS] == together
+
+
+def test_what_lies_beyond_the_characters_that_a_model_sees_is_not_read(reranker):
+    """A pasted log of 2 MB took 2 s: the tokenizer read all of it once for each text."""
+    beyond = " " * MAX_CHARACTERS + "ships"
+    assert reranker.judge(QUESTION + beyond, [TEXTS[0] + beyond]) == reranker.judge(
+        QUESTION, TEXTS[:1]
+    )
 
 
 def test_it_loads_again_after_it_was_unloaded(reranker):
