@@ -25,6 +25,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector
+from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft, is_project
 from memory_sidecar.memories.handlers import Memories
@@ -177,8 +178,10 @@ class Promoter:
         """Compare each candidate with the agent's and shared memories, and with those before it."""
         embed = self._embed
         vectors = embed([each.text for each in suggested]) if embed else None
-        of_each = [None] * len(suggested) if vectors is None else vectors
-        asked = list(zip(suggested, of_each, strict=True))
+        asked = [
+            (each, None if vectors is None or is_mostly_foreign(each.text) else vectors[at])
+            for at, each in enumerate(suggested)
+        ]
         known_by_agent = [
             agent.answer(partial(_find_known, asked, agent.name), self._reporter, MEMORY_CHUNKS)
             for agent in (self._agent, self._agent.shared)
@@ -242,7 +245,7 @@ class _New:
         same = self._by_text.get(candidate.text.casefold())
         alike = [] if same is None else [same]
         cosines = None
-        if self._vectors is not None:
+        if self._vectors is not None and not is_mostly_foreign(candidate.text):
             cosines = self._cosines(place, self._vectors)
             alike += np.flatnonzero(cosines >= NEAR_DUPLICATE).tolist()
         first = min(self._places.intersection(alike), default=None)

@@ -15,6 +15,7 @@ _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+[A-Z][A-Za-z0-9]*+")
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
 _LATIN = re.compile("[A-Za-z]")
+_BEYOND_LATIN = "\u0250"
 _WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 
@@ -47,6 +48,25 @@ def index_words(text: str) -> str:
 def lacks_latin(text: str) -> bool:
     """Tell whether `text` has no Latin letter: the model, made for English, hardly knows it."""
     return not _LATIN.search(text)
+
+
+def is_mostly_foreign(text: str) -> bool:
+    """Tell whether most letters of `text` are not Latin: to the model such texts are much alike."""
+    letters = [each for each in text if each.isalpha()]
+    return 2 * sum(each >= _BEYOND_LATIN for each in letters) > len(letters)
+
+
+def count_words(text: str) -> int:
+    """Count the words of `text`; two characters of a script without spaces count as one."""
+    if text.isascii():
+        return len(text.split())
+    words = sum(any(map(str.isalnum, each)) for each in _UNSPACED.sub(" ", text).split())
+    return words + count_unspaced(text) // 2
+
+
+def count_unspaced(text: str) -> int:
+    """Count the characters of scripts that set no spaces between words."""
+    return 0 if text.isascii() else len(_UNSPACED.findall(text))
 
 
 def plain_words(text: str) -> list[str]:

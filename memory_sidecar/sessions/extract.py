@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from memory_sidecar.index.codes import Floats
+from memory_sidecar.index.words import count_unspaced, count_words
 from memory_sidecar.sessions.model import Role, Session, Summary
+from memory_sidecar.sessions.promotion import join_sentences
 
 Embed = Callable[[Sequence[str]], Floats]
 """Unit vectors (n, dimension) of texts."""
@@ -36,7 +38,9 @@ _FOREIGN = re.compile(
     r"```.*?(?:```|\Z)|<(memory|memories|recalled|system-reminder)\b[^<>]*>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n+")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|(?<=[\u3002\uff01\uff1f])\s*|\n+"
+)
 _MARKUP = re.compile(r"^(?:[#>*+\-\s]+|\d+[.)]\s+)+|\*\*|__")
 _SMALL_TALK = re.compile(
     r"(?:sure|ok|okay|thanks|thank you|great|perfect|hi|hello|hey|let me|i'll|i will|now i)\b",
@@ -68,7 +72,7 @@ def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
     decisions = _select_matching(_DECISION, sentences, weights)
     return Summary(
         brief=sentences[picked[0]],
-        detailed=" ".join(sentences[at] for at in sorted(picked)),
+        detailed=join_sentences(sentences[at] for at in sorted(picked)),
         key_decisions=decisions,
         problems_solved=tuple(
             text for text in _select_matching(_PROBLEM, sentences, weights) if text not in decisions
@@ -89,7 +93,7 @@ def centrality(likeness: Floats) -> Floats:
 
 
 def _is_question(sentence: str) -> bool:
-    return sentence.endswith("?")
+    return sentence.endswith(("?", "\uff1f"))
 
 
 def _sentences(session: Session) -> list[str]:
@@ -100,9 +104,10 @@ def _sentences(session: Session) -> list[str]:
             continue
         for raw in _SENTENCE_END.split(_FOREIGN.sub("\n", message.content)):
             text = " ".join(_MARKUP.sub("", raw).split())
-            if not _MIN_CHARACTERS <= len(text) <= _MAX_CHARACTERS:
+            # One character of a script without spaces says about as much as two letters.
+            if not _MIN_CHARACTERS <= len(text) + count_unspaced(text) <= _MAX_CHARACTERS:
                 continue
-            if len(text.split()) < _MIN_WORDS or _SMALL_TALK.match(text):
+            if count_words(text) < _MIN_WORDS or _SMALL_TALK.match(text):
                 continue
             found.setdefault(text.lower(), text)
     return _sample(list(found.values()))

@@ -11,13 +11,14 @@ says already.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
-from memory_sidecar.index.words import is_word_character
+from memory_sidecar.index.words import count_words, is_word_character
 from memory_sidecar.sessions.model import Session, Summary
 
 EVIDENCE_PREFIX = "session:"
@@ -71,10 +72,9 @@ def candidates(
     evidence = (EVIDENCE_PREFIX + session.session_id,)
     found = []
     for category, text, its_tags in suggested:
-        words = text.split()
-        line = " ".join(words)
+        line = " ".join(text.split())
         if line and not _RECALLED.search(line):
-            fate = Fate.NEW if len(words) >= MIN_WORDS else Fate.SHORT
+            fate = Fate.NEW if count_words(line) >= MIN_WORDS else Fate.SHORT
             found.append(Candidate(category, line, its_tags, evidence, fate))
     return tuple(found)
 
@@ -97,9 +97,14 @@ def make_outcome(
 def join_briefs(summaries: Sequence[Summary]) -> Summary:
     """Make one summary of the briefs of `summaries`, which are in order, the latest last."""
     briefs = dict.fromkeys(each.brief for each in summaries)
-    sentences = (brief if brief.endswith((".", "!", "?")) else f"{brief}." for brief in briefs)
     last = summaries[-1]
-    return Summary(brief=last.brief, detailed=" ".join(sentences), outcome=last.outcome)
+    return Summary(brief=last.brief, detailed=join_sentences(briefs), outcome=last.outcome)
+
+
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Join `sentences`, with a full stop behind each one that has no mark at its end."""
+    category = unicodedata.category
+    return " ".join(each if category(each[-1]) == "Po" else f"{each}." for each in sentences)
 
 
 def merge_sessions(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -265,6 +265,22 @@ def test_a_brief_that_resembles_another_candidate_is_named(taught):
     assert brief.cosine == pytest.approx(1, abs=0.01)
 
 
+def test_texts_that_are_all_alike_to_the_model_repeat_no_other(taught):
+    """In scripts that it hardly knows, unrelated sentences come to a cosine of .91."""
+    it = taught()
+    decisions = ["修复 令牌 刷新 锁", "锁 刷新 令牌 修复"]
+    it.sessions.save(
+        SESSION | {"summary": {"brief": "支付服务的锁", "key_decisions": decisions[:1]}}
+    )
+    it.promoter.promote("a")
+    it.sessions.save(SESSION | {"summary": {"brief": "支付服务的锁", "key_decisions": decisions}})
+    assert fates(it.promoter.promote("a")) == [
+        ("pattern", Fate.KNOWN),
+        ("pattern", Fate.STORED),
+        ("outcome", Fate.KNOWN),
+    ]
+
+
 def test_one_of_hundreds_of_decisions_that_resembles_another_names_that(taught):
     it = taught()
     decisions = [f"We chose number{n} over other{n} for reason{n}" for n in range(600)]

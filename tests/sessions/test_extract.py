@@ -42,6 +42,17 @@ def test_decisions_and_problems_are_told_by_their_words():
     )
 
 
+def test_a_session_in_a_language_without_spaces_is_summed_up():
+    told = [
+        "トークンの更新が二重に走るのはなぜですか\uff1f",
+        "ロックがないため、二つのスレッドが同時に更新していました。Redisのロックを使うことに決めました。",
+    ]
+    summary = extracted(session_of(messages=said(*told)))
+    assert summary.brief in told[1]
+    assert summary.brief.endswith("。")
+    assert summary.brief.count("。") == 1
+
+
 def test_sentences_are_told_in_their_order():
     summary = extracted(session_of(messages=TALK))
     whole = " ".join(message["content"] for message in TALK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_sidecar.sessions.promotion import Fate, candidates
+from memory_sidecar.sessions.promotion import Fate, candidates, join_sentences
 from tests.sessions.conftest import session_of
 
 SUMMARY = {
@@ -53,3 +53,14 @@ def test_recalled_memories_are_not_promoted_again():
         "pitfall",
         "outcome",
     ]
+
+
+def test_what_is_said_without_spaces_is_as_long_as_its_pairs_of_characters():
+    decisions = ["認証にはJWTを使う", "短い答えが好き", "完了", "支付服务使用锁"]
+    found = suggested(key_decisions=decisions)[: len(decisions)]
+    assert [each.fate for each in found] == [Fate.NEW, Fate.NEW, Fate.SHORT, Fate.NEW]
+
+
+def test_sentences_are_joined_with_a_full_stop_where_they_have_no_mark():
+    told = ["Entry 1 is done", "Why?", "直した。", "See (this)"]
+    assert join_sentences(told) == "Entry 1 is done. Why? 直した。 See (this)."
