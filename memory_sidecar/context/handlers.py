@@ -67,7 +67,7 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
             return found
         raise NotFound(
             f"no dense-context root at {cwd} or above",
-            hint=f"name one with --root or {ROOT_VARIABLE}, or make one: "
+            hint=f"name one with {ROOT_VARIABLE} or the setting context_root, or make one: "
             "`memory-sidecar context init ROOT`",
         )
     if not is_root(named):

@@ -74,6 +74,7 @@ def test_where_there_is_no_root_a_person_is_to_make_one(newcomer):
     lost = replace(newcomer, toolsets=frozenset({Toolset.CONTEXT}))
     said = refused(lost, "list_atoms")
     assert said.startswith("not_found: no dense-context root at")
+    assert "MEMORY_SIDECAR_CONTEXT or the setting context_root" in said  # `mcp` has no --root
     assert "tell the user" in said
 
 
