@@ -32,10 +32,11 @@ from memory_sidecar.core.results import (
     warn_if_weak,
 )
 from memory_sidecar.disk.globs import relative_globs
+from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import budget, first_fitting, lines_within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
-from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
+from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.uris import SOURCE, plain_path, source_uri
 
 EVERY_SOURCE = "*"

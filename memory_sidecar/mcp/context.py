@@ -19,10 +19,11 @@ from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, 
 from memory_sidecar.context.tasks import Task
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Reporter, about, build_from, pluralize
+from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import DATA, quote_line
 from memory_sidecar.mcp.report import CallReport
-from memory_sidecar.mcp.tool import Answer, Arguments, StoredAnswer, Unlisted
+from memory_sidecar.mcp.tool import Answer, StoredAnswer
 
 MAX_LISTED = 200
 

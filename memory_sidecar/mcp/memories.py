@@ -15,10 +15,11 @@ from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import IsWeak, Reporter, Score, about, build_from, warn_if_weak
 from memory_sidecar.core.times import parse_past_time, system_clock
+from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import budget, cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line
-from memory_sidecar.mcp.tool import Arguments, StoredAnswer, Unlisted
+from memory_sidecar.mcp.tool import StoredAnswer
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort

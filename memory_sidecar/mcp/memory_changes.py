@@ -11,10 +11,11 @@ from pydantic import Field
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, about, build_from
 from memory_sidecar.core.times import parse_coming_time, require_duration, system_clock
+from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memories import resolve_memory
 from memory_sidecar.mcp.quoting import DATA, quote_line
-from memory_sidecar.mcp.tool import Answer, Arguments, Unlisted
+from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.uris import memory_uri
 from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Changes, Draft

@@ -24,9 +24,10 @@ from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.index.report import is_indexed, list_files
+from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_and_sources
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer
 
 MAX_PLACES = 200
 MAP_TOKENS = 1000

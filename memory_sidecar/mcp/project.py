@@ -13,8 +13,9 @@ from memory_sidecar.core.errors import NoIndex, PathRefused
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.projects import home
 from memory_sidecar.core.results import Reporter, pluralize
+from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer
 from memory_sidecar.mcp.uris import plain_path
 
 SHOWN_SOURCES = 8

@@ -27,12 +27,13 @@ from memory_sidecar.core.credentials import count_masks, mask_credentials, mask_
 from memory_sidecar.core.errors import Conflict, SidecarError, as_sidecar_error, one_line
 from memory_sidecar.core.results import pluralize, to_builtins
 from memory_sidecar.core.visible import abridge
+from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.budget import within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.resources import list_resources, list_templates, read_resource
 from memory_sidecar.mcp.status import instructions
-from memory_sidecar.mcp.tool import Answer, Arguments, Tool
+from memory_sidecar.mcp.tool import Answer, Tool
 from memory_sidecar.mcp.tools import TOOLS, for_agent, in_tools
 from memory_sidecar.mcp.uris import plain_path
 

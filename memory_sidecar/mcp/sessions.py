@@ -13,11 +13,12 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.mcp.arguments import ArgumentPart, Arguments, Unlisted
 from memory_sidecar.mcp.budget import budget, cut_to_fit
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
-from memory_sidecar.mcp.tool import Answer, ArgumentPart, Arguments, StoredAnswer, Unlisted
+from memory_sidecar.mcp.tool import Answer, StoredAnswer
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (

@@ -9,10 +9,11 @@ from memory_sidecar import __version__
 from memory_sidecar.agents.team_status import TeamStatus, team_line, team_status
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
+from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, index_problem, not_indexed_error
-from memory_sidecar.mcp.tool import Answer, Arguments
+from memory_sidecar.mcp.tool import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

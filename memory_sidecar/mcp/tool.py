@@ -1,170 +1,27 @@
 """The type of a tool: a function from a caller and arguments to an answer, with its description.
 
 The schemas that a client sees are derived from the types of the arguments and of the answer, so
-they cannot differ from these. Every word of them costs each agent context in every conversation, so
-they have only names, types and what a name does not say; the error for a wrong argument says more.
+they cannot differ from these.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import getdoc
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 import mcp_types as types
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import ValidationError
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about, object_schema_of
+from memory_sidecar.mcp.arguments import Arguments, error_text, input_schema, without_nulls
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.quoting import DATA
 from memory_sidecar.mcp.report import CallReport
-
-T = TypeVar("T")
-_UNLISTED = object()
-Unlisted = Annotated[T, _UNLISTED]
-"""The type of an argument that few calls need: accepted, but not in `tools/list`."""
-
-
-_SCALARS = {str, int, float, bool, Literal}
-_WORD = re.compile(r"[^\s{}]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_A_DICTIONARY = re.compile(r"a valid dictionary( or instance of \w+)?")
-_MEANT = {
-    "after": ("updated_after",),
-    "content": ("body",),
-    "expires_at": ("expires",),
-    "file": ("path",),
-    "filename": ("path",),
-    "filepath": ("path",),
-    "id": ("path", "session_id"),
-    "limit": ("top_k",),
-    "line": ("start_line",),
-    "offset": ("start_line",),
-    "q": ("query",),
-    "question": ("query",),
-    "results": ("top_k", "limit"),
-    "since": ("after", "updated_after"),
-    "symbol": ("name",),
-    "text": ("content", "body"),
-    "title": ("summary",),
-    "top_k": ("limit",),
-    "uri": ("path",),
-}
-"""The arguments that models mean by other names."""
-_BEFORE = {
-    "",
-    *"absolute class code file function max memory new num relative".split(),
-    *"search session symbol target".split(),
-}
-"""The words that may stand before a name: others change its meaning, as in `exclude_paths`."""
-_PAGE_ARGUMENTS = {"cursor", "top_k", "limit", "max_tokens", "wait_fresh_ms"}
-
-
-class ArgumentPart(BaseModel):
-    """Base of the objects in the arguments of tools. An unknown name is an error, never ignored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _by_our_names(cls, given: Any) -> Any:  # noqa: ANN401  whatever JSON has
-        """Rename the arguments that models call otherwise: `filePath`, `limit`, `language`."""
-        if not isinstance(given, dict):
-            return given
-        renamed: dict[str, Any] = {}
-        for name, value in given.items():
-            spelled = _HUMP.sub("_", name).lower()
-            before, _, last = spelled.rpartition("_")
-            meant = [name, spelled, *_MEANT.get(spelled, ())]
-            if before in _BEFORE:
-                meant += (last, *_MEANT.get(last, ()), f"{last}s")
-            ours = next((each for each in meant if cls._has_text(each)), name)
-            is_free = ours not in renamed and ours not in given
-            renamed[ours if is_free else name] = value
-        return renamed
-
-    @classmethod
-    def _has_text(cls, name: str) -> bool:
-        """Whether `name` is an argument, and no object: a title is no summary with its parts."""
-        field = cls.model_fields.get(name)
-        return field is not None and not any(
-            isinstance(each, type) and issubclass(each, ArgumentPart)
-            for each in _choices(field.annotation)
-        )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _from_other_form(cls, given: Any, about: ValidationInfo) -> Any:  # noqa: ANN401  whatever JSON has
-        """Accept text for a list or an object, and other forms, as models write them.
-
-        Text is either JSON or, for a list, its only element, or words with commas between them.
-        Blocks of content are accepted for their text, and an object of tags for `key:value`. A
-        number beyond its limit stands for that limit.
-        """
-        name = about.field_name or ""
-        kind = cls.model_fields[name].annotation
-        limits = [each.le for each in cls.model_fields[name].metadata if hasattr(each, "le")]
-        if kind is int and limits and type(given) in (int, float, str):
-            with suppress(ValueError):  # what is beyond the limit is on the next page
-                number = float(given) if isinstance(given, str) else given
-                return limits[0] if number > limits[0] else given
-        is_list = get_origin(kind) in (list, tuple)
-        choices = _choices(kind)
-        if str in choices and isinstance(given, list) and given and all(map(_is_block, given)):
-            texts = [block["text"] for block in given if isinstance(block.get("text"), str)]
-            return "\n\n".join(texts) if texts else given
-        is_scalar = any((get_origin(each) or each) in _SCALARS for each in choices)
-        parsed = given
-        if isinstance(given, str) and not is_scalar:
-            with suppress(ValueError, RecursionError):
-                parsed = json.loads(given)
-        if is_list and name.endswith("tags") and isinstance(parsed, dict):
-            return [f"{key}:{value}" for key, value in parsed.items()]
-        if not isinstance(given, str) or is_scalar:
-            return given
-        if isinstance(parsed, list if is_list else dict):
-            return parsed
-        if not is_list:
-            return given
-        words = [word.strip() for word in given.split(",")]
-        return words if all(map(_WORD.fullmatch, words)) else list(filter(None, [given]))
-
-
-def _choices(kind: object) -> tuple[object, ...]:
-    return get_args(kind) if isinstance(kind, UnionType) else (kind,)
-
-
-def _is_block(given: Any) -> bool:  # noqa: ANN401  whatever JSON has
-    """Whether `given` is a block of a message's content: {"type": "text", "text": …}."""
-    return isinstance(given, dict) and isinstance(given.get("type"), str)
-
-
-class Arguments(ArgumentPart):
-    """Base of the arguments of tools."""
-
-    max_tokens: Unlisted[int] = Field(default=6000, ge=1)
-    """About how long the answer may be. Tools that can choose what to leave out declare it anew."""
-
-    @property
-    def question(self) -> str:
-        """A key of the question, equal for all pages of its answer."""
-        return f"{type(self).__name__} {self.model_dump_json(exclude=_PAGE_ARGUMENTS)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +81,7 @@ class Tool:
         return types.Tool(
             name=self.name,
             description=" ".join((getdoc(self.run) or "").split()),
-            input_schema=_input_schema(self._arguments),
+            input_schema=input_schema(self._arguments),
             annotations=self.effect.value,
         )
 
@@ -237,9 +94,9 @@ class Tool:
     def parse_arguments(self, given: Mapping[str, Any] | None) -> Arguments:
         """Parse the arguments of a call. Raises UsageError."""
         try:
-            return self._arguments.model_validate(_without_nulls(given or {}))
+            return self._arguments.model_validate(without_nulls(given or {}))
         except ValidationError as error:
-            wrong = "; ".join(_error_text(each) for each in error.errors()[:3])
+            wrong = "; ".join(error_text(each) for each in error.errors()[:3])
             hint = self._expected(error.errors()[0]["loc"])
             raise UsageError(f"{self.name}: {wrong}", hint=hint) from error
         except RecursionError as error:
@@ -269,77 +126,9 @@ class Tool:
         return cast("type[Answer]", get_type_hints(self.run)["return"])
 
 
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
-    """Return `value` without nulls, which models write for arguments that they leave out."""
-    if isinstance(value, Mapping):
-        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
-
-
-def _input_schema(arguments: type[Arguments]) -> dict[str, Any]:
-    """Return the schema as a model needs it: no titles, defaults or bounds, nested parts in words.
-
-    An optional argument is not declared nullable, which some clients cannot read.
-    """
-    whole = arguments.model_json_schema()
-    parts = whole.get("$defs", {})
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {
-            name: _input_property(each, parts)
-            for name, each in whole.get("properties", {}).items()
-            if _UNLISTED not in arguments.model_fields[name].metadata
-        },
-    }
-    return schema | ({"required": whole["required"]} if "required" in whole else {})
-
-
-def _input_property(stated: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    kind = _non_null(stated)
-    shown = {key: kind[key] for key in ("type", "enum") if key in kind}
-    described = [stated["description"]] if "description" in stated else []
-    if "$ref" in kind:
-        shown, described = {"type": "object"}, [*described, _part_text(kind, parts)]
-    elif "items" in kind:
-        items = kind["items"]
-        shown["items"] = {"type": items.get("type", "object")}
-        described += [f"each: {_part_text(items, parts)}"] if "$ref" in items else []
-    return shown | ({"description": " ".join(described)} if described else {})
-
-
-def _part_text(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
-    """List the properties of the object that `reference` names, required ones with a star."""
-    part = parts[reference["$ref"].rpartition("/")[2]]
-    required = part.get("required", ())
-    words = []
-    for name, stated in part["properties"].items():
-        kind = _non_null(stated)
-        choices = "|".join(kind["enum"]) if "enum" in kind else ""
-        many = "[]" if kind.get("type") == "array" else ""
-        star = "*" if name in required else ""
-        words.append(f"{name}{many}{star}" + (f" ({choices})" if choices else ""))
-    return ", ".join(words)
-
-
-def _non_null(stated: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a nullable value without null; other schemas as they are."""
-    return next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
-
-
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
     """Remove the names and docstrings of our classes, which say nothing to a client."""
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
         part.pop("description", None)
     return schema
-
-
-def _error_text(error: Any) -> str:  # noqa: ANN401  a TypedDict of pydantic_core
-    where = ".".join(map(str, error["loc"]))
-    if error["type"] == "extra_forbidden":
-        return f"there is no argument {where!r}"
-    if error["type"] == "missing":
-        return f"{where!r} is missing"
-    message = error["msg"].replace("a valid tuple", "a list")
-    message = _A_DICTIONARY.sub("an object", message)
-    return f"{where!r}: {message[0].lower()}{message[1:]}"

@@ -17,9 +17,10 @@ from mcp.shared.exceptions import MCPError
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Reporter, Silent
+from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.resources import PAGE
-from memory_sidecar.mcp.tool import Answer, Arguments, Effect, Tool
+from memory_sidecar.mcp.tool import Answer, Effect, Tool
 from memory_sidecar.mcp.tools import TOOLS
 from tests.mcp.talk import call, conversation, given, talk, text_of
 
