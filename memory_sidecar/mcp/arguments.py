@@ -208,7 +208,7 @@ def _is_over(given: object, limit: float) -> bool:
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return False
     with suppress(ValueError):
-        return float(given) > limit
+        return (float(given) if isinstance(given, str) else given) > limit
     return False
 
 

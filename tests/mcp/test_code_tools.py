@@ -157,6 +157,7 @@ def test_wrong_arguments_are_named(caller, arguments, said):
         ("search_code", {"query": "add_item", "top_k": "500"}, {"top_k": 50}),
         ("search_code", {"query": "add_item", "top_k": "7"}, {"top_k": 7}),
         ("callers", {"name": "add", "depth": 1e9}, {"depth": 10}),
+        ("callers", {"name": "add", "depth": 10**400}, {"depth": 10}),  # no float holds it
         ("read_file", {"file_path": "cart.py", "offset": 2}, {"path": "cart.py", "start_line": 2}),
         ("read_file", {"path": "a.py", "line": 3, "limit": 9}, {"start_line": 3, "limit": 9}),
         ("read_file", {"filePath": "a.py", "startLine": 2}, {"path": "a.py", "start_line": 2}),
