@@ -174,7 +174,7 @@ class Sharing:
         for source in self._registry.all() if self.team is not None else ():
             shared = self.source(source) if source.name in names and source.publishes else None
             if shared is not None and shared.problem:
-                reporter.notice(f"{shared.problem}: what changes in {source.name} is not shared")
+                reporter.notice(f"what changes in {source.name} is not shared: {shared.problem}")
 
     def with_team_counts(self, report: IndexReport, reporter: Reporter) -> IndexReport:
         """Return `report` with the chunks of the team counted, too."""

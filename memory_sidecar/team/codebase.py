@@ -68,7 +68,7 @@ class TeamCode:
         try:
             has_begun = shared is not None and shared.begin()
         except (*TEAM_ERRORS, UsageError) as error:
-            reporter.notice(f"{error}: what changes in {source.name} is not shared")
+            reporter.notice(f"what changes in {source.name} is not shared: {error.with_hint}")
             return False
         if has_begun:
             reporter.notice(f"{self.link.shown} has nothing of {source.name} yet: uploading it")

@@ -11,7 +11,7 @@ from math import inf
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.lease import SourceRemoved, take_lease
+from memory_sidecar.team.lease import LeaseHeld, SourceRemoved, take_lease
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.schema import require_schema
 
@@ -70,7 +70,7 @@ def remove_sources(
         with link.writing(patience_s=inf) as connection:
             for each in sorted(wanted, key=lambda each: each.id):
                 with suppress(SourceRemoved):
-                    take_lease(connection, each.id, holder, by_force=by_force)
+                    _take_lease(connection, each.id, holder, by_force=by_force)
                     delete_source(connection, each.id)
                     connection.execute(
                         "INSERT INTO sources (repository, branch, folder, holder, lease_until)"
@@ -79,6 +79,14 @@ def remove_sources(
                     )
 
     link.retry(remove)
+
+
+def _take_lease(connection: Connected, source: int, holder: str, *, by_force: bool) -> None:
+    try:
+        take_lease(connection, source, holder, by_force=by_force)
+    except LeaseHeld as error:
+        error.hint = "its lease ends 15 minutes after its last write; `--take` does not wait"
+        raise
 
 
 def delete_source(connection: Connected, source: int) -> None:

@@ -124,7 +124,8 @@ def take_lease(connection: Connected, source: int, holder: str, *, by_force: boo
         other, address, branch = found
         raise LeaseHeld(
             f"{other} indexes {address} ({branch}) for the team",
-            hint="its lease ends 15 minutes after its last write; `--take` takes over",
+            hint="its lease ends 15 minutes after its last write;"
+            " `source publish --take` takes over",
         )
     generation: int = taken[0]
     return generation

@@ -23,6 +23,7 @@ from memory_sidecar.core.errors import (
     DatabaseRefused,
     DiskFull,
     NoIndex,
+    SidecarError,
     StoreNewer,
     UsageError,
 )
@@ -79,6 +80,7 @@ class PostgresSource:
         self.origin = origin
         self._seen = self._read = NO_ROW  # by a search, and when `fingerprints` was last read
         self.problem = ""  # why the last write to the team failed
+        self._published = Published(source.name, 0, 0, 0)  # since `claim`
         self._link = link
         self._holder = holder
         self._vector_models = vector_models
@@ -194,6 +196,7 @@ class PostgresSource:
 
     def claim(self, *, by_force: bool) -> bool:
         row = self._claim(by_force=by_force, again=True)
+        self._published = Published(self.source.name, 0, 0, 0)
         return self._vector_models().would_replace(row.model, row.static)
 
     def _claim(self, *, by_force: bool, again: bool) -> SourceRow:
@@ -209,6 +212,8 @@ class PostgresSource:
         make_schema(self._link)
         self._link.retry(lambda: self._renew(by_force=by_force))
         theirs = self._link.retry(self._read_fingerprints)
+        with self._lock:
+            self._fingerprints = dict(theirs)
         manifest = store.manifest(self.source.name)
         # A file that could not be read is not deleted.
         kept = {p for p, each in manifest.items() if each.status is not FileStatus.SKIPPED}
@@ -222,7 +227,6 @@ class PostgresSource:
         gone = theirs.keys() - kept if state and state.scanned_at else ()
         if gone:
             self._write([], gone, NO_READY_VECTORS)
-        chunks = 0
         paths = iter(todo)
         while batch := list(islice(paths, BATCH)):
             documents, at_hand = read_documents(store, self.source.name, batch)
@@ -230,11 +234,10 @@ class PostgresSource:
             store.drop_team_chunks(
                 self.source.name, {path: track_left_out(own[path]) for path in batch}
             )
-            chunks += sum(len(each.embedded_texts) for each in documents)
         with self._lock:
             self._read_at_s = -REFRESH_S
         self.problem = ""
-        return Published(self.source.name, len(todo), chunks, len(gone))
+        return self._published
 
     def adopt_models(self, models: Models, stop: threading.Event) -> Iterator[None]:
         """Make the team's vectors those of the models here, if this machine may; see there."""
@@ -277,12 +280,19 @@ class PostgresSource:
     ) -> None:
         make_schema(self._link)
         self._link.retry(lambda: self._write_once(written, gone, at_hand))
+        indexed = [each for each in written if each.is_indexed]
         with self._lock:
-            if self._fingerprints is not None:
-                for path in gone:
-                    self._fingerprints.pop(path, None)
-                for each in written:  # "" for what is not indexed, and so not at the team
-                    self._fingerprints[each.document.file.path] = each.indexed_fingerprint
+            theirs, done = self._fingerprints, self._published
+            if theirs is None:
+                theirs = {}
+            self._published = Published(
+                done.name,
+                files=done.files + len(indexed),
+                chunks=done.chunks + sum(len(each.chunks) for each in indexed),
+                deleted=done.deleted + sum(bool(theirs.pop(path, "")) for path in gone),
+            )
+            for each in written:  # "" for what is not indexed, and so not at the team
+                theirs[each.document.file.path] = each.indexed_fingerprint
 
     def _write_once(
         self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
@@ -333,7 +343,7 @@ class PostgresSource:
         with self._link.writing() as connection:
             return self._lease(connection, **how)[0]
 
-    def _note_problem(self, error: Exception) -> None:
-        if self.problem != str(error):
+    def _note_problem(self, error: SidecarError) -> None:
+        if self.problem != error.with_hint:
             _log.warning("%s stays on this machine: %s", self.source.name, error)
-        self.problem = str(error)
+        self.problem = error.with_hint

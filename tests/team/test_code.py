@@ -442,11 +442,12 @@ def test_a_team_of_an_older_version_is_named_by_what_goes_on_without(make_member
     giver, late = make_member("a"), make_member("b")
     giver.index()
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    older = f"of version {schema.VERSION - 1}, older than this one: "
+    older = f"of version {schema.VERSION - 1}, older than this one"
     late.index()
-    assert late.notices.has(older + "what changes in project is not shared")
+    assert late.notices.has("what changes in project is not shared: team")
+    assert late.notices.has(f"{older}; its owner runs `memory-sidecar team init`")
     assert late.find("charge_card")
-    assert late.notices.has(older + "searching this machine")
+    assert late.notices.has(f"{older}: searching this machine")
 
 
 def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(

@@ -15,6 +15,7 @@ from memory_sidecar.team import code_write, shared_files
 from memory_sidecar.team import source as team_source
 from memory_sidecar.team import vectors as team_vectors
 from memory_sidecar.team.code_write import fold_rows
+from memory_sidecar.team.held import held_sources, remove_sources
 from memory_sidecar.team.schema import make_schema
 from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
@@ -283,3 +284,29 @@ def test_a_machine_with_another_model_takes_a_source_over_only_if_told_to(
     first.index()
     assert first.own() == set()
     assert vectors() == (after[0], chunks + 1)
+
+
+def test_a_branch_that_took_the_place_of_main_is_told_and_published_whole(make_member, link):
+    giver, reader = make_member("a"), make_member("b", branch="trunk")
+    giver.index()
+    first: Any = content_of(link)[0]
+    (giver.root / ".git" / "HEAD").write_text("ref: refs/heads/trunk\n")
+    giver.write("shop/cart.py", "class Basket:\n    pass\n")
+    for each in (giver, reader):
+        each.index()
+    told = "what changes in project is not shared: the team has no index of trunk; `memory-sidecar"
+    assert giver.notices.has(told)
+    assert not reader.notices.said
+    assert reader.find("charge_card")[0].filename == "shop/payment.py"
+    published = publish(giver)
+    assert (published.files, published.deleted) == (len(first), 0)
+    assert published.chunks == giver.codebase.status().chunks
+    giver.notices.said.clear()
+    giver.index()
+    assert not giver.notices.said
+    remove_sources(link, held_sources(link, branch="main"), holder="z", by_force=True)
+    late = make_member("c")  # on main still
+    late.index()
+    assert not late.notices.said
+    assert late.find("Cart.add_item")[0].filename == "shop/cart.py"
+    assert late.own() == {"shop/cart.py"}

@@ -42,8 +42,8 @@ def test_what_is_removed_is_indexed_on_each_machine_and_uploaded_again_only_when
     for each in (giver, reader, make_member("c")):
         each.notices.said.clear()
         each.index()
-        said = "z removed git.example/shop/shop (main) from the team's database: "
-        assert each.notices.has(f"{said}what changes in project is not shared")
+        why = "z removed git.example/shop/shop (main) from the team's database; `memory-sidecar"
+        assert each.notices.has(f"what changes in project is not shared: {why} source publish`")
         assert len(each.own()) == files
         assert each.find("charge_card")[0].filename == "shop/payment.py"
         assert content_of(link) == NOTHING
