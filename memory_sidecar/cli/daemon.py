@@ -80,13 +80,13 @@ def make_companions(
 def _make_context_companions(
     services: Services, environ: Mapping[str, str]
 ) -> Sequence[DaemonCompanion]:
-    from memory_sidecar.context.handlers import Context, find_root
+    from memory_sidecar.context.handlers import Context, root_to_follow
     from memory_sidecar.context.live import ContextLive
 
     if not services.settings.context_regen:
         return []
     try:
-        root = find_root(None, cwd=services.data_dir.root, environ=environ)
+        root = root_to_follow(services.data_dir.root, environ)
     except SidecarError as error:
         _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
         return []

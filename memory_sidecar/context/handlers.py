@@ -78,6 +78,12 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
     return Root(named)
 
 
+def root_to_follow(cwd: Path, environ: Mapping[str, str]) -> Root:
+    """Find the root as `find_root` does, but one that is configured may still have to be made."""
+    named = _configured_root(cwd, environ)
+    return Root(named) if named else find_root(None, cwd=cwd, environ=environ)
+
+
 def _configured_root(cwd: Path, environ: Mapping[str, str]) -> Path | None:
     named = environ.get(ROOT_VARIABLE) or load_settings(cwd, environ).context_root
     return Path(os.path.normpath(cwd / os.path.expanduser(named))) if named else None  # noqa: PTH111  which never fails

@@ -468,3 +468,15 @@ def test_a_call_with_another_root_than_the_one_kept_up_to_date_says_so(home):
     assert told in home.call("source", "list", MEMORY_SIDECAR_CONTEXT=str(roots[1])).stderr
     config.write_text(f'context_regen = true\ncontext_root = "{roots[1]}"\n')
     assert told in home.call("source", "list").stderr
+
+
+def test_a_root_that_is_made_after_the_daemon_was_started_is_kept_up_to_date(home):
+    root = home.folder / "late"
+    config = home.folder / "config" / "memory-sidecar" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'context_regen = true\ncontext_root = "{root}"\n')
+    assert home.call("embed", "start").returncode == 0
+    assert home.call("context", "init", root, "--project", "p").returncode == 0
+    assert home.call("context", "new", "experiment", "Pool sizes").returncode == 0
+    index = root / "projects" / "p" / "experiments" / "index.md"
+    eventually(lambda: "Pool sizes" in index.read_text())
