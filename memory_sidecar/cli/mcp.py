@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from memory_sidecar.cli.call import IMPORTING, Call
@@ -42,6 +44,9 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
     for name in chosen:
         if name not in TOOLSETS:
             raise UsageError(f"there are no tools {name!r}", hint=f"any of {','.join(TOOLSETS)}")
+    if call.hints:  # the other options of a host say who the agent is, not which data it is about
+        named = {"--data-dir": str(call.data_dir)} if call.data_dir else {}
+        call.hints = replace(call.hints, given=named)
     caller = Caller(
         services=call.services,
         cwd=call.cwd,
@@ -50,5 +55,6 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
         is_read_only=read_only,
         is_structured=output_schemas,
         environ=call.child_environ,
+        complete=call.hint,
     )
     call.hold(McpConversation(caller))

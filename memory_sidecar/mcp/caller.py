@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -51,6 +51,8 @@ class Caller:
     is_read_only: bool = False
     is_structured: bool = False  # tools have output schemas, and answers structured content
     environ: Mapping[str, str] = field(default_factory=dict)
+    complete: Callable[[str], str] = str
+    """Adds to the commands in a hint the options that name the client's data directory."""
     workspace: Workspace = field(default_factory=Workspace)
     pages: Pages = field(default_factory=Pages)
 

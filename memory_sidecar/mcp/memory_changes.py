@@ -124,17 +124,19 @@ class RemovedMemory(Answer):
     agent: str
     path: str
     batch: Annotated[str, BATCH]
+    restore: Annotated[str, about("The user's command that brings it back.")]
 
     def text(self) -> str:
-        command = f"memory-sidecar restore {shlex.quote(self.path)} --agent {self.agent}"
-        return f"removed {self.path}; the user can bring it back: `{command}`"
+        return f"removed {self.path}; the user can bring it back: {self.restore}"
 
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:
     """Archive a memory that is wrong or useless."""
     memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     removed = memories.remove(path, if_hash=asked.if_hash)
-    return build_from(RemovedMemory, removed, batch=removed.batch or "")
+    command = f"`memory-sidecar restore {shlex.quote(removed.path)} --agent {removed.agent}`"
+    restore = caller.complete(command)
+    return build_from(RemovedMemory, removed, batch=removed.batch or "", restore=restore)
 
 
 class MoveMemory(Arguments):

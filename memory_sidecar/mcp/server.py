@@ -231,7 +231,8 @@ def _failed(error: SidecarError, notices: list[str], caller: Caller) -> types.Ca
 
 def _error_text(error: SidecarError, caller: Caller) -> str:
     kind = error.code.partition("_")[0]
-    hint = _HINTS.get(error.code) or _HINTS.get(kind) or for_agent(error.hint, caller)
+    named = _HINTS.get(error.code) or _HINTS.get(kind)
+    hint = caller.complete(named) if named else for_agent(error.hint, caller)
     if isinstance(error, Conflict) and error.current:
         hint = "get_memory reads what it says now, and its hash"
     message, _ = mask_credentials(in_tools(error.message, caller))

@@ -109,7 +109,7 @@ _TOOL_FOR = {
 
 def for_agent(text: str, caller: Caller) -> str:
     """Rewrite the hint `text` for an agent that can call only the tools offered to `caller`."""
-    hint = in_tools(text, caller)
+    hint = caller.complete(in_tools(text, caller))
     is_for_user = _WORDS.search(hint) and "the user" not in hint
     return f"tell the user: {hint}" if is_for_user else hint
 

@@ -92,6 +92,22 @@ def test_a_tool_that_is_not_offered_is_not_named(newcomer):
     assert for_agent(hint, code_alone) == f"tell the user: {hint}"
 
 
+def test_a_command_for_the_user_names_the_data_directory_that_the_host_named(home, start):
+    at = f"--data-dir {home.data_dir}"
+    named, plain = start("--agent", "a", "--data-dir", home.data_dir), start("--agent", "a")
+    for host, ends in ((named, f"--agent a {at}`"), (plain, "--agent a`")):
+        host.open()
+        path = host.call("store_memory", content="Bye", category="c")["structuredContent"]["path"]
+        removed = host.call("remove_memory", path=path)
+        assert removed["content"][0]["text"].endswith(f"`memory-sidecar restore {path} {ends}")
+        host.end()
+    reader = start("--agent", "b", "--read-only", "--data-dir", home.data_dir)
+    reader.open()
+    told = reader.call("list_memories")["content"][0]["text"]
+    assert f"`memory-sidecar store TEXT --agent b --category C {at}`" in told
+    reader.end()
+
+
 def test_the_user_is_to_make_writable_what_cannot_be_written(newcomer, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise errors.StoreReadOnly("cannot write notes", hint="check its permissions")
