@@ -25,6 +25,7 @@ from memory_sidecar.core.errors import (
     NoIndex,
     SidecarError,
     StoreNewer,
+    TeamEmpty,
     UsageError,
 )
 from memory_sidecar.core.model import Document, FileStatus, Source
@@ -271,7 +272,7 @@ class PostgresSource:
                 row = self.row(connection)
                 files = self.files(connection, row) if row else {}
                 self._read = row.version if row else NO_ROW
-        except NoIndex:
+        except TeamEmpty:
             return {}
         return {each.path: each.fingerprint for each in files.values()}
 
@@ -282,9 +283,8 @@ class PostgresSource:
         self._link.retry(lambda: self._write_once(written, gone, at_hand))
         indexed = [each for each in written if each.is_indexed]
         with self._lock:
-            theirs, done = self._fingerprints, self._published
-            if theirs is None:
-                theirs = {}
+            done = self._published
+            theirs = {} if self._fingerprints is None else self._fingerprints
             self._published = Published(
                 done.name,
                 files=done.files + len(indexed),

@@ -450,6 +450,24 @@ def test_a_team_of_an_older_version_is_named_by_what_goes_on_without(make_member
     assert late.notices.has(f"{older}: searching this machine")
 
 
+def test_a_newer_client_builds_nothing_again_while_the_owner_has_not_updated_the_team(
+    make_member, monkeypatch
+):
+    giver, reader = make_member("a"), make_member("b")
+    for each in (giver, reader):
+        each.index()
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    for _ in range(2):
+        reader.index()
+    assert reader.own() == {"shop/coupon.py"}
+    assert reader.find("redeem_coupon")[0].filename == "shop/coupon.py"
+    assert reader.notices.has("older than this one: searching this machine's part, 1 of")
+    monkeypatch.undo()
+    assert reader.find("charge_card")[0].filename == "shop/payment.py"
+    assert len(reader.models.embedder.embedded) == 1
+
+
 def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
     make_member, server, database
 ):
