@@ -181,15 +181,27 @@ def _affected_paths(connection: Connection, key: int) -> list[str]:
 
 
 def _update_superseded(connection: Connection, paths: Iterable[str]) -> None:
-    """Set `superseded` of each path: whether an existing memory supersedes it, by either's page."""
+    """Set `superseded` of each path: whether an existing memory supersedes it, by either's page.
+
+    Of two that supersede each other, as after a merge by git, the newer one is not superseded.
+    """
     connection.executemany(
-        "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memory_relations"
-        " WHERE target = memories.path AND relation = 'supersedes' AND memory <> memories.key)"
-        " OR EXISTS (SELECT 1 FROM memory_relations r JOIN memories o ON o.path = r.target"
-        " WHERE r.memory = memories.key AND r.relation = 'superseded_by' AND o.key <> r.memory)"
+        "UPDATE memories SET superseded = EXISTS (SELECT 1 FROM memories o"
+        f" WHERE o.key IN ({_NEWER_KEYS.format(key='memories.key', path='memories.path')})"
+        " AND o.key <> memories.key"
+        " AND ((o.created_at, o.path) > (memories.created_at, memories.path)"
+        f" OR memories.key NOT IN ({_NEWER_KEYS.format(key='o.key', path='o.path')})))"
         " WHERE path = ?",
         [(path,) for path in paths],
     )
+
+
+_NEWER_KEYS = (
+    "SELECT memory FROM memory_relations WHERE target = {path} AND relation = 'supersedes'"
+    " UNION ALL SELECT n.key FROM memory_relations r JOIN memories n ON n.path = r.target"
+    " WHERE r.memory = {key} AND r.relation = 'superseded_by'"
+)
+"""The keys of the memories that supersede one, by its page or theirs."""
 
 
 def _update_categories(connection: Connection, touched: Iterable[str]) -> None:

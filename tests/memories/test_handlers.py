@@ -180,6 +180,14 @@ def test_what_only_its_successor_says_ends_when_the_old_text_is_said_again(knowl
     assert "supersedes: [other.md]" in (root / "new.md").read_text()
 
 
+@pytest.mark.parametrize("key", ["supersedes", "superseded_by"])
+def test_of_two_that_supersede_each_other_the_newer_one_stays(knowledge, root, key):
+    write_memory(root, "new.md", "Use tabs.", created_at="2026-02-02", **{key: ["old.md"]})
+    write_memory(root, "old.md", "Use spaces.", created_at="2026-02-01", supersedes=["new.md"])
+    hidden = [path for path, each in knowledge.listed().items() if each.superseded]
+    assert hidden == ["old.md" if key == "supersedes" else "new.md"]
+
+
 @pytest.mark.parametrize("is_indexed", [True, False])
 def test_lines_that_end_as_on_windows_are_no_other_text(knowledge, root, is_indexed):
     file = write_memory(root, "mine.md", "One line.\nAnother line.")
