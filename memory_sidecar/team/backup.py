@@ -210,14 +210,18 @@ def _insert_sources(
 
 
 def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) -> int:
-    """Insert the row of a source, in place of the team's if `replaces`; return its id."""
+    """Insert the row of a source, in place of the team's if `replaces`; return its id.
+
+    The machine that indexes the one replaced does so from now on, too.
+    """
     named = (kept.repository, kept.branch, kept.folder)
     known = connection.execute(
-        "SELECT id, lease_until = 'infinity' FROM sources"
+        "SELECT id, holder, lease_until::text FROM sources"
         " WHERE (repository, branch, folder) = (%s, %s, %s) FOR UPDATE",
         named,
     ).fetchone()
-    if known and not (replaces or known[1]):
+    is_there = known is not None and known[-1] != "infinity"  # else it was removed, see `lease`
+    if is_there and not replaces:
         raise Conflict(
             f"the team has {kept.repository} ({kept.branch}) already",
             hint="--replace overwrites it with the file's",
@@ -226,9 +230,12 @@ def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) 
         delete_source(connection, known[0])
     row = connection.execute(
         "INSERT INTO sources"
-        " (repository, branch, folder, generation, model, static, chunks, tokens)"
-        " VALUES (%s, %s, %s, 1, %s, %s, %s, %s) RETURNING id",
-        (*named, kept.model, kept.static, kept.chunks, kept.tokens),
+        " (repository, branch, folder, generation, model, static, chunks, tokens,"
+        " holder, lease_until) VALUES (%s, %s, %s, 1, %s, %s, %s, %s, %s, %s) RETURNING id",
+        (
+            *(*named, kept.model, kept.static, kept.chunks, kept.tokens),
+            *(known[1:] if known and is_there else ("", "-infinity")),
+        ),
     ).fetchone()
     assert row
     return int(row[0])

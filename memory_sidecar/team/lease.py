@@ -62,12 +62,22 @@ def add_source(
             " AND lease_until = 'infinity'",
             named,
         )
-    elif told := tell_removed(connection, origin):
-        raise SourceRemoved(told, hint="`memory-sidecar source publish` uploads it again")
+    elif tell_removed(connection, origin):
+        raise unshared(connection, origin)
     connection.execute(
         "INSERT INTO sources (repository, branch, folder, model, static)"
         " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
         (*named, made.model, made.static),
+    )
+
+
+def unshared(connection: Connected, origin: Origin) -> Conflict:
+    """Return the error for a branch at `origin` that the team does not have, with the reason."""
+    if told := tell_removed(connection, origin):
+        return SourceRemoved(told, hint="`memory-sidecar source publish` uploads it again")
+    return BranchUnshared(
+        f"the team has no index of {origin.branch or 'a detached HEAD'}",
+        hint="`memory-sidecar source publish` uploads that of a branch",
     )
 
 

@@ -36,12 +36,12 @@ from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import TeamDocument, fold_rows, write_documents
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.lease import (
-    BranchUnshared,
     SourceRemoved,
     VectorModels,
     add_source,
     of_other_models,
     take_lease,
+    unshared,
 )
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
@@ -328,10 +328,7 @@ class PostgresSource:
             add_source(connection, self.origin, self._vector_models(), again=again)
             row = self.row(connection)
         if row is None or row.branch != self.origin.branch:
-            raise BranchUnshared(
-                f"the team has no index of {self.origin.branch or 'a detached HEAD'}",
-                hint="`memory-sidecar source publish` uploads that of a branch",
-            )
+            raise unshared(connection, self.origin)
         generation = take_lease(connection, row.id, self._holder, by_force=by_force)
         made = self._vector_models()
         is_new_here = row.holder not in ("", self._holder) and not by_force

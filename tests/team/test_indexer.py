@@ -215,6 +215,16 @@ def test_an_exported_file_answers_as_its_database_did(database, machine, tmp_pat
         imported = indexer.valid_json("team import", "code.zip", *more)
         assert imported["sources"] == exported["sources"]
         assert answers() == before != []
+        assert indexer("index", tmp_path / "shop").status == 0
+        (held,) = indexer.json("team", "list")["sources"]
+        assert held["indexer"] == indexer.services.place
+    other = machine("other", database)  # that would index it, too
+    assert other("index", tmp_path / "shop").status == 0
+    assert other("source", "publish", "shop", "--take").status == 0
+    indexer.json("team", "import", "code.zip", "--replace")
+    assert indexer("index", tmp_path / "shop").status == 0
+    (held,) = indexer.json("team", "list")["sources"]
+    assert held["indexer"] == other.services.place
 
 
 def test_a_file_that_is_newer_or_none_of_ours_is_refused(database, machine, tmp_path):

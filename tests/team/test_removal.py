@@ -83,6 +83,7 @@ def test_one_branch_is_removed_alone_and_machines_with_it_go_on_with_main(make_m
         remove(link, address=ADDRESS, branch="new", by_force=False)
     remove(link, address=ADDRESS, branch="new", holder="b", by_force=False)
     other.index()
+    assert other.notices.has("b removed git.example/shop/shop (new) from the team's database")
     assert other.own() == {"shop/coupon.py"}
     assert other.find("charge_card")[0].filename == "shop/payment.py"
     kept = {each.origin.branch: each.is_removed for each in held_sources(link)}
