@@ -17,10 +17,9 @@ from memory_sidecar.cli.options import (
 )
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE
+from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE, MEMVID_SUFFIX
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.sessions.handlers import MEMVID_SUFFIX
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry

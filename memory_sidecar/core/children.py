@@ -60,12 +60,13 @@ def run_child(
     environ: Mapping[str, str],
     text: bytes = b"",
     timeout_s: float,
+    umask: int = -1,
     meanwhile: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program that `find_program` found, with `text` as its standard input.
 
-    `environ` is its whole environment. `meanwhile` is called every STEP_S; if it raises, the
-    program is killed. Raises OSError and subprocess.TimeoutExpired.
+    `environ` is its whole environment; `umask`: -1 for ours. `meanwhile` is called every STEP_S; if
+    it raises, the program is killed. Raises OSError and subprocess.TimeoutExpired.
     """
     folder = Path(home(environ))
     until_s = time.monotonic() + timeout_s
@@ -76,6 +77,7 @@ def run_child(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        umask=umask,
     ) as process:
         lift_memory_limit(process.pid)
         assert process.stdin is not None

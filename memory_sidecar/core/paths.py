@@ -37,6 +37,9 @@ from memory_sidecar.core.projects import locate_data_dir
 SUFFIX = ".sqlite"
 """The suffix that our own databases have; any other is fine with `--db`."""
 
+MEMVID_SUFFIX = ".mv2"
+"""The suffix of a journal that memvid writes, beside the folders that we make."""
+
 DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".old", ".old-wal")
 """The suffixes of the files of one database: those of SQLite, and of one that was set aside."""
 
@@ -219,7 +222,8 @@ class DataDir:
         tree = self.tree
         databases = (self.codebase.db.name, self.embeddings_db.name)
         files = (name + suffix for name in databases for suffix in DATABASE_SUFFIXES)
-        for name in (*OWN_FOLDERS, *files):
+        journals = (file.name for file in self.root.glob(f"*{MEMVID_SUFFIX}"))
+        for name in (*OWN_FOLDERS, *files, *journals):
             with suppress(OSError):
                 tree.keep_private(name)
 

@@ -21,6 +21,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_user_file
+from memory_sidecar.core.paths import MEMVID_SUFFIX
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.short_names import is_another_whole_name, sole_match
 from memory_sidecar.core.sqlite import Connection
@@ -63,7 +64,6 @@ from memory_sidecar.sessions.transcripts import read_sessions
 
 T = TypeVar("T")
 
-MEMVID_SUFFIX = ".mv2"
 MAX_IMPORT_BYTES = 256 << 20  # of one file, which may hold many sessions
 
 

@@ -113,7 +113,11 @@ class Memvid:
         arguments: Sequence[str] = (self._program, verb, str(file.absolute()), *options)
         try:
             done = run_child(
-                arguments, environ=self._environ, text=text.encode(), timeout_s=timeout_s
+                arguments,
+                environ=self._environ,
+                text=text.encode(),
+                timeout_s=timeout_s,
+                umask=0o077,  # what a journal holds is for its user alone, as sessions are
             )
         except subprocess.TimeoutExpired as error:
             raise MemvidFailed(

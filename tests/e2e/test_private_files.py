@@ -16,7 +16,8 @@ def test_every_command_closes_the_data_directory_to_others(home, no_daemon):
     try:
         for name in ("state", "knowledge"):
             (home.data_dir / name).mkdir(parents=True)
-        (home.data_dir / "embeddings.sqlite").touch()
+        for name in ("embeddings.sqlite", "A.mv2"):
+            (home.data_dir / name).touch()
         done = home.call("store", "Prices are in cents", MEMORY_SIDECAR_NO_DAEMON=no_daemon)
     finally:
         os.umask(before)

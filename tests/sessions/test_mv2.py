@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+
 import pytest
 
 from memory_sidecar.core.errors import MemvidFailed
@@ -40,6 +43,12 @@ def test_what_was_put_comes_back(memvid, tmp_path):
     assert [each.created_at for each in found] == [each.created_at for each in ENTRIES]
     for put, read in zip(ENTRIES, found, strict=True):
         assert entry_document(put)["session_id"] == entry_document(read)["session_id"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs rights")
+def test_a_journal_is_made_for_its_user_alone(memvid, tmp_path):
+    memvid.put(tmp_path / "a.mv2", Entry("The bank refuses twice", "", {}, NOW), timeout_s=60)
+    assert stat.S_IMODE((tmp_path / "a.mv2").stat().st_mode) == 0o600
 
 
 def test_what_is_no_mv2_file_is_told_in_one_line(memvid, tmp_path):
