@@ -1,6 +1,7 @@
 """Which machine indexes a source for the team: the one that holds its lease.
 
-A machine holds it until it has not written for `LEASE_S`. A source that was removed from the team
+A machine holds it until it has not written for `LEASE_S`, and goes on after that unless a user has
+had another one take over. A source that was removed from the team
 keeps an empty row whose lease never ends, so that no machine uploads it again by itself.
 """
 
@@ -100,6 +101,14 @@ def tell_removed(connection: Connected, origin: Origin) -> str:
     return ""
 
 
+def held_by_other(holder: str, address: str, branch: str) -> LeaseHeld:
+    """Return the refusal for a machine that is not the `holder`."""
+    return LeaseHeld(
+        f"{holder} indexes {address} ({branch}) for the team",
+        hint="`source publish` takes over 15 minutes after its last write, with `--take` at once",
+    )
+
+
 def of_other_models(origin: Origin, holder: str) -> LeaseHeld:
     """Return the refusal for a machine that would make all vectors again when its turn comes.
 
@@ -131,11 +140,6 @@ def take_lease(connection: Connected, source: int, holder: str, *, by_force: boo
         ).fetchone()
         if found is None:
             raise SourceRemoved("another call has just replaced this source", hint="try again")
-        other, address, branch = found
-        raise LeaseHeld(
-            f"{other} indexes {address} ({branch}) for the team",
-            hint="its lease ends 15 minutes after its last write;"
-            " `source publish --take` takes over",
-        )
+        raise held_by_other(*found)
     generation: int = taken[0]
     return generation

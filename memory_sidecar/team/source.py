@@ -39,6 +39,7 @@ from memory_sidecar.team.lease import (
     SourceRemoved,
     VectorModels,
     add_source,
+    held_by_other,
     of_other_models,
     take_lease,
     unshared,
@@ -188,7 +189,7 @@ class PostgresSource:
         ):
             return False
         try:
-            self._claim(by_force=False, again=False)
+            self._claim(by_force=False, is_asked=False)
         except (DatabaseRefused, SourceRemoved):
             if row is None:
                 raise
@@ -196,18 +197,20 @@ class PostgresSource:
         return True
 
     def claim(self, *, by_force: bool) -> bool:
-        row = self._claim(by_force=by_force, again=True)
+        row = self._claim(by_force=by_force, is_asked=True)
         self._published = Published(self.source.name, 0, 0, 0)
         return self._vector_models().would_replace(row.model, row.static)
 
-    def _claim(self, *, by_force: bool, again: bool) -> SourceRow:
+    def _claim(self, *, by_force: bool, is_asked: bool) -> SourceRow:
         if not self.origin.branch:
             raise UsageError(
                 f"no branch is checked out in {self.source.root}",
                 hint="a team knows an index by its branch: `git switch` to one",
             )
         make_schema(self._link)
-        return self._link.retry(lambda: self._renew(by_force=by_force, is_new=True, again=again))
+        return self._link.retry(
+            lambda: self._renew(by_force=by_force, is_new=True, is_asked=is_asked)
+        )
 
     def give(self, store: CodeStore, *, by_force: bool) -> Published:
         make_schema(self._link)
@@ -315,26 +318,27 @@ class PostgresSource:
         *,
         by_force: bool = False,
         is_new: bool = False,
-        again: bool = False,
+        is_asked: bool = False,
     ) -> tuple[SourceRow, int]:
         """Take the lease of the branch; return its row and this generation.
 
-        `is_new`: create the row if the team lacks the branch, `again` even if it was removed.
+        `is_new`: create the row if the team lacks the branch. `is_asked`: by a user, so even
+        if the branch was removed, or another machine has indexed it.
         Raises LeaseHeld, SourceRemoved, and BranchUnshared if the team has other branches alone: a
         machine that indexes `main` for the team uploads no copy of each branch checked out there.
         """
         row = self.row(connection)
         if self.origin.branch and (row is None or is_new):
-            add_source(connection, self.origin, self._vector_models(), again=again)
+            add_source(connection, self.origin, self._vector_models(), again=is_asked)
             row = self.row(connection)
         if row is None or row.branch != self.origin.branch:
             raise unshared(connection, self.origin)
-        generation = take_lease(connection, row.id, self._holder, by_force=by_force)
-        made = self._vector_models()
-        is_new_here = row.holder not in ("", self._holder) and not by_force
-        if is_new_here and made.would_replace(row.model, row.static):
-            raise of_other_models(self.origin, row.holder)
-        return row, generation
+        if row.holder not in ("", self._holder) and not by_force:
+            if not is_asked:  # what is checked out here may be old, or not be pushed
+                raise held_by_other(row.holder, self.origin.address, row.branch)
+            if self._vector_models().would_replace(row.model, row.static):
+                raise of_other_models(self.origin, row.holder)
+        return row, take_lease(connection, row.id, self._holder, by_force=by_force)
 
     def _renew(self, **how: bool) -> SourceRow:
         with self._link.writing() as connection:

@@ -276,14 +276,35 @@ def test_a_machine_with_another_model_takes_a_source_over_only_if_told_to(
         first.index()
         assert vectors() == after
     assert first.own() == {"shop/coupon.py"}
-    assert first.notices.has("b indexed git.example/shop/shop (main) with another model")
     second.index()
     assert second.codebase.registry.all()[0].publishes
     end_lease()
     first.models.version = "2"
-    first.index()
+    publish(first)
     assert first.own() == set()
     assert vectors() == (after[0], chunks + 1)
+
+
+def test_a_machine_that_was_taken_over_from_does_not_come_back_when_the_lease_ends(
+    make_member, database, link
+):
+    laptop, server = make_member("a"), make_member("b")
+    for each in (laptop, server):
+        each.index()
+    publish(server, by_force=True)
+    before = content_of(link)
+    with psycopg.connect(database) as owner:  # the server is down
+        owner.execute("UPDATE memory_sidecar.sources SET lease_until = now()")
+    laptop.write("shop/cart.py", "class Basket:\n    pass\n")
+    laptop.index()
+    assert laptop.notices.has(
+        "b indexes git.example/shop/shop (main) for the team; `source publish`"
+    )
+    assert content_of(link) == before
+    assert laptop.own() == {"shop/cart.py"}
+    server.index()
+    publish(server)
+    assert server.own() == set()
 
 
 def test_a_branch_that_took_the_place_of_main_is_told_and_published_whole(make_member, link):
