@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.atomic import replace_file
-from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, UsageError
+from memory_sidecar.core.errors import MemvidFailed, NotFound, SidecarError, StoreBusy, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
+from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import parse_time
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
-from memory_sidecar.sessions.mv2 import KIND, Entry, Memvid, entry_document
+from memory_sidecar.sessions.mv2 import KIND, PUT_TIMEOUT_S, Entry, Memvid, entry_document
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Put, Saved
 
@@ -40,23 +42,29 @@ class Journal(Sessions):
         if known and (began_at := known.document.get("created_at")):
             document["created_at"] = began_at
         saved = self.save(document, allow_secrets=allow_secrets)
-        has_no_other_writer = not file.exists() or self._is_imported(file)
         memvid = Memvid.find(environ)
         if memvid is None:
             self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
             return _put_result(saved, "not on the PATH")
         if not saved.created and file.exists():
             return _put_result(saved, "has it already")
+        entry = replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
         try:
-            memvid.put(
-                file, replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
-            )
-        except MemvidFailed as error:
+            with self._writing(file):
+                has_no_other_writer = not file.exists() or self._is_imported(file)
+                memvid.put(file, entry)
+                if has_no_other_writer:
+                    self._note(file)
+        except (MemvidFailed, StoreBusy) as error:
             self._reporter.notice(f"{file.name} was not written: {error.with_hint}")
             return _put_result(saved, "failed")
-        if has_no_other_writer:
-            self._note(file)
         return _put_result(saved, "written")
+
+    def _writing(self, file: Path) -> AbstractContextManager[None]:
+        """Hold the lock of the `.mv2` `file`: of two puts at once, memvid keeps one."""
+        paths = self.agent.paths
+        lock, what = paths.state / "journal.lock", f"{file.name} is"
+        return hold_lock(paths.tree, lock, timeout_s=PUT_TIMEOUT_S, what=what)
 
     def import_mv2(self, file: Path, environ: Mapping[str, str]) -> None:
         """Import the `.mv2` at `file`, unless it is unchanged since the last import.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -160,6 +161,26 @@ def test_with_memvid_the_file_is_written_too(sidecar, journal, memvid_environ, r
     assert (session["session_id"], session["changed"]) == (done.json["session_id"], False)
     other = sidecar("session", "import", journal, "--agent", "other", "--json", **path)
     assert other.json["sessions"][0]["created"] is True
+
+
+def test_of_several_puts_at_once_the_file_has_each_that_was_written(
+    sidecar,
+    journal,
+    memvid_environ,  # noqa: F811
+):
+    """Of two at once, memvid keeps one: each reads the file before the other has written it."""
+    path = {"PATH": memvid_environ["PATH"]}
+
+    def put(number: int) -> str:
+        put = sidecar("episodic-put", f"lock {number} for tokens", "--file", journal, **path)
+        return str(put.json["memvid"])
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(put, range(4)))
+    if "written" not in outcomes:
+        pytest.skip("memvid took longer than a host waits")
+    found = sidecar("session", "import", journal, "--agent", "other", "--json", **path)
+    assert len(found.json["sessions"]) >= outcomes.count("written")
 
 
 def test_a_file_that_is_there_already_is_imported_once(sidecar, tmp_path, memvid_environ, data_dir):  # noqa: F811
