@@ -14,6 +14,7 @@ the same session when it grows. A broken line is left out, and reported as a pro
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,8 @@ class Transcript:
 
 def read_sessions(data: bytes, *, name: str) -> Transcript:
     """Read the sessions in `data`, a file called `name`. Raises SessionInvalid if it has none."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as PowerShell writes by `>`
+        data = data.decode("utf-16", "replace").encode()
     text = data.decode("utf-8-sig", "replace")
     broken: list[int] = []
     try:

@@ -351,3 +351,13 @@ def test_an_answer_of_many_parts_is_read_in_linear_time():
     (document,) = read_sessions(f"{line}\n".encode() * 15_000, name="a.jsonl").documents
     assert len(document["messages"][0]["content"]) == 15_000 * 2_000 - 2
     assert time.thread_time() - began < 10
+
+
+def test_a_transcript_in_utf_16_is_read():
+    """Windows PowerShell writes it where a program's output goes into a file by `>`."""
+    text = "\r\n".join(map(json.dumps, said("Warum schlägt das fehl?", "Die Sperre fehlt.")))
+    for encoding in ("utf-16", "utf-8-sig"):
+        found = read_sessions(text.encode(encoding), name="a.jsonl")
+        (document,) = found.documents
+        assert [each["content"] for each in document["messages"]][1] == "Die Sperre fehlt."
+        assert found.problems == ()
