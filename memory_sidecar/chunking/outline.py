@@ -94,9 +94,8 @@ class Definition:
         """Return the head in one line of at most 200 characters; `data` is the file's text."""
         parts = [data[start : min(stop, start + 1_000)] for start, stop in self.head]
         text = " ".join(b" ".join(parts).decode(errors="replace").split())
-        text = (
-            text.replace("( ", "(").replace(" )", ")").rstrip(" {:;,=").removesuffix("=>").rstrip()
-        )
+        text = text.replace("( ", "(").replace(" )", ")").rstrip(" {:;,=\\")
+        text = text.removesuffix("=>").rstrip()
         if self.kind in _RECORDS and self.symbol not in _WORD.findall(text):
             text += f" {{…}} {self.symbol}"
         return text if len(text) <= _MAX_SIGNATURE else text[: _MAX_SIGNATURE - 1] + "…"
@@ -256,11 +255,8 @@ def _nest(
         has_leads = first != last_first and not match.is_part
         start = max(leads.first_row(first), floor) if has_leads else first
         last_first = first
-        if match.rest:
-            stop = row_count
-        else:
-            row, column = match.node.end_point
-            stop = row + 1 if column else row
+        row, column = match.node.end_point
+        stop = row_count if match.rest else row + bool(column)
         yield (
             match,
             Definition(
@@ -328,6 +324,11 @@ def _head(data: bytes, match: _Match, leads: Leads) -> tuple[tuple[int, int], ..
     """Return the byte ranges from the first word, or an `export` before it, to the body."""
     start = leads.skip(match.start_byte)
     stop = match.body[0].start_byte if match.body else match.node.end_byte
+    value = (
+        match.node.child_by_field_name("value") if match.kind == "preproc_function_def" else None
+    )
+    if value and data.find(b"\n", *value.byte_range) >= 0:  # a short macro of C is shown whole
+        stop = value.start_byte
     line = data.rfind(b"\n", 0, start) + 1
     before = data[line:start]
     if before and _MODIFIERS.fullmatch(before) and before.strip() != b"return":

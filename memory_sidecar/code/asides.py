@@ -6,6 +6,7 @@ Those that a question does not ask for rank lower: see `ranking`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 PROSE = re.compile(
@@ -93,6 +94,12 @@ def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:
 def asides_of(path: str) -> frozenset[str]:
     """Return the kinds of asides that the file at `path` is; most are of none."""
     return frozenset(kind for kind, pattern, _ in _ASIDES if pattern.search(path))
+
+
+def in_tests(symbols: Sequence[str], scope: str) -> bool:
+    """Whether a chunk is in, or begins, a module that is called like one of tests."""
+    outer = scope.partition(".")[0] or (symbols[0] if symbols else "")
+    return outer in {"test", "tests"} or outer.endswith(("_test", "_tests"))
 
 
 def is_aside(path: str) -> bool:

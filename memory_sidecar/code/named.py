@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import Line, is_at
 from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
@@ -25,6 +27,14 @@ ENTRY_PAGES = tuple(
 MESSAGE_DEPTH = 100
 
 
+class Defining(NamedTuple):
+    """What one chunk defines."""
+
+    bits: int = 0  # the words of the question that its names match, see `Question.match_bits`
+    is_name: bool = False  # whether one of these is a name in the question
+    in_tests: bool = False  # whether it is in a module that is called like one of tests
+
+
 @dataclass(frozen=True, slots=True)
 class NamedChunks:
     """The chunks that a question names, by what is defined, a path, a line, or their text."""
@@ -36,12 +46,13 @@ class NamedChunks:
 
     def definitions_in(
         self, ids: Sequence[int], question: Question, rows: CodeRows
-    ) -> dict[int, tuple[int, bool]]:
-        """Return by chunk which of the question's words it defines, as bits, and whether a name."""
+    ) -> dict[int, Defining]:
+        """Return what each chunk defines of what `question` asks for; deleted ones are left out."""
         return {
-            each: (
+            each: Defining(
                 question.match_bits(" ".join(symbols)),
                 each in self.qualified or self.names.are_defined_by(symbols, scope),
+                in_tests(symbols, scope),
             )
             for each, (symbols, scope) in rows.symbols_of(ids).items()
         }

@@ -25,7 +25,7 @@ from memory_sidecar.code.directory import ChunkFile, Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.model import CodeQuery
-from memory_sidecar.code.named import find_named
+from memory_sidecar.code.named import Defining, find_named
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.question import clear_caches as clear_question_caches
 from memory_sidecar.code.ranking import (
@@ -140,14 +140,15 @@ def _hybrid(
     ids: list[int] = candidates.ids.tolist()
     others = [each for each in ids if each not in defined]
     defined |= named.definitions_in(others, question, rows)
-    known = [defined.get(each, (0, False)) for each in ids]
+    known = [defined.get(each, Defining()) for each in ids]
     paths = [file.path for file in candidates.files]
     ranked = rank_hybrid(
         candidates,
         question,
         path_terms=[path_terms(file) for file in candidates.files],
-        defined=[bits for bits, _ in known],
-        defines_name=np.array([is_name for _, is_name in known], np.bool_),
+        defined=[each.bits for each in known],
+        defines_name=np.array([each.is_name for each in known], np.bool_),
+        in_tests=np.array([each.in_tests for each in known], np.bool_),
         at_named_path=np.array(named.names.match_paths(paths), np.bool_),
         holds_message=np.isin(candidates.ids, named.literal_ids),
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],

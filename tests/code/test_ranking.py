@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.question import KEYWORD_WEIGHT, Question
@@ -17,21 +18,32 @@ from memory_sidecar.code.ranking import (
 )
 
 
-def candidates(paths, cosine, keyword=None, history=None):
+def candidates(paths, cosine, keyword=None, history=None, language="python"):
     files = sorted(set(paths))
     return Candidates(
         np.arange(1, len(paths) + 1),
         cosine=np.array(cosine),
         static=np.full(len(paths), np.nan),
         keyword=np.full(len(paths), np.nan) if keyword is None else np.array(keyword),
-        files=[ChunkFile("a", path, "python") for path in files],
+        files=[ChunkFile("a", path, language) for path in files],
         history=[(history or {}).get(path) for path in files],
         file_numbers=np.array([files.index(path) for path in paths], np.int32),
     )
 
 
-def ranked(paths, cosine, text="what happens", symbols=None, history=None, keyword=None, words=()):
-    found = candidates(paths, cosine, keyword, history)
+def ranked(
+    paths,
+    cosine,
+    text="what happens",
+    *,
+    symbols=None,
+    history=None,
+    keyword=None,
+    words=(),
+    in_tests=None,
+    language="python",
+):
+    found = candidates(paths, cosine, keyword, history, language)
     question = Question.of(text)
     return found, rank_hybrid(
         found,
@@ -39,6 +51,7 @@ def ranked(paths, cosine, text="what happens", symbols=None, history=None, keywo
         path_terms=[PathTerms.of(question, file.path, 0.0) for file in found.files],
         defined=list(map(question.match_bits, symbols or [""] * len(paths))),
         defines_name=np.zeros(len(paths), np.bool_),
+        in_tests=np.array(in_tests or [False] * len(paths)),
         at_named_path=np.zeros(len(found.files), np.bool_),
         holds_message=np.zeros(len(paths), np.bool_),
         words=words,
@@ -55,6 +68,42 @@ def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
     found, result = ranked(["a.py"] * 6, [0.9, 0.89, 0.88, 0.87, 0.86, 0.85])
     assert found.ordered(result.scores) == [0, 1, 2, 3, 4, 5]
     assert result.scores[5] > result.scores[1] * FURTHER_CHUNK**3
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "first"),
+    [
+        ("how is the body read", "rust", 1),
+        ("what tests the reading of the body", "rust", 0),
+        ("how is the body read", "python", 0),  # `def test` is code there
+    ],
+)
+def test_code_comes_before_the_tests_in_its_file_unless_these_are_asked_for(text, language, first):
+    in_tests = [True, False]
+    found, result = ranked(
+        ["a.rs", "b.rs"], [0.8, 0.75], text, in_tests=in_tests, language=language
+    )
+    assert found.ordered(result.scores)[0] == first
+    for row in range(2):
+        explanation = result.explain(row)
+        assert sum(explanation.terms.values()) == pytest.approx(result.scores[row], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "scope", "expected"),
+    [
+        (["reads_all"], "tests", True),
+        (["reads_all"], "tests.Reader", True),
+        (["body_tests", "reads_all"], "", True),
+        (["test"], "", True),
+        (["latest"], "", False),
+        (["reads_all"], "Tests", False),
+        (["reads_all"], "Reader.tests", False),
+        ([], "", False),
+    ],
+)
+def test_a_module_of_tests_is_known_by_its_name(symbols, scope, expected):
+    assert in_tests(symbols, scope) is expected
 
 
 def test_what_is_explained_adds_up_for_every_chunk():
@@ -102,7 +151,7 @@ def test_a_file_whose_names_cover_the_question_comes_first():
         ["a.py", "a.py", "b.py", "b.py"],
         [0.7] * 4,
         "parse the response headers",
-        ["run", "stop", "parse_response", "read_headers"],
+        symbols=["run", "stop", "parse_response", "read_headers"],
     )
     assert found.ids[found.ordered(result.scores)[0]] == 3
     assert not result.boosts["defined"][:2].any()

@@ -15,7 +15,7 @@
 (trait_item name: (type_identifier) @name body: (declaration_list) @body) @definition
 (function_item name: (identifier) @name body: (block) @body) @definition
 (function_signature_item name: (identifier) @name) @definition
-(macro_definition name: (identifier) @name) @definition
+(macro_definition name: (identifier) @name . ["{" "(" "["] @body) @definition
 (associated_type name: (type_identifier) @name) @definition
 (type_item name: (type_identifier) @name) @definition
 (const_item name: (identifier) @name) @definition

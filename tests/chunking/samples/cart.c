@@ -48,3 +48,9 @@ struct cart *cart_new(void)
 #endif
     return made;
 }
+
+/* Puts a line at the end. */
+#define PUSH(lines, count, line) \
+    do {                         \
+        (lines)[(count)++] = (line); \
+    } while (0)
