@@ -197,7 +197,7 @@ def _growth_lines(call: Call, found: Growth) -> Iterator[TextLine]:
     for memory in found.most_read:
         yield f"{memory.uses + memory.refs:5,} reads  ", title(memory.path)
     for each in found.latency:
-        half, most = f"{each.p50_ms:.1f} ms", f"{each.p95_ms:.1f} ms"
+        half, most = f"{each.p50_ms:,.1f} ms", f"{each.p95_ms:,.1f} ms"
         yield f"{each.kind}: {pluralize(each.questions, 'question')}, p50 {half}, p95 {most}"
     for asked in found.unanswered:
         text = one_line(asked.text)

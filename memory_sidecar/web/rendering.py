@@ -44,6 +44,7 @@ def templates() -> Environment:
         "count": "{:,}".format,
         "pluralize": pluralize,
         "format_duration": format_duration,
+        "milliseconds": lambda took: f"{took:,.1f} ms",
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,
         "short": short,

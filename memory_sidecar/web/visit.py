@@ -76,7 +76,7 @@ class Visit:
         """Return the parameter `name` as a number. Raises UsageError unless it is 0 to MAX_PAGE."""
         text = self.text(name) or str(default)
         if not re.fullmatch("[0-9]{1,7}", text) or int(text) > MAX_PAGE:
-            raise UsageError(f"{name} is not a number: {text[:40]!r}", hint=f"0 to {MAX_PAGE:,}")
+            raise UsageError(f"{name} is no number from 0 to {MAX_PAGE:,}: {text[:40]!r}")
         return int(text)
 
     def choice(self, name: str, choices: type[E], default: str = "") -> E:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.conftest import write_memory
@@ -48,7 +50,7 @@ def test_what_is_asked_is_noted_and_shown(run, project, data_dir, known_vectors)
     assert "no good hit: Zanzibar ledger  (memories, 2 times)" in text
 
 
-def test_a_question_takes_one_line(run):
+def test_a_question_takes_one_line(run, data_dir):
     run("store", "Carts are emptied at night", "--agent", "bob", "--category", "pitfall")
     run("query", "zanzibar\n\tledger " + "x" * 900, "--agent", "bob", "--mode", "keyword")
     text = run("growth").out
@@ -56,6 +58,9 @@ def test_a_question_takes_one_line(run):
         each for each in text.splitlines() if each.startswith("no good hit: zanzibar ledger")
     )
     assert line.endswith("x…  (memories, 1 time)")
+    (log,) = data_dir.glob("questions/asked.jsonl")
+    log.write_text(json.dumps(json.loads(log.read_text()) | {"ms": 12345.6}) + "\n")
+    assert "p95 12,345.6 ms" in run("growth").out
     assert len(line) < 250
 
 

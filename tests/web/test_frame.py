@@ -10,6 +10,7 @@ import pytest
 
 from memory_sidecar.index.report import Failure
 from memory_sidecar.web.app import CHANGES, VIEWS
+from memory_sidecar.web.rendering import templates
 from memory_sidecar.web.visit import Section, View, Visit
 from tests.web.conftest import SCRIPT
 from tests.web.test_memories import Pieces
@@ -57,6 +58,7 @@ def test_seen_as_an_agent_there_is_what_that_may_see(served, reader):
         ("/memories/one?agent=architect&path=none.md", 404),
         ("/memories?sort=beauty", 400),
         ("/memories?page=minus", 400),
+        ("/growth?weeks=99999999", 400),
         ("/memories?age=old", 400),
         ("/memories?category=../..", 400),
         ("/memories?as=../..", 400),
@@ -99,6 +101,12 @@ def test_what_nobody_foresaw_is_told_in_the_frame_and_logged(reader, monkeypatch
     assert [record.getMessage() for record in logged] == [
         "GET /growth failed", "POST /memories/pin failed", *["GET /growth failed"] * 2,
     ]  # fmt: skip
+
+
+def test_numbers_are_told_alike(reader):
+    assert templates().filters["milliseconds"](12345.6) == "12,345.6 ms"
+    told = reader.get("/growth?weeks=99999999", HX_Request="true").text
+    assert told == "weeks is no number from 0 to 1,000,000: '99999999'"
 
 
 def test_each_view_has_one_heading_of_the_first_level(served, reader):
