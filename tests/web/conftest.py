@@ -30,6 +30,7 @@ from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from memory_sidecar.web.site import Site
 from tests.conftest import hashing_services, write_project
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -83,6 +84,7 @@ class Reader:
 
     def await_change(self, view: str, act: Callable[[], object]) -> None:
         """Look at `view`, and be told that it is another one after `act`, at once and later."""
+        eventually(lambda: self._is_quiet(view))  # the first look may make databases
         found = re.search('data-live="([^"]+)"', self.get(view).text)
         assert found
         with self.listening(html.unescape(found[1])) as stream:
@@ -92,6 +94,12 @@ class Reader:
             assert next(line for line in lines if line.startswith(b"event")) == b"event: changed\n"
         with self.listening(html.unescape(found[1])) as stream:  # opened after the change
             assert stream.readline() == b"event: changed\n"
+
+    def _is_quiet(self, view: str) -> bool:
+        found = re.search('data-live="([^"]+)"', self.get(view).text)
+        assert found
+        with self.listening(html.unescape(found[1])) as stream:
+            return stream.readline() == b": still here\n"
 
     @contextmanager
     def listening(self, address: str) -> Iterator[http.client.HTTPResponse]:
