@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.code.asides import is_aside
+from memory_sidecar.code.asides import in_tests, is_aside
 from memory_sidecar.code.graph import TYPES, Graph
 from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
@@ -40,7 +40,8 @@ _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
 _FUNCTIONS = frozenset({"function", "method"})
 # Languages where a function returns its inner ones to other files: `return { use, close }`.
 _RETURNS_INNER = _EXPORTING | {"lua"}
-_HIDDEN = re.compile(r"(?:\w+ )*?private ")  # the beginning of its signature
+# The beginning of its signature: a private member, a macro of C that is a constant.
+_HIDDEN = re.compile(r"(?:\w+ )*?private |#\s*define \w+(?!\()\b")
 
 _Numbers = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
@@ -217,7 +218,8 @@ def _weight_of(language: str, name: str, path: str, kind: str, signature: str) -
     """Return how likely other files mean a definition by its name; 0 if it is not shown."""
     if kind not in _SHOWN or _HIDDEN.match(signature):
         return 0.0
-    if language == "rust" and kind != "macro" and not signature.startswith("pub"):
+    is_public = kind == "macro" or signature.startswith("pub")
+    if language == "rust" and (not is_public or in_tests((), path)):
         return 0.0
     is_kept = name[0] == "_" or (
         language in _EXPORTING and path == name and not signature.startswith("export ")

@@ -388,15 +388,18 @@ def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
 
 
 def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
-    """Types of Go, and not what is private, a test's, or a name of the user's own."""
+    """Types of Go, and not what is private, a test's, a constant, or a name of the user's own."""
     files = {
         "db.go": "package db\n\ntype DB struct {\n\tpath string\n}\n\n"
         "func Open(path string) *DB {\n\treturn &DB{path: path}\n}\n",
         "main.go": "package main\n\nfunc run() *db.DB {\n\treturn db.Open(path)\n}\n",
         "a.sh": "main() {\n  echo a\n}\nmain\n",
         "b.sh": "main() {\n  echo b\n}\nmain\n",
-        "src/lib.rs": "pub fn parse() {}\nfn split() {}\n",
-        "src/main.rs": "fn main() {\n    parse();\n    split();\n}\n",
+        "src/lib.rs": "pub fn parse() {}\nfn split() {}\nmod tests {\n"
+        "    macro_rules! check { () => {} }\n    pub fn tried() {}\n}\n",
+        "src/main.rs": "fn main() {\n    parse();\n    split();\n    check!();\n    tried();\n}\n",
+        "size.h": "#define MOST 9\n#define twice(x) ((x) * 2)\n",
+        "size.c": "int most(void) {\n    return twice(MOST);\n}\n",
         "Tool.cs": "class Tool\n{\n    private static void Hide() { }\n"
         "    public static void Show() { }\n}\n",
         "Use.cs": "class Use\n{\n    void Go() { Tool.Show(); Tool.Hide(); }\n}\n",
@@ -415,7 +418,7 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     scores = {each["name"]: each["score"] for each in entries}
     assert scores.keys() == {
         *("DB", "Open", "parse", "Tool", "Show", "paid", "asked", "price", "fake_price"),
-        *("screen", "draw"),  # not split_words, which stays in its function
+        *("twice", "screen", "draw"),  # not split_words, which stays in its function
     }
     assert scores["paid"] > scores["asked"]
     assert scores["price"] > scores["fake_price"]
