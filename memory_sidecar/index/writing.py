@@ -83,8 +83,11 @@ class Write:
             (row_id, *found.words),
         )
         static = self._at_hand.static.get(text)
-        if static is not None and corpus.static_table is not None:
-            self.put_vector(corpus.static_table, row_id, static)
+        if corpus.static_table is not None:
+            if static is not None:
+                self.put_vector(corpus.static_table, row_id, static)
+            else:  # `adopt_static` makes it as soon as there is a table
+                self.connection.execute("DELETE FROM identity WHERE key = 'static'")
         vector = self._at_hand.known.get(text)
         if vector is None:
             self.connection.execute(

@@ -69,3 +69,22 @@ def test_rows_without_one_get_theirs_with_the_next_pass(make_codebase, project):
     after = static_rows(codebase)
     assert set(after) == chunk_ids(codebase)
     assert before.items() <= after.items()
+
+
+def test_rows_written_while_the_table_was_missing_get_theirs_once_it_is_back(
+    make_codebase, project, monkeypatch
+):
+    write_sources(project)
+    first = make_codebase()
+    first.index([project], reporter=Silent())
+    first.close()
+    (project / "images.py").write_text("def remove_image(path):\n    unlink(path)\n")
+    without = make_codebase()
+    with monkeypatch.context() as patch:
+        patch.setattr(without.data.models, "_static", None)
+        without.index([project], reporter=Silent())
+    assert set(static_rows(without)) < chunk_ids(without)
+    without.close()
+    after = make_codebase()
+    after.index([project], reporter=Silent())
+    assert set(static_rows(after)) == chunk_ids(after)
