@@ -54,7 +54,7 @@ class SharedSource(Protocol):
 
     @property
     def has_moved_on(self) -> bool:
-        """Whether a search has seen other rows of the team, mostly of a later generation."""
+        """Whether a search may have seen other rows of the team than `fingerprints` read last."""
 
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         """Return the fingerprints of all files that the team has, by path; `None` while unknown.
@@ -85,13 +85,12 @@ class SharedSource(Protocol):
         Conflict.
         """
 
-    def give(self, store: CodeStore, *, by_force: bool) -> Published:
+    def give(self, store: CodeStore) -> Published:
         """Make the team's rows those of this machine: move rows with their vectors to the team.
 
         A file whose rows were moved before, and of which the team has another version by now, is
         left for the next pass to read again. After a scan of everything, files absent here are
-        deleted there. `by_force` takes over from another machine that indexes the source. Raises
-        DatabaseError and Conflict.
+        deleted there. Raises DatabaseError and Conflict.
         """
 
 

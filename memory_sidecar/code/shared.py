@@ -145,7 +145,7 @@ class Sharing:
         assert shared
         try:
             published = self._data.ask(
-                lambda _: shared.give(self._data.open(), by_force=by_force),
+                lambda _: shared.give(self._data.open()),
                 reporter,
                 patience_s=INDEX_PATIENCE_S,
             )
@@ -156,18 +156,10 @@ class Sharing:
         return published
 
     def keep_here(self, removed: Collection[Origin]) -> None:
-        """Index for the team no more what was `removed` from it.
-
-        A process that watches indexes it on this machine at once, any other with its next pass.
-        """
+        """Index for the team no more what was `removed` from it; the next pass indexes it here."""
         for each in self._registry.all():
-            if origin_of(each.root) not in removed:
-                continue
-            source = self._registry.publish(each.name, publishes=False)
-            self.source(source)  # the team's link takes over how the source is registered now
-            if self._data.is_watching:
-                self._data.owner.watch(source)
-                self._refresh_soon(source)
+            if origin_of(each.root) in removed:
+                self._registry.publish(each.name, publishes=False)
 
     def tell_problems(self, names: Collection[str], reporter: Reporter) -> None:
         """Notice why what this machine indexed for the team of the sources `names` is not there."""
@@ -264,11 +256,8 @@ class Sharing:
         for source in self._registry.all():
             shared = self.source(source)
             if shared is not None and shared.has_moved_on:
-                self._refresh_soon(source)
-
-    def _refresh_soon(self, source: Source) -> None:
-        self._data.owner.loop.ask_soon(
-            partial(self.refresh_outdated, source),
-            urgency=Urgency.BACKGROUND,
-            key=f"team {source.name}",
-        )
+                self._data.owner.loop.ask_soon(
+                    partial(self.refresh_outdated, source),
+                    urgency=Urgency.BACKGROUND,
+                    key=f"team {source.name}",
+                )

@@ -1,17 +1,20 @@
 """Which machine indexes a source for the team: the one that holds its lease.
 
 A machine holds it until it has not written for `LEASE_S`, and goes on after that unless a user has
-had another one take over. A source that was removed from the team
-keeps an empty row whose lease never ends, so that no machine uploads it again by itself.
+had another one take over. A source that was removed from the team keeps an empty row whose lease
+never ends, so that no machine uploads it again by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.connection import Connected
+from memory_sidecar.team.shared_files import SourceRow, read_sources
 
 LEASE_S = 900  # an indexer without changes renews it by its rescan every ten minutes
 _ADVISORY = 0x6D65  # class of the advisory locks of sources
@@ -49,9 +52,48 @@ class VectorModels:
         )
 
 
-def add_source(
-    connection: Connected, origin: Origin, made: VectorModels, *, again: bool = False
-) -> None:
+class LeaseFor(Enum):
+    """Why a machine takes or renews the lease of a branch."""
+
+    INDEXING = auto()  # what this machine indexes for the team already
+    FIRST_UPLOAD = auto()  # of a branch that the team lacks, by the machine itself
+    PUBLISHING = auto()  # a user asked: also where it was removed, or another lease has ended
+    TAKING_OVER = auto()  # a user asked not to wait for the end of another machine's lease
+
+
+@dataclass(frozen=True, slots=True)
+class Indexer:
+    """A machine, and the branch that it may index for the team."""
+
+    origin: Origin
+    holder: str  # how messages on other machines name this one
+    models: Callable[[], VectorModels]
+
+    def lease(
+        self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
+    ) -> tuple[SourceRow, int]:
+        """Take or renew the lease of the branch; return its row and this generation.
+
+        Raises LeaseHeld, SourceRemoved, and BranchUnshared if the team has other branches alone: a
+        machine that indexes `main` for the team uploads no copy of each branch checked out there.
+        """
+        is_asked = purpose in (LeaseFor.PUBLISHING, LeaseFor.TAKING_OVER)
+        (row,) = read_sources(connection, [self.origin])
+        if self.origin.branch and (row is None or purpose is not LeaseFor.INDEXING):
+            _add_source(connection, self.origin, self.models(), again=is_asked)
+            (row,) = read_sources(connection, [self.origin])
+        if row is None or row.branch != self.origin.branch:
+            raise _unshared(connection, self.origin)
+        by_force = purpose is LeaseFor.TAKING_OVER
+        if row.holder not in ("", self.holder) and not by_force:
+            if not is_asked:  # what is checked out here may be old, or not be pushed
+                raise _held_by_other(row.holder, self.origin.address, row.branch)
+            if self.models().would_replace(row.model, row.static):
+                raise _of_other_models(self.origin, row.holder)
+        return row, take_lease(connection, row.id, self.holder, by_force=by_force)
+
+
+def _add_source(connection: Connected, origin: Origin, made: VectorModels, *, again: bool) -> None:
     """Create the row of the branch at `origin`, unless there is one.
 
     Raises SourceRemoved if that was removed, unless it is to be shared `again`.
@@ -64,7 +106,7 @@ def add_source(
             named,
         )
     elif tell_removed(connection, origin):
-        raise unshared(connection, origin)
+        raise _unshared(connection, origin)
     connection.execute(
         "INSERT INTO sources (repository, branch, folder, model, static)"
         " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -72,7 +114,7 @@ def add_source(
     )
 
 
-def unshared(connection: Connected, origin: Origin) -> Conflict:
+def _unshared(connection: Connected, origin: Origin) -> Conflict:
     """Return the error for a branch at `origin` that the team does not have, with the reason."""
     if told := tell_removed(connection, origin):
         return SourceRemoved(told, hint="`memory-sidecar source publish` uploads it again")
@@ -101,7 +143,7 @@ def tell_removed(connection: Connected, origin: Origin) -> str:
     return ""
 
 
-def held_by_other(holder: str, address: str, branch: str) -> LeaseHeld:
+def _held_by_other(holder: str, address: str, branch: str) -> LeaseHeld:
     """Return the refusal for a machine that is not the `holder`."""
     return LeaseHeld(
         f"{holder} indexes {address} ({branch}) for the team",
@@ -109,7 +151,7 @@ def held_by_other(holder: str, address: str, branch: str) -> LeaseHeld:
     )
 
 
-def of_other_models(origin: Origin, holder: str) -> LeaseHeld:
+def _of_other_models(origin: Origin, holder: str) -> LeaseHeld:
     """Return the refusal for a machine that would make all vectors again when its turn comes.
 
     The former `holder` would do the same in its turn.
@@ -140,6 +182,6 @@ def take_lease(connection: Connected, source: int, holder: str, *, by_force: boo
         ).fetchone()
         if found is None:
             raise SourceRemoved("another call has just replaced this source", hint="try again")
-        raise held_by_other(*found)
+        raise _held_by_other(*found)
     generation: int = taken[0]
     return generation

@@ -35,15 +35,7 @@ from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import TeamDocument, fold_rows, write_documents
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.lease import (
-    SourceRemoved,
-    VectorModels,
-    add_source,
-    held_by_other,
-    of_other_models,
-    take_lease,
-    unshared,
-)
+from memory_sidecar.team.lease import Indexer, LeaseFor, SourceRemoved, VectorModels
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import make_schema, require_schema, schema_version
@@ -61,7 +53,9 @@ FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
 TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, Conflict)
 
-NO_ROW: Final = ("", 0, 0)  # in place of `SourceRow.version`
+# In place of `SourceRow.version`: the team lacks the branch, and what it has was not read yet.
+NO_ROW: Final = ("", 0, 0)
+UNREAD: Final = ("unread", 0, 0)
 
 _log = logging.getLogger(__name__)
 
@@ -80,12 +74,13 @@ class PostgresSource:
     ) -> None:
         self.source = source
         self.origin = origin
-        self._seen = self._read = NO_ROW  # by a search, and when `fingerprints` was last read
+        self._seen = NO_ROW  # by a search
+        self._read = UNREAD  # by `fingerprints`; a search may have left out files until then
         self.problem = ""  # why the last write to the team failed
         self._published = Published(source.name, 0, 0, 0)  # since `claim`
         self._link = link
-        self._holder = holder
         self._vector_models = vector_models
+        self._indexer = Indexer(origin, holder, vector_models)
         self._files: SharedFiles | None = None
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
@@ -149,7 +144,7 @@ class PostgresSource:
     def catch_up(self, store: CodeStore) -> None:
         if self.source.publishes:
             try:
-                self.give(store, by_force=False)
+                self.give(store)
             except TEAM_ERRORS as error:
                 self._note_problem(error)
 
@@ -189,7 +184,7 @@ class PostgresSource:
         ):
             return False
         try:
-            self._claim(by_force=False, is_asked=False)
+            self._claim(LeaseFor.FIRST_UPLOAD)
         except (DatabaseRefused, SourceRemoved):
             if row is None:
                 raise
@@ -197,24 +192,22 @@ class PostgresSource:
         return True
 
     def claim(self, *, by_force: bool) -> bool:
-        row = self._claim(by_force=by_force, is_asked=True)
+        row = self._claim(LeaseFor.TAKING_OVER if by_force else LeaseFor.PUBLISHING)
         self._published = Published(self.source.name, 0, 0, 0)
         return self._vector_models().would_replace(row.model, row.static)
 
-    def _claim(self, *, by_force: bool, is_asked: bool) -> SourceRow:
+    def _claim(self, purpose: LeaseFor) -> SourceRow:
         if not self.origin.branch:
             raise UsageError(
                 f"no branch is checked out in {self.source.root}",
                 hint="a team knows an index by its branch: `git switch` to one",
             )
         make_schema(self._link)
-        return self._link.retry(
-            lambda: self._renew(by_force=by_force, is_new=True, is_asked=is_asked)
-        )
+        return self._link.retry(lambda: self._renew(purpose))
 
-    def give(self, store: CodeStore, *, by_force: bool) -> Published:
+    def give(self, store: CodeStore) -> Published:
         make_schema(self._link)
-        self._link.retry(lambda: self._renew(by_force=by_force))
+        self._link.retry(self._renew)
         theirs = self._link.retry(self._read_fingerprints)
         with self._lock:
             self._fingerprints = dict(theirs)
@@ -276,6 +269,7 @@ class PostgresSource:
                 files = self.files(connection, row) if row else {}
                 self._read = row.version if row else NO_ROW
         except TeamEmpty:
+            self._read = self._seen
             return {}
         return {each.path: each.fingerprint for each in files.values()}
 
@@ -313,36 +307,15 @@ class PostgresSource:
                 fold_rows(connection, row.id, generation)
 
     def _lease(
-        self,
-        connection: Connected,
-        *,
-        by_force: bool = False,
-        is_new: bool = False,
-        is_asked: bool = False,
+        self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
     ) -> tuple[SourceRow, int]:
-        """Take the lease of the branch; return its row and this generation.
+        row, generation = self._indexer.lease(connection, purpose)
+        self.note_row(row)
+        return row, generation
 
-        `is_new`: create the row if the team lacks the branch. `is_asked`: by a user, so even
-        if the branch was removed, or another machine has indexed it.
-        Raises LeaseHeld, SourceRemoved, and BranchUnshared if the team has other branches alone: a
-        machine that indexes `main` for the team uploads no copy of each branch checked out there.
-        """
-        row = self.row(connection)
-        if self.origin.branch and (row is None or is_new):
-            add_source(connection, self.origin, self._vector_models(), again=is_asked)
-            row = self.row(connection)
-        if row is None or row.branch != self.origin.branch:
-            raise unshared(connection, self.origin)
-        if row.holder not in ("", self._holder) and not by_force:
-            if not is_asked:  # what is checked out here may be old, or not be pushed
-                raise held_by_other(row.holder, self.origin.address, row.branch)
-            if self._vector_models().would_replace(row.model, row.static):
-                raise of_other_models(self.origin, row.holder)
-        return row, take_lease(connection, row.id, self._holder, by_force=by_force)
-
-    def _renew(self, **how: bool) -> SourceRow:
+    def _renew(self, purpose: LeaseFor = LeaseFor.INDEXING) -> SourceRow:
         with self._link.writing() as connection:
-            return self._lease(connection, **how)[0]
+            return self._lease(connection, purpose)[0]
 
     def _note_problem(self, error: SidecarError) -> None:
         if self.problem != error.with_hint:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, TeamEmpty
+from memory_sidecar.disk.repository import origin_of
 from memory_sidecar.team.held import held_sources, remove_sources
 from tests.conftest import PROGRAM
 from tests.index.test_watched_code import end, start_scheduler
@@ -69,6 +70,22 @@ def test_a_watching_machine_indexes_what_was_removed_once_it_has_heard_of_that(m
     files = reader.codebase.status().sources[0].files_indexed
     eventually(lambda: len(reader.own()) == files)
     assert reader.find("charge_card")[0].filename == "shop/payment.py"
+    end(scheduler)
+
+
+def test_a_daemon_hears_what_a_command_beside_it_has_removed(make_member, link):
+    giver = make_member("a")
+    giver.index()
+    scheduler = start_scheduler(giver.codebase)
+    files = giver.codebase.status().sources[0].files_indexed
+    remove(link, holder="a", by_force=False)
+    command = make_member("a")  # `team remove`, which does not run in the daemon
+    command.codebase.sharing.keep_here([origin_of(command.root)])
+    assert not giver.codebase.registry.all()[0].publishes
+    with pytest.raises(TeamEmpty):
+        giver.find("charge_card")
+    eventually(lambda: len(giver.own()) == files)
+    assert giver.find("charge_card")[0].filename == "shop/payment.py"
     end(scheduler)
 
 
