@@ -225,8 +225,12 @@ def related_chunks(rows: CodeRows, at: Line, *, top_k: int) -> list[CodeHit]:
     scores.pop(chunk, None)
     best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]
     stored = {each.chunk_id: each for each in rows.read(best)}
-    there = [at for at in best if not rows.is_deleted(stored[at].source, stored[at].filename)]
-    return [make_hit(rows, stored[each], scores[each]) for each in there]
+    found = [(stored[each], scores[each]) for each in best]
+    return [
+        make_hit(rows, near, score)
+        for near, score in found
+        if not rows.is_deleted(near.source, near.filename)
+    ]
 
 
 def clear_caches() -> None:

@@ -74,10 +74,8 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
     if scheme == MEMORY and Toolset.MEMORIES in caller.toolsets:
         memories, path = resolve_memory(caller, uri, Silent())
         memory = memories.get(path, with_shared=False)
-        text, kind = (
-            join_notes([mark_memory(memory, memory.content, properties_of(memory))], ""),
-            MARKDOWN,
-        )
+        shown = mark_memory(memory, memory.content, properties_of(memory))
+        text, kind = join_notes([shown], ""), MARKDOWN
     elif scheme != MEMORY and Toolset.CODE in caller.toolsets:
         text, kind = _file(caller, owner, path), PLAIN
     else:

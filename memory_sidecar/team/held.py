@@ -29,7 +29,11 @@ class HeldSource:
 
 
 def held_sources(
-    link: TeamLink, *, address: str = "", branch: str | None = None, folder: str | None = None
+    link: TeamLink,
+    *,
+    address: str | None = None,
+    branch: str | None = None,
+    folder: str | None = None,
 ) -> list[HeldSource]:
     """List the sources of the team, by default all.
 
@@ -40,13 +44,14 @@ def held_sources(
         rows = connection.execute(
             "SELECT id, repository, branch, folder, chunks, holder, lease_until = 'infinity',"
             " CASE WHEN isfinite(lease_until) AND lease_until > now() THEN lease_until END"
-            " FROM sources WHERE %(address)s IN ('', repository)"
+            " FROM sources WHERE coalesce(%(address)s, repository) = repository"
             " AND coalesce(%(branch)s, branch) = branch AND coalesce(%(folder)s, folder) = folder"
             " ORDER BY repository, folder, branch",
             {"address": address, "branch": branch, "folder": folder},
         ).fetchall()
-    if address and not rows:
-        wanted = " ".join((address, *(f"({each})" for each in (branch, folder) if each)))
+    if address is not None and not rows:
+        named = (address or "''", *(f"({each})" for each in (branch, folder) if each))
+        wanted = " ".join(named)
         raise NotFound(
             f"{link.shown} has nothing of {wanted}", hint="`memory-sidecar team list` shows all"
         )

@@ -134,6 +134,8 @@ def test_who_may_not_write_or_comes_while_another_indexes_removes_nothing(
     ):
         refused = who("team", "remove", remote, *more, "--json")
         assert (refused.status, refused.error["code"]) == (status, code)
+    unset = indexer("team", "remove", "", "--yes", "--json")  # a variable of a script
+    assert (unset.status, unset.error["code"]) == (3, "not_found")
     assert content_of(link) == before
     removed = indexer.valid_json("team remove", remote, "--yes")["sources"]
     assert removed == [{**held, "removed_by": indexer.services.place, "lease_until": None}]
