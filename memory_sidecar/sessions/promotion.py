@@ -103,8 +103,12 @@ def join_briefs(summaries: Sequence[Summary]) -> Summary:
 
 def join_sentences(sentences: Iterable[str]) -> str:
     """Join `sentences`, with a full stop behind each one that has no mark at its end."""
-    category = unicodedata.category
-    return " ".join(each if category(each[-1]) == "Po" else f"{each}." for each in sentences)
+    return " ".join(each if _is_end(each[-1]) else f"{each}." for each in sentences)
+
+
+def _is_end(mark: str) -> bool:
+    # Of ASCII, the category has quotes, commas and percent signs, too.
+    return mark in ".!?:;" if mark.isascii() else unicodedata.category(mark) == "Po"
 
 
 def merge_sessions(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -62,5 +62,6 @@ def test_what_is_said_without_spaces_is_as_long_as_its_pairs_of_characters():
 
 
 def test_sentences_are_joined_with_a_full_stop_where_they_have_no_mark():
-    told = ["Entry 1 is done", "Why?", "直した。", "See (this)"]
-    assert join_sentences(told) == "Entry 1 is done. Why? 直した。 See (this)."
+    told = ["Entry 1 is done", "Why?", "直した。", "See (this)", 'It is "blue"', "By 5%"]
+    joined = 'Entry 1 is done. Why? 直した。 See (this). It is "blue". By 5%.'
+    assert join_sentences(told) == joined
