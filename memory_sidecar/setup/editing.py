@@ -206,7 +206,7 @@ def _require_only(servers: Mapping[str, Any], path: Sequence[str]) -> None:
         if isinstance(entry, dict) and not entry.get("disabled"):
             words = chain(*(each if isinstance(each, list) else [each] for each in entry.values()))
             programs = [re.split(r"[/\\]", str(word))[-1].removesuffix(".exe") for word in words]
-            if SERVER in programs and "mcp" in programs:
+            if SERVER in programs and not {"mcp", "--mcp"}.isdisjoint(programs):
                 raise Taken(f"{'.'.join([*path[:-1], name])} starts {SERVER} already")
 
 

@@ -28,6 +28,7 @@ DEEP = f'{{"a": {"[" * 3_000}{"]" * 3_000}}}'  # no removal could read it
         ({"command": "/a/.venv/bin/memory-sidecar", "args": ["mcp", "--agent", "a"]}, True),
         ({"command": "C:\\bin\\memory-sidecar.exe", "args": ["mcp"]}, True),
         ({"command": "uvx", "args": ["memory-sidecar", "mcp"]}, True),
+        ({"command": "memory-sidecar", "args": ["--mcp", "--agent", "a"]}, True),
         ({"command": "memory-sidecar", "args": ["mcp"], "disabled": True}, False),
         ({"command": "npx", "args": ["server-filesystem", "/src/memory-sidecar"]}, False),
         ({"command": "memory-sidecar", "args": 7}, False),
