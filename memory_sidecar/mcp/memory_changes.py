@@ -127,7 +127,7 @@ class RemovedMemory(Answer):
     restore: Annotated[str, about("The user's command that brings it back.")]
 
     def text(self) -> str:
-        return f"removed {self.path}; the user can bring it back: {self.restore}"
+        return f"removed {self.path}; the user can bring it back: `{self.restore}`"
 
 
 def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> RemovedMemory:
@@ -135,7 +135,7 @@ def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Remo
     memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     removed = memories.remove(path, if_hash=asked.if_hash)
     command = f"`memory-sidecar restore {shlex.quote(removed.path)} --agent {removed.agent}`"
-    restore = caller.complete(command)
+    restore = caller.complete(command).strip("`")
     return build_from(RemovedMemory, removed, batch=removed.batch or "", restore=restore)
 
 

@@ -100,6 +100,8 @@ def test_a_command_for_the_user_names_the_data_directory_that_the_host_named(hom
         path = host.call("store_memory", content="Bye", category="c")["structuredContent"]["path"]
         removed = host.call("remove_memory", path=path)
         assert removed["content"][0]["text"].endswith(f"`memory-sidecar restore {path} {ends}")
+        restore = removed["structuredContent"]["restore"]
+        assert f"{restore}`" == f"memory-sidecar restore {path} {ends}"
         host.end()
     reader = start("--agent", "b", "--read-only", "--data-dir", home.data_dir)
     reader.open()
