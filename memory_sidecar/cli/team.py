@@ -49,7 +49,9 @@ class TeamHeld(TeamSource):
     """A folder of a branch of a repository, and who indexes it for the team."""
 
     indexer: Annotated[str, about("the machine that indexed it last; empty for none")]
-    lease_until: Annotated[str | None, about("until when no other machine may; null: any may")]
+    lease_until: Annotated[
+        str | None, about("until when no other machine may take over without --take; null: any may")
+    ]
     removed_by: Annotated[str, about("the machine that removed it from the team; mostly empty")]
 
 
