@@ -11,6 +11,7 @@ import click
 
 from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.qmd import examine_qmd
+from memory_sidecar.agents.set_up import examine_set_up
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, resolve_text, with_call
@@ -62,7 +63,11 @@ def doctor(call: Call, fix: bool) -> list[Check]:
 
 
 def _examine(call: Call) -> list[Check]:
-    checks = [*examine(call.services, call.codebase), examine_qmd(call.child_environ)]
+    checks = [
+        *examine(call.services, call.codebase),
+        *examine_set_up(call.environ),
+        examine_qmd(call.child_environ),
+    ]
     return [replace(check, hint=call.hint(check.hint)) for check in checks]
 
 

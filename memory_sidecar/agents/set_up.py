@@ -1,0 +1,72 @@
+"""Whether coding agents start a program that is there: one check of `doctor`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memory_sidecar.agents.doctor import Check
+from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.setup.notes import Piece, read_pieces, read_text
+
+CHECK = "setup"
+
+
+def examine_set_up(environ: Mapping[str, str]) -> list[Check]:
+    """Check what `setup` wrote for the user with `environ`, as far as it is still in the files.
+
+    Returns no check where coding agents were never set up.
+    """
+    gone: dict[str, list[str]] = {}
+    agents = []
+    try:
+        for piece in read_pieces(environ):
+            for program in _programs(piece):
+                agents.append(piece.agent)
+                if not Path(program).exists():
+                    gone.setdefault(program, []).append(piece.agent)
+    except PathRefused as error:
+        return [Check(CHECK, False, error.message, error.hint)]
+    if not agents:
+        return []
+    if not gone:
+        names = ", ".join(dict.fromkeys(agents))
+        return [Check(CHECK, True, f"the program that the settings of {names} start is there")]
+    lost = dict.fromkeys(agent for each in gone.values() for agent in each)
+    return [
+        Check(
+            CHECK,
+            False,
+            f"{', '.join(gone)} is gone, and the settings of {', '.join(lost)} start it",
+            f"`memory-sidecar setup {' '.join(lost)}` names the program of this installation",
+        )
+    ]
+
+
+def _programs(piece: Piece) -> Iterator[str]:
+    """Yield the programs that `piece` starts, where its file still names them."""
+    value = piece.value
+    if value is None and Path(piece.path).suffix == ".toml":
+        value = tomllib.loads(piece.text)
+    named = list(_commands(value))
+    text = (read_text(piece.path) or "") if named else ""
+    for program in named:
+        if Path(program).is_absolute() and json.dumps(program, ensure_ascii=False)[1:-1] in text:
+            yield program
+
+
+def _commands(value: Any) -> Iterator[str]:  # noqa: ANN401  settings
+    """Yield the program of each `command` in `value`: with `args` a path, else a line of shell."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _commands(each)
+    elif isinstance(value, dict):
+        command = value.get("command")
+        if isinstance(command, str):
+            yield command if "args" in value else shlex.split(command)[0]
+        for each in value.values():
+            yield from _commands(each)
