@@ -68,3 +68,9 @@ def test_what_the_disk_refuses_is_told_in_its_words(tmp_path):
     with pytest.raises(StoreError) as raised, named_errors(tmp_path / "a.sqlite"):
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", "knowledge")
     assert raised.value.message == f"{tmp_path / 'a.sqlite'}: No such file or directory"
+
+
+def test_a_limit_on_memory_is_named_where_a_file_cannot_be_mapped(tmp_path):
+    with pytest.raises(StoreError) as raised, named_errors(tmp_path / "mdb"):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory (os error 12)")
+    assert "raise `ulimit -v`" in raised.value.hint

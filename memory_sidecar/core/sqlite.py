@@ -47,6 +47,7 @@ READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 _VFS_WITHOUT_LOCKS = "win32-none" if os.name == "nt" else "unix-none"
+_NO_MEMORY = "free memory, or raise `ulimit -v` to 2 GB; then `memory-sidecar stop`"
 _NO_FILES_BESIDE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError)
 
 
@@ -336,9 +337,8 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
         )
     if error.errno == errno.EIO:
         return _disk_fails(path, error.strerror)
-    return StoreError(
-        f"{path}: {error.strerror or error}", hint="`memory-sidecar doctor` tells more"
-    )
+    hint = _NO_MEMORY if error.errno == errno.ENOMEM else "`memory-sidecar doctor` tells more"
+    return StoreError(f"{path}: {error.strerror or error}", hint=hint)
 
 
 def _disk_fails(path: Path, error: object) -> CannotWrite:
