@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import Line, is_at
 from memory_sidecar.code.messages import chunks_with_message
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
@@ -32,7 +31,8 @@ class Defining(NamedTuple):
 
     bits: int = 0  # the words of the question that its names match, see `Question.match_bits`
     is_name: bool = False  # whether one of these is a name in the question
-    in_tests: bool = False  # whether it is in a module that is called like one of tests
+    symbols: Sequence[str] = ()
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class NamedChunks:
             each: Defining(
                 question.match_bits(" ".join(symbols)),
                 each in self.qualified or self.names.are_defined_by(symbols, scope),
-                in_tests(symbols, scope),
+                symbols,
+                scope,
             )
             for each, (symbols, scope) in rows.symbols_of(ids).items()
         }

@@ -57,7 +57,7 @@ FURTHER_CHUNK = 0.85  # the share of its score that the second chunk of a file k
 FURTHER_CHUNKS = 3  # the highest power
 WEAK_BELOW = 0.58  # .4 % of the best hits of questions with an answer, two thirds of the others
 
-INNER_TEST_PENALTY = 0.1
+INNER_TEST_PENALTY = 0.1  # of a chunk in a module of tests beside the code
 STATIC_BESIDE = 0.2  # weight of the static cosine beside the model's
 STATIC_ALONE = 0.5  # and where the model's vector is not there yet
 
@@ -101,7 +101,7 @@ def rank_hybrid(
     `path_terms`, by file of `candidates`: what its path tells.
     `defined`, by chunk: the bits (`Question.match_bits`) of the names that it defines.
     `defines_name`, by chunk: whether it defines a name in the question.
-    `in_tests`, by chunk: whether it is in a module that is called like one of tests.
+    `in_tests`, by chunk: whether it is in a module of tests beside the code.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
     `words`: each word's share of the question's idf, and the chunks that hold it.
@@ -129,7 +129,7 @@ def rank_hybrid(
     summands["same_file"] = boosts["same_file"]
     relevance += boosts["same_file"]
     if "tests" in question.asides:  # after the above: a file is about what its tests are about
-        penalty = _inner_test_penalty(candidates, in_tests)
+        penalty = -INNER_TEST_PENALTY * in_tests
         summands["tests"] = boosts["tests"] = boosts["tests"] + penalty
         relevance += penalty
     is_located = at_named_path[candidates.file_numbers]
@@ -151,12 +151,6 @@ def rank_hybrid(
     scores += steps["further_chunk"]
     ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
     return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
-
-
-def _inner_test_penalty(candidates: Candidates, in_tests: Mask) -> Scores:
-    """Return what a chunk loses in a module of tests beside the code, as Rust has them: (n,)."""
-    is_rust = np.array([each.language == "rust" for each in candidates.files], np.bool_)
-    return np.where(in_tests & is_rust[candidates.file_numbers], -INNER_TEST_PENALTY, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -457,6 +457,19 @@ def test_a_file_just_deleted_is_not_shown_but_others_are(codebase, project, mode
     assert not {best.filename, related[0].filename}.intersection(hit.filename for hit in hits)
 
 
+def test_tests_in_a_file_of_rust_are_behind_its_code(codebase, project, notices):
+    code = "pub fn okapi() -> Body {\n" + "    step();\n" * 300 + "}\n"
+    tests = "mod tests {\n    fn reads_the_whole_okapi_body() { assert!(whole_okapi_body()); }\n}\n"
+    (project / "body.rs").write_text(code + tests)
+    (project / "train.py").write_text("def test(okapi, body):\n    return whole(okapi, body)\n")
+    codebase.index([project], reporter=notices)
+    query = CodeQuery("read the whole okapi body", explain=True)
+    hits = codebase.search(query, reporter=notices)
+    lowered = {hit.symbols for hit in hits if hit.explain.terms.get("tests")}
+    assert lowered == {("tests", "reads_the_whole_okapi_body")}
+    assert {hit.filename for hit in hits} >= {"body.rs", "train.py"}
+
+
 def test_a_root_that_is_not_there_answers_as_before(codebase, project, notices):
     before = codebase.search(CodeQuery("cart"), reporter=notices)
     project.rename(project.with_name("elsewhere"))

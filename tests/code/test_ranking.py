@@ -18,14 +18,14 @@ from memory_sidecar.code.ranking import (
 )
 
 
-def candidates(paths, cosine, keyword=None, history=None, language="python"):
+def candidates(paths, cosine, keyword=None, history=None):
     files = sorted(set(paths))
     return Candidates(
         np.arange(1, len(paths) + 1),
         cosine=np.array(cosine),
         static=np.full(len(paths), np.nan),
         keyword=np.full(len(paths), np.nan) if keyword is None else np.array(keyword),
-        files=[ChunkFile("a", path, language) for path in files],
+        files=[ChunkFile("a", path, "python") for path in files],
         history=[(history or {}).get(path) for path in files],
         file_numbers=np.array([files.index(path) for path in paths], np.int32),
     )
@@ -41,9 +41,8 @@ def ranked(
     keyword=None,
     words=(),
     in_tests=None,
-    language="python",
 ):
-    found = candidates(paths, cosine, keyword, history, language)
+    found = candidates(paths, cosine, keyword, history)
     question = Question.of(text)
     return found, rank_hybrid(
         found,
@@ -71,18 +70,11 @@ def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
 
 
 @pytest.mark.parametrize(
-    ("text", "language", "first"),
-    [
-        ("how is the body read", "rust", 1),
-        ("what tests the reading of the body", "rust", 0),
-        ("how is the body read", "python", 0),  # `def test` is code there
-    ],
+    ("text", "first"),
+    [("how is the body read", 1), ("what tests the reading of the body", 0)],
 )
-def test_code_comes_before_the_tests_in_its_file_unless_these_are_asked_for(text, language, first):
-    in_tests = [True, False]
-    found, result = ranked(
-        ["a.rs", "b.rs"], [0.8, 0.75], text, in_tests=in_tests, language=language
-    )
+def test_code_comes_before_the_tests_beside_it_unless_these_are_asked_for(text, first):
+    found, result = ranked(["a.rs", "b.rs"], [0.8, 0.75], text, in_tests=[True, False])
     assert found.ordered(result.scores)[0] == first
     for row in range(2):
         explanation = result.explain(row)
