@@ -458,8 +458,9 @@ def test_a_file_just_deleted_is_not_shown_but_others_are(codebase, project, mode
 
 
 def test_tests_in_a_file_of_rust_are_behind_its_code(codebase, project, notices):
-    code = "pub fn okapi() -> Body {\n" + "    step();\n" * 300 + "}\n"
-    tests = "mod tests {\n    fn reads_the_whole_okapi_body() { assert!(whole_okapi_body()); }\n}\n"
+    code = "pub fn okapi() -> Body {\n" + "    step();\n" * 90 + "}\n"
+    body = "        assert!(read(whole_okapi_body()));\n" * 30
+    tests = f"mod tests {{\n    fn reads_the_whole_okapi_body() {{\n{body}    }}\n}}\n"
     (project / "body.rs").write_text(code + tests)
     (project / "train.py").write_text("def test(okapi, body):\n    return whole(okapi, body)\n")
     codebase.index([project], reporter=notices)
