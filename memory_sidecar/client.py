@@ -210,7 +210,10 @@ def _run_request(link: Link, request: Frame, data_dir: str) -> int | str:
     """Send `request` and print the answer. Returns the exit status, or REFUSED or ALONE."""
     arguments = request["arguments"]
     try:
-        link.send(request)
+        try:
+            link.send(request)
+        except ConnectionError:  # the daemon ended before it had all of it, so it runs none of it
+            return REFUSED
         return _handle_frames(link)
     except KeyboardInterrupt:
         return _interrupt(link, arguments)

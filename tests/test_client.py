@@ -91,3 +91,13 @@ def test_interrupt_before_anything_is_asked_is_an_error_in_json_too(monkeypatch,
     monkeypatch.setattr(sys, "argv", ["memory-sidecar", "--data-dir", "d", "store", "x"])
     assert client.main() == 130
     assert json.loads(capfd.readouterr().err)["error"]["code"] == "interrupted"
+
+
+def test_what_an_ending_daemon_did_not_hear_is_asked_of_the_next(capfd):
+    ours, theirs = socket.socketpair()
+    theirs.sendall(encode(greeting(pid=1, data_dir="")))
+    link = Link(ours, "")
+    theirs.close()
+    request = {"type": "run", "arguments": ["status", "--json"]}
+    assert client._run_request(link, request, "data") == client.REFUSED
+    assert capfd.readouterr() == ("", "")
