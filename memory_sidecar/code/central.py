@@ -219,7 +219,7 @@ def _weight_of(language: str, name: str, path: str, kind: str, signature: str) -
     if kind not in _SHOWN or _HIDDEN.match(signature):
         return 0.0
     is_public = kind == "macro" or signature.startswith("pub")
-    if language == "rust" and (not is_public or in_tests((), path)):
+    if language == "rust" and (not is_public or in_tests((), path.rpartition(".")[0])):
         return 0.0
     is_kept = name[0] == "_" or (
         language in _EXPORTING and path == name and not signature.startswith("export ")

@@ -395,9 +395,10 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
         "main.go": "package main\n\nfunc run() *db.DB {\n\treturn db.Open(path)\n}\n",
         "a.sh": "main() {\n  echo a\n}\nmain\n",
         "b.sh": "main() {\n  echo b\n}\nmain\n",
-        "src/lib.rs": "pub fn parse() {}\nfn split() {}\nmod tests {\n"
+        "src/lib.rs": "pub fn parse() {}\npub fn run_tests() {}\nfn split() {}\nmod tests {\n"
         "    macro_rules! check { () => {} }\n    pub fn tried() {}\n}\n",
-        "src/main.rs": "fn main() {\n    parse();\n    split();\n    check!();\n    tried();\n}\n",
+        "src/main.rs": "fn main() {\n    parse();\n    split();\n    check!();\n    tried();\n"
+        "    run_tests();\n}\n",
         "size.h": "#define MOST 9\n#define twice(x) ((x) * 2)\n",
         "size.c": "int most(void) {\n    return twice(MOST);\n}\n",
         "Tool.cs": "class Tool\n{\n    private static void Hide() { }\n"
@@ -418,7 +419,7 @@ def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     scores = {each["name"]: each["score"] for each in entries}
     assert scores.keys() == {
         *("DB", "Open", "parse", "Tool", "Show", "paid", "asked", "price", "fake_price"),
-        *("twice", "screen", "draw"),  # not split_words, which stays in its function
+        *("run_tests", "twice", "screen", "draw"),  # not split_words, which stays in its function
     }
     assert scores["paid"] > scores["asked"]
     assert scores["price"] > scores["fake_price"]
