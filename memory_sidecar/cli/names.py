@@ -12,7 +12,7 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.numbers import Count
-from memory_sidecar.cli.options import Within, with_call, with_places
+from memory_sidecar.cli.options import TOP_K_NAMES, Within, with_call, with_places
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
@@ -42,7 +42,7 @@ def with_filter(command: Callable[..., object], top_k: int = TOP_K) -> Callable[
     """
 
     @click.option(
-        *("-n", "--top-k"),
+        *TOP_K_NAMES,
         type=Count(1, MAX_TOP_K),
         default=top_k,
         show_default=True,

@@ -29,9 +29,8 @@ UNLIMITED = 1000  # characters of a description, so that click wraps and never c
 
 
 MAX_TOP_K = 1000  # hits
-with_top_k = click.option(
-    *("-n", "--top-k"), type=Count(1, MAX_TOP_K), default=10, show_default=True
-)
+TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # the last as lists call it
+with_top_k = click.option(*TOP_K_NAMES, type=Count(1, MAX_TOP_K), default=10, show_default=True)
 with_mode = click.option(
     "--mode",
     type=click.Choice([mode.value for mode in SearchMode]),
@@ -111,7 +110,7 @@ SYNONYMS = {
     "index": "scan ingest build init sync watch refresh",
     "reindex": "rebuild rescan reset",
     "status": "info stats state ps st health",
-    "stop": "kill quit shutdown exit down end",
+    "stop": "kill quit shutdown exit down end restart",
     "serve": "start run up server",
     "daemon": "daemons",
     "uninstall": "purge deinstall",
@@ -142,14 +141,10 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def _unknown(self, ctx: click.Context, word: str) -> UsageError:
-        names = self.list_commands(ctx)
-        meant = [name for name in names if word.lower() in SYNONYMS.get(name, "").split()]
-        meant = meant or difflib.get_close_matches(word.lower(), names, n=2, cutoff=_MIN_SIMILARITY)
-        every = f"`{ctx.command_path} --help` lists them all"
-        hint = every
+        meant = _commands_meant(ctx, word.lower()) or _commands_meant(ctx.find_root(), word.lower())
+        hint = f"`{ctx.command_path} --help` lists them all"
         if meant:
-            commands = " or ".join(f"`{ctx.command_path} {name}`" for name in meant[:2])
-            hint = f"did you mean {commands}? {every}"
+            hint = f"did you mean {' or '.join(meant[:2])}? {hint}"
         return UsageError(f"there is no command {word!r}", hint=hint)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -158,6 +153,15 @@ class Group(click.Group):
             formatter.write_dl(
                 [(name, each.get_short_help_str(UNLIMITED)) for name, each in commands if each]
             )
+
+
+def _commands_meant(ctx: click.Context, word: str) -> list[str]:
+    """Return the commands of the group of `ctx` that `word` may stand for, as they are typed."""
+    assert isinstance(ctx.command, click.Group)
+    names = ctx.command.list_commands(ctx)
+    meant = [name for name in names if word in (name, *SYNONYMS.get(name, "").split())]
+    meant = meant or difflib.get_close_matches(word, names, n=2, cutoff=_MIN_SIMILARITY)
+    return [f"`{ctx.command_path} {name}`" for name in meant]
 
 
 def command_group(function: Command) -> click.Group:

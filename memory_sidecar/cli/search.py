@@ -23,6 +23,7 @@ from memory_sidecar.cli.memory_form import note_team, project_around
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT, Count
 from memory_sidecar.cli.options import (
     MAX_TOP_K,
+    TOP_K_NAMES,
     Within,
     resolve_text,
     text_argument,
@@ -53,7 +54,7 @@ FOUND = "bold underline"
 @click.command()
 @text_argument("query", option="--query")
 @click.option(
-    *("-n", "--top-k"), type=Count(1, MAX_TOP_K), metavar="N",
+    *TOP_K_NAMES, type=Count(1, MAX_TOP_K), metavar="N",
     help=f"At most N hits: {TOP_K_ON_TERMINAL} on a terminal, else {TOP_K}.",
 )  # fmt: skip
 @with_places

@@ -203,3 +203,26 @@ def test_whatever_limits_how_many_are_shown_is_n_for_short():
         for option in command.params:
             if {"--top-k", "--limit"} & set(option.opts):
                 assert "-n" in option.opts, name
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("daemon stop", "stop"),
+        ("daemon start", "serve"),
+        ("restart", "stop"),
+        ("memory add", "store"),
+        ("memory list", "list"),
+        ("team rm", "team remove"),
+        ("source prnue", "source prune"),
+    ],
+)
+def test_an_unknown_command_of_a_group_is_known_at_the_top(run, typed, meant):
+    done = run(*typed.split())
+    assert done.status == 2
+    assert f"did you mean `memory-sidecar {meant}`?" in done.err
+
+
+@pytest.mark.parametrize("command", ["search", "query", "refs", "grep", "list"])
+def test_the_number_of_results_has_one_name_everywhere(run, command):
+    assert "--limit" in run(command, "--help").out
