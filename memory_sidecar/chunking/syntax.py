@@ -12,6 +12,8 @@ from time import thread_time
 
 import tree_sitter
 
+from memory_sidecar.chunking.misread import MISREAD, Mending, spell
+
 # Text that is ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory that grow with
 # the square of its length. In C# the number of progress reports shows that, in Java the time. A
 # normal parse reports progress 7 to 14 times a KB, and takes 0.25 s of processor time a MB. Tables
@@ -27,21 +29,11 @@ _MAX_LINE_BYTES = 20_000  # longer ones are generated, and some scanners are qua
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
 
-_PREPROCESSED = frozenset({"c", "cpp", "csharp"})
-_MANY_ERRORS = 0.05  # of a file
-_CONDITION = re.compile(
-    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
+_CONFLICT = Mending(
+    re.compile(  # its marks, and the lines that both sides have changed, where it has them
+        rb"^(?:(?:<{7}|>{7}) .*|(?:[|]{7}(?: .*)?\n(?:(?![|<>]{7}).*\n)*?)?={7})$", re.MULTILINE
+    )
 )
-_MACRO = re.compile(  # `API int f(`, `API Cart::Cart(`, `f(int) ATTRIBUTE;`
-    rb"^[ \t]*[A-Z][A-Z\d_]{3,}"
-    rb"(?=[ \t]+[A-Za-z_][\w:]*(?:<[^<>;(){}\n]*>)?(?:::|[ \t*&]+[\w(*~]))"
-    rb"|(?<=\))[ \t]*[A-Z][A-Z\d_]{3,}(?=[ \t]*[;{])",
-    re.MULTILINE,
-)
-_CONFLICT = re.compile(  # its marks, and the lines that both sides have changed, where it has them
-    rb"^(?:(?:<{7}|>{7}) .*|(?:[|]{7}(?: .*)?\n(?:(?![|<>]{7}).*\n)*?)?={7})$", re.MULTILINE
-)
-_NO_BREAK = re.compile(rb"[^\n]")
 
 # Grammars that are not returned by the function `language` of the package `tree_sitter_<language>`.
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
@@ -65,10 +57,10 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
     if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
         return None
     if b"\n>>>>>>> " in data:  # an unresolved merge: what both sides define is found
-        data = _blank(_CONFLICT, data)
+        data = spell(data, [_CONFLICT])
     tree = _parse_guarded(_parser(language), data)
-    if tree is not None and language in _PREPROCESSED:
-        tree, data = _without_preprocessor(tree, data, language)
+    if tree is not None:
+        tree, data = _as_meant(tree, data, language)
     return None if tree is None or _is_deep(tree) else (tree, data)
 
 
@@ -105,30 +97,21 @@ def grammar_package(language: str) -> str:
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
 
 
-def _without_preprocessor(
-    tree: tree_sitter.Tree, data: bytes, language: str
-) -> tuple[tree_sitter.Tree, bytes]:
-    """Return `tree` and `data`, or both with what the preprocessor takes away blank.
+def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes]:
+    """Return `tree` and `data`, or both with what the grammar misreads spelled otherwise.
 
-    That is `#if` and `#endif` of a text with many errors, then macros around declarations,
-    if there are fewer errors without. A condition inside an expression or around half of a block
-    makes the rest of the file an error: of the main header of {fmt}, 160 KB, one definition in a
-    hundred was left. A macro at both ends of each declaration makes the tree of one for Redis deep.
+    That is tried in order, each with what has helped before it, while there are errors.
     """
-    errors = _error_bytes(tree)
-    for lines, few in ((_CONDITION, _MANY_ERRORS * len(data)), (_MACRO, 0)):
-        if errors <= few or not lines.search(data):
+    errors, spelled = _error_bytes(tree), data
+    helping: tuple[Mending, ...] = ()
+    for each in MISREAD.get(language, ()):
+        if errors <= each.few_errors * len(data) or not each.pattern.search(data):
             continue
-        blank = _blank(lines, data)
-        other = _parse_guarded(_parser(language), blank)
+        text = spell(data, (each, *helping))
+        other = _parse_guarded(_parser(language), text)
         if other is not None and (left := _error_bytes(other)) < errors:
-            tree, data, errors = other, blank, left
-    return tree, data
-
-
-def _blank(lines: re.Pattern[bytes], data: bytes) -> bytes:
-    """Return `data` with all but the line breaks of each match of `lines` replaced by spaces."""
-    return lines.sub(lambda line: _NO_BREAK.sub(b" ", line[0]), data)
+            tree, spelled, errors, helping = other, text, left, (each, *helping)
+    return tree, spelled
 
 
 def _error_bytes(tree: tree_sitter.Tree) -> int:

@@ -1,0 +1,90 @@
+"""Spells what a grammar misreads otherwise, in as many bytes, so that it reads what follows.
+
+After one such place the rest of the class or file is often an error, without definitions. A
+spelling counts only if there are fewer errors with it: it may be wrong elsewhere in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_MANY_ERRORS = 0.05  # of a file
+_NO_BREAK = re.compile(rb"[^\n]")
+
+
+class Mending(NamedTuple):
+    """What a grammar misreads, and how it is spelled instead."""
+
+    pattern: re.Pattern[bytes]
+    spelling: bytes = b" "  # if one byte long, for each that is no line break
+    few_errors: float = 0.0  # part of the file up to which it stays
+
+    def spell(self, found: re.Match[bytes]) -> bytes:
+        """Return the spelling of a match of the pattern."""
+        is_one = len(self.spelling) == 1
+        return _NO_BREAK.sub(self.spelling, found[0]) if is_one else self.spelling
+
+
+def _words(pattern: bytes, spelling: bytes = b" ") -> Mending:
+    return Mending(re.compile(pattern, re.MULTILINE), spelling)
+
+
+# A condition inside an expression or around half of a block makes the rest of the file an error: of
+# the main header of {fmt}, 160 KB, one definition in a hundred was left. Where both branches begin
+# the same block only the first is read, so that definitions of the other ones are lost.
+_CONDITION = re.compile(
+    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
+)
+_OTHER_BRANCH = re.compile(
+    rb"^[ \t]*#[ \t]*(?:elif|else)\b.*\n(?:(?![ \t]*#[ \t]*(?:if|endif)).*\n)*"
+    rb"(?=[ \t]*#[ \t]*endif)",
+    re.MULTILINE,
+)
+_CONDITIONS = tuple(Mending(each, few_errors=_MANY_ERRORS) for each in (_CONDITION, _OTHER_BRANCH))
+
+# One macro at both ends of each declaration makes the tree of a header of Redis deep.
+_MACRO = _words(
+    # `API int f(`, `API Cart::Cart(`
+    rb"^[ \t]*[A-Z][A-Z\d_]{3,}"
+    rb"(?=[ \t]+[A-Za-z_][\w:]*(?:<[^<>;(){}\n]*>)?(?:::|[ \t*&]+[\w(*~]))"
+    # `API Cart() : id(1)`
+    rb"|^[ \t]*[A-Z][A-Z\d_]{3,}(?=[ \t]+\w+\([^();{}]*\)(?:[ \t]*noexcept)?\s*:\s*\w+[({])"
+    # `class API Cart {`
+    rb"|(?:(?<=\bclass )|(?<=\bstruct ))[A-Z][A-Z\d_]{3,}(?=[ \t]+\w+(?:[ \t]+final)?\s*[:{])"
+    # `f(int) ATTRIBUTE;`, `f(int) const LOCKS(mutex) {`
+    rb"|(?:(?<=\))|(?<=\bconst)|(?<=override))[ \t]*[A-Z][A-Z\d_]{3,}"
+    rb"(?:(?=[ \t]*;)|(?:\([^()\n]*\))?(?=[ \t]*[{]))"
+    # `BEGIN_NAMESPACE`, `PROPERTY(Editable)` alone in a line: no function, and not last in a list
+    rb"|^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]])"
+)
+
+_KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"
+
+MISREAD: dict[str, tuple[Mending, ...]] = {
+    "c": (*_CONDITIONS, _MACRO),
+    "cpp": (*_CONDITIONS, _MACRO),
+    "csharp": (
+        _words(rb'(?<=\})""(?="(?!"))', b"''"),  # `$@"""{name}"""`
+        _words(rb"\basync(?=[ ]?[,);:?]|[ ][&|=][^>])", b"a"),  # a name
+        *_CONDITIONS,
+    ),
+    "kotlin": (
+        _words(rb"\b(?:in|as)(?=[\d_])", b"x"),  # `in1.read()` in a line of its own
+        _words(  # names: `open = true`, `set and mask`, `insert { … } get id`
+            rb"\b(?:(?:" + _KOTLIN_MODIFIERS + rb")(?=[.(]|[?][.]|[ \t]*[+-]?=[^=])"
+            rb"|[gs]et(?=[ \t]+[^\s({/}])|get(?=[ \t]*\([^)])|suspend(?= [{]))",
+            b"x",
+        ),
+        _words(rb"(?<=[\w)>\"?] )(?<!else )if(?=[ (][^\n{}]*->)", b", "),  # `is Cart if isOpen ->`
+        _words(rb"(?<=[^\s{;>])[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
+    ),
+}
+
+
+def spell(data: bytes, misread: Iterable[Mending]) -> bytes:
+    """Return `data`, as long as before, with all of `misread` spelled otherwise, in that order."""
+    for each in misread:
+        data = each.pattern.sub(each.spell, data)
+    return data

@@ -1,0 +1,68 @@
+"""What a grammar misreads takes no other definition with it, and keeps its names and lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_sidecar.chunking.outline import outline
+from memory_sidecar.chunking.syntax import parse
+
+ONE_BRANCH = "".join(
+    f"    int F{n}()\n#if FAST\n        => {n};\n#else\n    {{ return {n}; }}\n#endif\n"
+    for n in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [
+        ("csharp", 'class A {\n  string F() => $@"a ""{x}""";\n  int G() => 1;\n}', "A F G"),
+        ("csharp", "class A {\n  void F() { if (async) H(); }\n  int G() => 1;\n}", "A F G"),
+        ("csharp", f"interface A {{\n{ONE_BRANCH}    int G();\n}}", "A F0 F1 F2 G"),
+        ("cpp", "NS_BEGIN\n\nstruct A : B {\n  int f();\n};\nNS_END", "A f"),
+        (
+            "cpp",
+            "class MY_API A : public B {\n  A& operator=(int);\n  void f();\n};",
+            "A operator= f",
+        ),
+        ("cpp", "struct A : B {\n  MY_INLINE A(int i) : x(i) {}\n  int x;\n};", "A A x"),
+        ("cpp", "struct A {\n  void f() const LOCKS(mu) { g(); }\n  int x;\n};", "A f x"),
+        ("kotlin", "class A {\n  companion object { val x = 1 }\n  fun f() {}\n}", "A x f"),
+        ("kotlin", "class A {\n  fun f() {\n    g()\n    in1.h()\n  }\n  fun i() {}\n}", "A f i"),
+        ("kotlin", "class A {\n  fun f() {\n    open = true\n  }\n  fun i() {}\n}", "A f i"),
+        (
+            "kotlin",
+            "class A {\n  fun f() {\n    val b = 1\n    set = b\n  }\n  fun i() {}\n}",
+            "A f i",
+        ),
+        ("kotlin", "class A {\n  fun f() { val id = g { } get B.id }\n  fun i() {}\n}", "A f i"),
+        (
+            "kotlin",
+            "class A {\n  fun f() = when (x) {\n    is B if x.c -> 1\n    else -> 2\n  }\n}",
+            "A f",
+        ),
+    ],
+)
+def test_what_is_misread_hides_no_definition(language, text, names):
+    found = outline(text.encode(), language, with_references=True)
+    assert " ".join(d.symbol for d in found.definitions if d.symbol) == names
+    tree = parse(text.encode(), language)
+    assert tree
+    assert not tree.root_node.has_error
+    outer = found.definitions[0]
+    if text.endswith("}"):
+        assert outer.stop == text.count("\n") + 1
+        assert all(d.path.startswith(outer.path) for d in found.definitions)
+
+
+def test_a_name_that_is_misread_keeps_its_name():
+    text = "class A {\n  operator fun get(id: Int) = 1\n  fun f() { val b = c\n set = b\n }\n}"
+    found = outline(text.encode(), "kotlin", with_references=True)
+    assert [d.path for d in found.definitions] == ["A", "A.get", "A.f"]
+    assert "set" in [each.name for each in found.references]
+
+
+def test_a_list_keeps_its_last_constant_and_a_test_its_name():
+    text = "#if A\n}\n#endif\nenum E {\n  ONE,\n  LAST_ONE\n};\nTEST(Cart, adds)\n{\n  f();\n}\n"
+    names = [d.symbol for d in outline(text.encode(), "cpp").definitions]
+    assert names == ["E", "ONE", "LAST_ONE", "TEST"]
