@@ -34,6 +34,7 @@ class Models:
         self._embedder: Embedder | None = None
         self._reranker: Reranker | None = None
         self.gate = QueryGate()  # closed around a query: indexing pauses meanwhile
+        self.turn = threading.Lock()  # of the database that embeds a slice of what waits there
         self._has_sought_reranker = False
         self._static: StaticEmbedder | None = None
         self._static_problem: ModelError | None = None

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
-from memory_sidecar.embedding.embedder import EmbeddingStopped, Vectors
+from memory_sidecar.embedding.embedder import FEW_PASSAGES, EmbeddingStopped, Vectors
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_pending
@@ -23,6 +23,8 @@ from memory_sidecar.index.vectors import Vector
 from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
+
+TURN_POLL_S = 0.05
 
 STATIC_ROWS = 4096  # static vectors that are stored in one transaction
 
@@ -67,9 +69,9 @@ def embed_pending(
 ) -> Iterator[tuple[int, int]]:
     """Embed the pending rows of `parts`, or all; yield rows done and in total after each slice.
 
-    A part is a source and a folder in it, "" for all of the source. Each slice is one transaction.
-    Raises ModelError without a model. Setting `stop` ends it within one text, without the vectors
-    of the slice under way.
+    Also yields while other databases embed. A part is a source and a folder in it, "" for all of
+    the source. Each slice is one transaction. Raises ModelError without a model. Setting `stop`
+    ends it within one text, without the vectors of the slice under way.
     """
     if models.problem is None:
         adopt_model(store, models.files.sha256)
@@ -86,7 +88,7 @@ def embed_pending(
             rows = _with_texts(store, chosen[taken : taken + SLICE_TEXTS])
         taken += SLICE_TEXTS
         if rows:
-            vectors = embed_unless_stopped(models, [row.text for row in rows], stop)
+            vectors = yield from _embed_in_turn(models, rows, stop, (done, max(done, total)))
             if vectors is None:
                 return
             put_vectors(store, list(zip(rows, vectors, strict=True)))
@@ -94,6 +96,25 @@ def embed_pending(
         if chosen is None and done >= total:  # of what was there at first: more may have come
             total = done + count_waiting(store)
         yield done, max(done, total)
+
+
+def _embed_in_turn(
+    models: Models, rows: Sequence[PendingText], stop: threading.Event, so_far: tuple[int, int]
+) -> Generator[tuple[int, int], None, Vectors | None]:
+    """Return the vectors of `rows`, or None if `stop` is set meanwhile.
+
+    Databases take turns, unless the rows are few. While another has the turn, yields `so_far` again
+    and again, so that the callers of this database are served.
+    """
+    turn = models.turn if len(rows) > FEW_PASSAGES else threading.Lock()
+    while not turn.acquire(timeout=TURN_POLL_S):
+        if stop.is_set():
+            return None
+        yield so_far
+    try:
+        return embed_unless_stopped(models, [row.text for row in rows], stop)
+    finally:
+        turn.release()
 
 
 EmbedPending = Callable[

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,8 @@ from memory_sidecar.index.report import DATABASE, FilesUnderWay
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import PassResult, ScanScope
 from memory_sidecar.index.watched import RESCAN_S, WatchedSource
-from tests.conftest import HashModels, Notices
-from tests.waiting import eventually
+from tests.conftest import HashEmbedder, HashModels, Notices
+from tests.waiting import DEADLINE_S, eventually
 
 
 @pytest.fixture
@@ -43,7 +46,14 @@ def file(data_dir: Path) -> Iterator[StoreFile[CodeStore]]:
 @pytest.fixture
 def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
     models = HashModels(data_dir / "embeddings.sqlite")
-    owner: Owner[CodeStore] = Owner(
+    owner = make_owner(file, source, models, clock)
+    yield owner
+    assert owner.close()
+    models.close()
+
+
+def make_owner(file, source, models, clock) -> Owner[CodeStore]:
+    return Owner(
         file,
         sources=lambda: [source],
         builder=lambda source: CodeBuilder(source, settings=Settings()),
@@ -51,9 +61,6 @@ def owner(data_dir, file, source, clock) -> Iterator[Owner[CodeStore]]:
         embed=embed_pending,
         now_s=clock,
     )
-    yield owner
-    assert owner.close()
-    models.close()
 
 
 def ask(owner: Owner[CodeStore], work: Callable[[Reporter], Any], reporter: Any = None) -> Any:
@@ -194,6 +201,39 @@ def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_w
         return owner.embed(Saving())
 
     assert ask(owner, work) > first + 2
+
+
+def test_requests_are_served_while_another_database_embeds(
+    owner, data_dir, source, clock, monkeypatch
+):
+    ask(owner, lambda said: owner.refresh(source, said))
+    owner.run_in_background(lambda: None)
+    file = StoreFile(StorePaths(data_dir / "other.sqlite"), CodeStore, clock=system_clock)
+    other = make_owner(file, source, owner.models, clock)
+    ask(other, lambda said: other.refresh(source, said))
+    begun, may_end = threading.Event(), threading.Event()
+    embed_passages = HashEmbedder.embed_passages
+
+    def embed_slowly(embedder: HashEmbedder, texts: Sequence[str], **how: Any) -> Any:
+        begun.set()
+        assert may_end.wait(DEADLINE_S)
+        return embed_passages(embedder, texts, **how)
+
+    monkeypatch.setattr(HashEmbedder, "embed_passages", embed_slowly)
+    with ThreadPoolExecutor() as pool:
+        embedding = [pool.submit(ask, other, other.embed)]
+        assert begun.wait(DEADLINE_S)
+        embedding.append(pool.submit(ask, owner, owner.embed))
+        eventually(lambda: owner.loop.is_running)
+        served = owner.loop.ask_soon(lambda: "served", urgency=Urgency.SHORT, key="")
+        with suppress(TimeoutError):
+            served.result(timeout=5.0)
+        was_served = served.done()
+        may_end.set()
+        assert was_served
+        assert all(each.result() > 0 for each in embedding)
+    assert other.close()
+    file.close()
 
 
 def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source):
