@@ -78,6 +78,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
             b"x",
         ),
         _words(rb"(?<=[\w)>\"?] )(?<!else )if(?=[ (][^\n{}]*->)", b", "),  # `is Cart if isOpen ->`
+        _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
         _words(rb"(?<=[^\s{;>])[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
 }
