@@ -152,7 +152,12 @@ def find_references(
     finder = _ReferenceFinder(
         data, language, variables, meanings, {at: type_ for at, (_, type_) in types.items()}
     )
-    return finder.references(found)
+    references = finder.references(found)
+    if suffixed := captures.get("suffixed"):
+        names = ((_decode(data[n.start_byte : n.end_byte]), n.start_point.row) for n in suffixed)
+        references += [Reference(f"{name}Attribute", row, "type") for name, row in names]
+        references.sort(key=attrgetter("row"))
+    return references
 
 
 def _captures(

@@ -1,4 +1,4 @@
-; C#. Attributes are types. A pattern of one name (`o is Cart`) may be a constant: it counts as `other`.
+; C#. Attributes are types. `Cart cart = new()` calls the constructor, like `new Cart()`. A pattern of one name (`o is Cart`) may be a constant: it counts as `other`.
 (identifier) @other
 (invocation_expression function: [
   (identifier) @call
@@ -9,7 +9,19 @@
   (identifier) @call
   (generic_name . (identifier) @call)
   (qualified_name name: [(identifier) @call (generic_name . (identifier) @call)])])
-(attribute name: [(identifier) @type (qualified_name name: (identifier) @type)])
+(variable_declaration type: [
+  (identifier) @call
+  (generic_name . (identifier) @call)
+  (qualified_name name: (identifier) @call)
+  (nullable_type type: (identifier) @call)]
+  (variable_declarator (implicit_object_creation_expression)))
+(property_declaration type: [
+  (identifier) @call
+  (generic_name . (identifier) @call)
+  (qualified_name name: (identifier) @call)
+  (nullable_type type: (identifier) @call)]
+  value: (implicit_object_creation_expression))
+(attribute name: [(identifier) @type @suffixed (qualified_name name: (identifier) @type @suffixed)])
 (_ type: (identifier) @type)
 (_ type: (qualified_name name: (identifier) @type))
 (_ returns: (identifier) @type)
@@ -60,5 +72,6 @@
 (foreach_statement left: (identifier) @bound)
 (catch_declaration name: (identifier) @bound)
 (declaration_pattern name: (identifier) @bound)
+(recursive_pattern name: (identifier) @bound)
 (declaration_expression name: (identifier) @bound)
 (from_clause name: (identifier) @bound)
