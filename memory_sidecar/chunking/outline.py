@@ -140,8 +140,8 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
             continue
         match = _Match(captures, len(data), word=word or "", kind=kinds.get(word or "", ""))
         key = match.name.start_byte
-        # `const f = () => {…}` is a constant and a function.
-        if key not in found or match.body or match.is_code:
+        # `const f = () => {…}` is a constant and a function; a property may have two accessors.
+        if key not in found or ((match.body or match.is_code) and not found[key].is_code):
             found[key] = match
     _drop_inner_names(found)
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))

@@ -136,6 +136,22 @@ def test_a_comment_is_no_part_of_a_signature(language, source, signature):
 
 
 @pytest.mark.parametrize(
+    ("language", "source", "signature"),
+    [
+        ("kotlin", "class A {\n  val b: Int\n    get() { return c() }\n}", "val b: Int"),
+        ("kotlin", "var b = 1\n  get() = c()\n  set(d) { e(d) }", "var b = 1"),
+        ("swift", "struct A { var b: Int { c() } }", "var b: Int"),
+        ("swift", "struct A { var b = 1 { didSet { c() } } }", "var b = 1"),
+        ("csharp", "class A { event E B { add { c(); } remove { d(); } } }", "event E B"),
+    ],
+)
+def test_what_a_property_runs_is_no_part_of_its_signature(language, source, signature):
+    found = outline(source.encode(), language).definitions[-1]
+    assert found.signature(source.encode()) == signature
+    assert found.is_code
+
+
+@pytest.mark.parametrize(
     ("language", "source"),
     [
         ("c", "/**/ int a;\n" * 80_000),

@@ -17,7 +17,7 @@
 (property_declaration name: (identifier) @name accessors: (accessor_list)? @body) @definition
 (property_declaration name: (identifier) @name accessors: (accessor_list (accessor_declaration body: (_) @code)) @body) @definition
 (property_declaration name: (identifier) @name value: (arrow_expression_clause) @code) @definition
-(event_declaration name: (identifier) @name accessors: (accessor_list) @code) @definition
+(event_declaration name: (identifier) @name accessors: (accessor_list) @code @body) @definition
 (indexer_declaration "this" @name accessors: (accessor_list)? @body) @definition
 (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition
 (event_field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @definition

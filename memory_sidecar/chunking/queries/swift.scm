@@ -13,9 +13,9 @@
 (source_file (property_declaration name: (pattern (simple_identifier) @name)) @definition)
 (class_body (property_declaration name: (pattern (simple_identifier) @name)) @definition)
 (enum_class_body (property_declaration name: (pattern (simple_identifier) @name)) @definition)
-(source_file (property_declaration name: (pattern (simple_identifier) @name) [(computed_property) (willset_didset_block)] @code) @definition)
-(class_body (property_declaration name: (pattern (simple_identifier) @name) [(computed_property) (willset_didset_block)] @code) @definition)
-(enum_class_body (property_declaration name: (pattern (simple_identifier) @name) (computed_property) @code) @definition)
+(source_file (property_declaration name: (pattern (simple_identifier) @name) [(computed_property) (willset_didset_block)] @code @body) @definition)
+(class_body (property_declaration name: (pattern (simple_identifier) @name) [(computed_property) (willset_didset_block)] @code @body) @definition)
+(enum_class_body (property_declaration name: (pattern (simple_identifier) @name) (computed_property) @code @body) @definition)
 (enum_entry name: (simple_identifier) @name) @definition
 (attribute) @lead
 (comment) @lead
