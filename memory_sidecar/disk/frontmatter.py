@@ -36,6 +36,7 @@ _LINE_BREAK = re.compile(r"\r\n?|\n")
 _COMMENT_AT_KEY = re.compile(r"[ \t]+#[^\r\n]*")
 UNRESOLVED = "a merge conflict is not resolved"
 _CONFLICT = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
+_CONFLICT_LINE = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: [^\r\n]*)?(?:[\r\n]+|\Z)", re.MULTILINE)
 _TOP_LEVEL_KEY = re.compile(r"^(?![#\s-]).*?:(?=\s|$)", re.MULTILINE)
 
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
@@ -159,19 +160,16 @@ def _parse(text: str) -> tuple[_Parts, dict[str, object], str]:
         return body_alone, {}, "line 1: nothing ends the frontmatter" if looks_like_keys else ""
     end = closing.start(1)
     parts = _Parts(text[:start], text[start:end], closing[1], text[closing.end() :])
-    conflict = _conflict_in(parts.yaml, 2)
+    if conflict := _conflict_in(parts.yaml, 2):
+        # To YAML, a marker continues the value above it. Of two versions, the lower one counts.
+        return parts, _readable_keys(_CONFLICT_LINE.sub("", parts.yaml)), conflict
     try:
         root = _parse_yaml(parts.yaml)
     except BrokenYaml as broken:
-        meta, problem = _readable_keys(parts.yaml), f"line {broken.line + 1}: {broken.why}"
-    else:
-        if root is None or isinstance(root.value, dict | list):
-            meta, problem = _mapping_of(root)
-        elif conflict:  # its first line turns all the keys into one scalar
-            meta, problem = _readable_keys(parts.yaml), conflict
-        else:
-            return body_alone, {}, ""  # a paragraph between two thematic breaks
-    return parts, meta, conflict or problem
+        return parts, _readable_keys(parts.yaml), f"line {broken.line + 1}: {broken.why}"
+    if root is None or isinstance(root.value, dict | list):
+        return parts, *_mapping_of(root)
+    return body_alone, {}, ""  # a paragraph between two thematic breaks
 
 
 def _newline_of(text: str) -> str:

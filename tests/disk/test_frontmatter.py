@@ -162,6 +162,21 @@ def test_a_conflict_from_the_first_line_on_is_no_text(keys):
         edit_page(f"---\n{told}{keys}---\nbody\n", {"a": 1})
 
 
+def test_the_values_at_the_lines_of_a_conflict_count():
+    page = (
+        "---\ncreated_at: 2026-03-01\n<<<<<<< HEAD\nupdated_at: 2026-03-02\nsupersedes: [a.md]\n"
+        "||||||| base\nupdated_at: 2026-03-01\n=======\nupdated_at: 2026-03-03\npinned: true\n"
+        ">>>>>>> other\n---\nbody\n"
+    )
+    for text in (page, page.replace("\n", "\r\n")):
+        assert parse_page(text).meta == {
+            "created_at": "2026-03-01",
+            "updated_at": "2026-03-03",
+            "supersedes": ["a.md"],
+            "pinned": True,
+        }
+
+
 def test_a_conflict_in_the_body_does_not_keep_the_frontmatter_from_changing():
     page = "---\na: x\n---\n<<<<<<< HEAD\n=======\n>>>>>>> x\n"
     assert edit_page(page, {"a": "z"}) == page.replace("a: x", "a: z")
