@@ -327,7 +327,7 @@ class Graph:
             self._users[key] = frozenset(column(self.connection, using, (name,)))
         return self._users[key]
 
-    def _definitions(self, condition: str, values: Sequence[object]) -> Iterator[Defined]:
+    def _definitions(self, condition: str, values: tuple[int | str, ...]) -> Iterator[Defined]:
         rows: Any = self.connection.execute(
             "SELECT f.id, f.source, f.filename, f.language, d.number, d.name, d.path, d.kind,"
             " d.signature, d.start_line, d.end_line"
@@ -339,7 +339,7 @@ class Graph:
             at = NamedFile(file_id, ChunkFile(source, path, language))
             yield Defined(at, number, DefinitionRow(*row))
 
-    def _uses(self, condition: str, values: Sequence[object]) -> Iterator[Used]:
+    def _uses(self, condition: str, values: tuple[int | str, ...]) -> Iterator[Used]:
         rows: Any = self.connection.execute(
             "SELECT f.id, f.source, f.filename, f.language, r.name, r.places"
             f" FROM code_references r JOIN code_files f ON f.id = r.file WHERE {condition}",
