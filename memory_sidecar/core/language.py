@@ -17,10 +17,13 @@ TEXT = "text"
 # Every language that is recognised, with its file extensions.
 EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "bash": ("sh", "bash", "zsh", "ksh"),
+        "bash": ("sh", "bash", "zsh", "ksh", "zsh-theme"),
         "c": ("c", "h"),
         "cmake": ("cmake",),
-        "cpp": ("cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl"),
+        "cpp": (
+            *("cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl", "tpp"),
+            *("ixx", "cppm", "cu", "cuh"),
+        ),
         "csharp": ("cs", "csx"),
         "css": ("css",),
         "dockerfile": ("dockerfile",),
@@ -41,7 +44,7 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "markdown": ("md", "mdx", "markdown"),
         "php": ("php", "phtml"),
         "python": ("py", "pyi", "pyw"),
-        "ruby": ("rb", "rake", "gemspec"),
+        "ruby": ("rb", "rake", "gemspec", "podspec", "ru"),
         "rust": ("rs",),
         "scala": ("scala", "sc", "sbt"),
         "sln": ("sln",),
@@ -51,7 +54,10 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "toml": ("toml",),
         "tsx": ("tsx",),
         "typescript": ("ts", "mts", "cts"),
-        "xml": ("xml", "csproj", "fsproj", "vbproj", "props", "targets", "xaml", "resx", "xsd"),
+        "xml": (
+            *("xml", "csproj", "fsproj", "vbproj", "vcxproj", "slnx", "props", "targets"),
+            *("nuspec", "xaml", "axaml", "resx", "xsd"),
+        ),
         "yaml": ("yaml", "yml"),
         "zig": ("zig",),
     }
@@ -64,7 +70,8 @@ _FILE_NAMES: Mapping[str, tuple[str, ...]] = {
     "dockerfile": ("containerfile", "dockerfile"),
     "ini": (".editorconfig", ".gitconfig"),
     "makefile": ("gnumakefile", "makefile"),
-    "ruby": ("gemfile", "rakefile"),
+    "python": ("sconscript", "sconstruct", "wscript"),
+    "ruby": ("brewfile", "fastfile", "gemfile", "podfile", "rakefile", "vagrantfile"),
 }
 _INTERPRETERS: Mapping[str, tuple[str, ...]] = {
     "bash": ("ash", "bash", "dash", "ksh", "sh", "zsh"),
