@@ -90,16 +90,16 @@ def _choose_agents(
 
 
 def _make_wish(call: Call, owner: str | None) -> Wish:
-    options = ["--agent", check_agent(owner)] if owner else []
-    if named := call.data_dir or call.environ.get(DATA_DIR_VARIABLE):
-        options += [DATA_DIR_OPTION, str(call.path(str(named)))]
+    named = call.data_dir or call.environ.get(DATA_DIR_VARIABLE)
+    data_dir = [DATA_DIR_OPTION, str(call.path(str(named)))] if named else []
+    options = [*(["--agent", check_agent(owner)] if owner else []), *data_dir]
     command = own_command()
     return Wish(
         entry={"command": command[0], "args": [*command[1:], "mcp", *options]},
         hooks={
             "PostToolUse": {
                 "matcher": "Read|Grep",
-                "hooks": [_make_hook(command, ["context", "access", "-"])],
+                "hooks": [_make_hook(command, ["context", "access", "-", *data_dir])],
             },
             "SessionEnd": {"hooks": [_make_hook(command, ["session", "import", "-", *options])]},
         },
