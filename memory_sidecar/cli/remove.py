@@ -13,6 +13,7 @@ from memory_sidecar.cli.numbers import COUNT, FRACTION
 from memory_sidecar.cli.options import with_agent, with_hash
 from memory_sidecar.core.times import require_duration, system_clock
 from memory_sidecar.memories.archive import PruneRule
+from memory_sidecar.memories.model import address
 from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
 
 
@@ -79,6 +80,7 @@ def restore(
     memories = memories_of(call, agent)
     if not paths and batch is None:
         archived = memories.list_archive()
-        return call.show(archived, (f"{each.batch}  {each.path}" for each in archived))
+        lines = (f"{each.batch}  {address(each.directory, each.path)}" for each in archived)
+        return call.show(archived, lines)
     restored = memories.restore(paths, batch=batch or "")
     return call.show(restored, (f"restored {path}" for path in restored.restored))

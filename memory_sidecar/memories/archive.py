@@ -27,7 +27,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.directory import KnowledgeDirectory
-from memory_sidecar.memories.model import StoredMemory
+from memory_sidecar.memories.model import StoredMemory, address
 from memory_sidecar.memories.names import check_path, is_category_page, is_markdown, spellings
 from memory_sidecar.memories.results import Archived
 
@@ -92,7 +92,7 @@ class Archive:
         held: dict[str, list[Archived]] = {}
         for each in self.all(batch=batch):
             held.setdefault(each.directory, []).append(each)
-        return [_latest(held.get(directory, []), path) for directory, path in named]
+        return [_latest(held.get(directory, []), directory, path) for directory, path in named]
 
     def with_categories(self, archived: Sequence[Archived]) -> list[Archived]:
         """Return `archived` and the pages of their categories that went with them, if any."""
@@ -128,7 +128,7 @@ class Archive:
             for item in archived:
                 if not self.is_free(directory, item):
                     raise Conflict(
-                        f"{item.path} exists again, with another text",
+                        f"{address(item.directory, item.path)} exists again, with another text",
                         hint="move or remove that first",
                     )
             for item in archived:
@@ -152,7 +152,7 @@ class Archive:
         return self.root / archived.batch / archived.directory / archived.path
 
 
-def _latest(held: Sequence[Archived], path: str) -> Archived:
+def _latest(held: Sequence[Archived], directory: str, path: str) -> Archived:
     is_whole = any(each.path == path for each in held)
     names = (path,) if is_whole else spellings(check_path(path))
     if all(each.path not in names for each in held):
@@ -163,7 +163,8 @@ def _latest(held: Sequence[Archived], path: str) -> Archived:
         if archived.path in names:
             return archived
     raise NotFound(
-        f"the archive holds no {names[0]}", hint="`memory-sidecar restore` lists what it holds"
+        f"the archive holds no {address(directory, names[0])}",
+        hint="`memory-sidecar restore` lists what it holds",
     )
 
 

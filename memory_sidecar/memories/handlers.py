@@ -131,13 +131,14 @@ class Memories(Recall):
             linking=self._files_linking_to(directory.name, file.path),
             allow_secrets=allow_secrets,
         )
+        own = (moved.old, moved.file.path)
+        further = [each for each in moved.changed if each not in own]
+        old, new, *relinked = (address(directory.name, each) for each in (*own, *further))
         if moved.changed:
-            old, new = (address(directory.name, each) for each in (moved.old, moved.file.path))
             paths = self._agent.paths
             log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
-        relinked = tuple(each for each in moved.changed if each not in (moved.old, moved.file.path))
         remembered = self._index_and_report(directory.name, moved, finds_near=False)
-        return build_from(Moved, remembered, moved_from=moved.old, relinked=relinked)
+        return build_from(Moved, remembered, moved_from=old, relinked=tuple(relinked))
 
     def share(
         self,
@@ -172,7 +173,6 @@ class Memories(Recall):
 
     def archive(self, seen: Mapping[str, str]) -> list[Archived]:
         """Archive, as one batch, the memories that still have the hash in `seen`, by path."""
-
         found = self._ask(
             lambda readable: [each.rows.find(path) for each in readable for path in seen],
             with_shared=False,
@@ -292,15 +292,16 @@ class Memories(Recall):
         return directory, directory.read(file)
 
     def _superseded_files(self, directory: str, newer: Draft | Changes) -> tuple[str, ...]:
-        """Resolve what `newer` supersedes to files of `directory`. Raises NotFound."""
-        return tuple(self._resolve(address(directory, each))[1].path for each in newer.supersedes)
-
-    def _directory(self, name: str) -> KnowledgeDirectory:
-        """Open the directory called `name`. Raises NotFound, but not for the agent's own."""
-        paths = self._agent.paths
-        if name == OWN_DIRECTORY:
-            return KnowledgeDirectory.of_agent(paths)
-        return KnowledgeDirectory(name, self._agent.source(name).root, paths.locks, paths.tree)
+        """Resolve what `newer` supersedes to files of `directory`. Raises NotFound, UsageError."""
+        files = (each.removeprefix(f"{directory}:") for each in newer.supersedes)
+        found = [self._resolve(address(directory, each)) for each in files]
+        for there, file in found:
+            if there.name != directory:
+                raise UsageError(
+                    f"{address(there.name, file.path)} is in another knowledge directory",
+                    hint="a memory supersedes those of its own directory alone",
+                )
+        return tuple(file.path for _, file in found)
 
     def _index(self, directory: str, files: Collection[str]) -> None:
         """Index `files` of `directory`, which were just written, moved or removed."""

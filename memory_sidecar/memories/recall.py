@@ -36,7 +36,13 @@ from memory_sidecar.memories.lookup import (
     list_used_categories,
     skip_reason,
 )
-from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, StoredMemory
+from memory_sidecar.memories.model import (
+    OWN_DIRECTORY,
+    MemoryFilter,
+    MemoryList,
+    MemoryQuery,
+    StoredMemory,
+)
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, folded, spellings, with_slashes
 from memory_sidecar.memories.reads import note_read
 from memory_sidecar.memories.results import Category, Memory, MemoryHit
@@ -183,6 +189,13 @@ class Recall:
         if found is None:
             raise self._not_found(path)
         return found
+
+    def _directory(self, name: str) -> KnowledgeDirectory:
+        """Open the directory called `name`. Raises NotFound, but not for the agent's own."""
+        paths = self._agent.paths
+        if name == OWN_DIRECTORY:
+            return KnowledgeDirectory.of_agent(paths)
+        return KnowledgeDirectory(name, self._agent.source(name).root, paths.locks, paths.tree)
 
     def _not_found(self, path: str) -> NotFound:
         """Make the error for a `path` without a memory; its hint names those with a like path."""

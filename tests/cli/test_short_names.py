@@ -45,6 +45,20 @@ def test_an_atom_is_named_by_its_id_for_every_command(stored):
     assert removed["path"] == "projects/shop/experiments/EXP-042.md"
 
 
+def test_the_archive_names_memories_as_restore_takes_them(stored, tmp_path):
+    write_memory(tmp_path / "team", "pitfall/cache.md", "Caches lie")
+    assert stored("source", "add", tmp_path / "team").status == 0
+    assert stored("remove", "team:pitfall/cache").status == 0
+    (line,) = stored("restore").out.splitlines()
+    path = line.split()[-1]
+    assert path == "team:pitfall/cache.md"
+    write_memory(tmp_path / "team", "pitfall/cache.md", "Caches do not lie")
+    assert f"{path} exists again" in stored("restore", path).err
+    (tmp_path / "team/pitfall/cache.md").unlink()
+    assert stored("restore", path).out == f"restored {path}\n"
+    assert f"holds no {path}" in stored("restore", path).err
+
+
 def test_first_letters_name_a_session(stored):
     assert "2026-03-01-payment" in stored("session", "show", "2026-03-01").out
     promoted = stored("session", "promote", "2026-03-01", "--dry-run", "--json").json

@@ -327,7 +327,7 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
     assert changed.path == "shop:note.md"
     assert "tags: [build]" in (project / "note.md").read_text()
     moved = knowledge.memories().move("shop:note", "tools/java")
-    assert moved.path == "shop:tools/java.md"
+    assert (moved.moved_from, moved.path) == ("shop:note.md", "shop:tools/java.md")
     assert knowledge.found("Java") == ["shop:tools/java.md"]
     knowledge.memories().remove("shop:tools/java")
     assert knowledge.found("Java") == []
@@ -337,6 +337,17 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
     assert stored.path == "shop:tests-need-docker.md"
     assert (project / "tests-need-docker.md").is_file()
     assert knowledge.found("Docker") == [stored.path]
+    for number, superseded in enumerate((stored.path, "tests-need-docker")):
+        newer = Draft(content=f"Tests need Podman {number}.", supersedes=(superseded,))
+        assert knowledge.memories().store(newer, directory="shop").supersedes == (
+            "tests-need-docker.md",
+        )
+    knowledge.store("Tests need nothing.", summary="Tests need docker")
+    elsewhere = Draft(content="Tests need Colima.", supersedes=(stored.path,))
+    with pytest.raises(UsageError, match="in another knowledge directory"):
+        knowledge.memories().store(elsewhere)
+    moved = knowledge.memories().move(stored.path, "tools/")
+    assert moved.relinked == ("shop:tests-need-podman-0.md", "shop:tests-need-podman-1.md")
     with pytest.raises(UsageError):
         knowledge.memories().move("shop:tools/java", "memories:x")
     with pytest.raises(NotFound):
