@@ -228,7 +228,7 @@ def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) 
         )
     if known:
         delete_source(connection, known[0])
-    row = connection.execute(
+    ((source,),) = connection.execute(
         "INSERT INTO sources"
         " (repository, branch, folder, generation, model, static, chunks, tokens,"
         " holder, lease_until) VALUES (%s, %s, %s, 1, %s, %s, %s, %s, %s, %s) RETURNING id",
@@ -236,9 +236,8 @@ def _new_source(connection: Connected, kept: ExportedSource, *, replaces: bool) 
             *(*named, kept.model, kept.static, kept.chunks, kept.tokens),
             *(known[1:] if known and is_there else ("", "-infinity")),
         ),
-    ).fetchone()
-    assert row
-    return int(row[0])
+    )
+    return int(source)
 
 
 @dataclass(frozen=True, slots=True)

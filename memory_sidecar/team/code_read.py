@@ -54,10 +54,7 @@ class SharedRows:
             reads.ask,
             [row.id for row in rows],
             scope,
-            Statistics(
-                sum(row.statistics.rows for row in rows),
-                sum(row.statistics.tokens for row in rows),
-            ),
+            Statistics(sum(row.chunks for row in rows), sum(row.tokens for row in rows)),
         )
         self._file_of: dict[int, int] = {}  # file id of each chunk that was found
         self._arms: list[_SharedVectors] = []
@@ -74,12 +71,8 @@ class SharedRows:
     def keyword_arm(self, keywords: Keywords) -> Arm:
         terms = self.words.terms_with_idf(keywords)
         lists = [self.words.current(self.words.entries_of(stems)) for stems, _ in terms]
-        ids, scores, files = bm25(
-            lists,
-            [idf for _, idf in terms],
-            CHUNKS.weights,
-            self.words.statistics.mean_tokens,
-        )
+        idfs = [idf for _, idf in terms]
+        ids, scores, files = bm25(lists, idfs, CHUNKS.weights, self.words.statistics.mean_tokens)
         if len(ids) > KEYWORD_DEPTH and not self._scope.is_filtered:
             best = np.sort(np.argpartition(scores, -KEYWORD_DEPTH)[-KEYWORD_DEPTH:])
             ids, scores, files = ids[best], scores[best], files[best]

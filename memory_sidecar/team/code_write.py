@@ -106,16 +106,6 @@ def write_documents(
     )
 
 
-def put_vectors(connection: Connected, source: int, vectors: Mapping[int, Floats]) -> None:
-    """Write the vectors of chunks, by id; chunks replaced since they were read are skipped."""
-    waiting = connection.execute(
-        "DELETE FROM chunk_pending WHERE id = ANY(%s) RETURNING id, file", (list(vectors),)
-    ).fetchall()
-    with connection.cursor() as cursor:
-        found = [(row, source, file, vectors[row]) for row, file in waiting]
-        copy_vectors(cursor, "chunk_vectors", found)
-
-
 def fold_rows(connection: Connected, source: int, generation: int) -> None:
     """Delete the rows of files deleted long ago, and join rows of words, without deleted chunks.
 
@@ -160,8 +150,7 @@ def _delete_chunks(connection: Connected, files: Sequence[int]) -> tuple[int, in
         return 0, 0
     for table in ("chunk_static", "chunk_vectors", "chunk_pending"):
         connection.execute(f"DELETE FROM {table} WHERE file = ANY(%s)", (files,))
-    chunks, tokens = _row(
-        connection,
+    ((chunks, tokens),) = connection.execute(
         "WITH gone AS (DELETE FROM chunks WHERE file = ANY(%s) RETURNING tokens)"
         " SELECT count(*), coalesce(sum(tokens), 0)::int FROM gone",
         (files,),
@@ -255,9 +244,7 @@ def copy_words(cursor: Cursor[tuple[object, ...]], source: int, lists: Mapping[s
 
 
 def copy_vectors(
-    cursor: Cursor[tuple[object, ...]],
-    table: str,
-    vectors: Iterable[tuple[int, int, int, Floats]],
+    cursor: Cursor[tuple[object, ...]], table: str, vectors: Iterable[tuple[int, int, int, Floats]]
 ) -> None:
     _copy_binary(
         cursor,
@@ -283,9 +270,3 @@ def _copy_binary(
 
 def _integer(value: int) -> bytes:
     return struct.pack(">i", value)
-
-
-def _row(connection: Connected, query: str, values: Sequence[object]) -> tuple[int, ...]:
-    row = connection.execute(query, values).fetchone()
-    assert row
-    return tuple(row)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
@@ -36,6 +36,8 @@ from memory_sidecar.team.source import TEAM_ERRORS, PostgresSource
 _log = logging.getLogger(__name__)
 
 MAX_SCOPES = 4  # cached for the next searches with the same filter
+
+_Rows = Mapping[str, tuple[SourceRow, PostgresSource]]
 
 
 class TeamCode:
@@ -81,46 +83,58 @@ class TeamCode:
         wanted = local.wanted.sources
         asked = [each for each in sources if not wanted or each.name in wanted]
         shared = [each for source in asked if (each := self.source(source)) is not None]
-        with ExitStack() as stack:
-            rows: dict[str, tuple[SourceRow, PostgresSource]] = {}
-            if shared:
-                self.link.require_reachable()
-                connection = stack.enter_context(self.link.reading())
-                require_schema(connection, self.link)
-                found = read_sources(connection, [each.origin for each in shared])
-                for each, row in zip(shared, found, strict=True):
-                    each.note_row(row)
-                    if row is not None:
-                        rows[each.source.name] = row, each
+        opened: AbstractContextManager[Connected | None] = nullcontext()
+        if shared:
+            self.link.require_reachable()
+            opened = self.link.reading()
+        with opened as connection:
+            rows = self._read_rows(connection, shared) if connection else {}
             lost = [each.name for each in asked if each.name not in rows]
             lost = lost if lost and was_shared(local.connection, lost) else []
-            if not rows and lost:
+            if connection and rows:
+                yield self._overlay(connection, local, rows, lost, reporter)
+            elif lost:
                 told = f"{self.link.shown} has nothing of {', '.join(lost)}"
                 hint = "`memory-sidecar index` uploads it, or indexes all of it here"
-                removed = (tell_removed(connection, each.origin) for each in shared)
+                removed = (tell_removed(connection, each.origin) for each in shared if connection)
                 if first := next(filter(None, removed), ""):
                     told, hint = first, "`memory-sidecar index` indexes all of it here"
                 raise TeamEmpty(told, hint=hint)
-            if not rows:
+            else:
                 yield None
-                return
-            scope = self._scope(connection, local, rows)
-            outdated = scope.outdated
-            if lost:
-                outdated += count_files_here(local.connection, lost)[1]
-            if outdated:
-                reporter.notice(
-                    f"{pluralize(outdated, 'file')} changed at the team: not searched until"
-                    " this machine has indexed its own"
-                )
-            known = {name: row for name, (row, _) in rows.items()}
-            made = self._vector_models()
-            yield OverlaidRows(
-                SharedRows(ReadTransaction(connection), self.link, known, scope),
-                local,
-                has_vectors=all(row.model == made.model for row in known.values()),
-                has_static=all(row.static == made.static for row in known.values()),
+
+    def _read_rows(self, connection: Connected, shared: Sequence[PostgresSource]) -> _Rows:
+        """Return the rows of `shared` by the name of the source, with it, as far as there are."""
+        require_schema(connection, self.link)
+        found = read_sources(connection, [each.origin for each in shared])
+        for each, row in zip(shared, found, strict=True):
+            each.note_row(row)
+        return {s.source.name: (row, s) for s, row in zip(shared, found, strict=True) if row}
+
+    def _overlay(
+        self,
+        connection: Connected,
+        local: LocalRows,
+        rows: _Rows,
+        lost: Sequence[str],
+        reporter: Reporter,
+    ) -> OverlaidRows:
+        """Lay `local` over `rows`. `lost`: sources that the team had, and has no more."""
+        scope = self._scope(connection, local, rows)
+        outdated = scope.outdated + (count_files_here(local.connection, lost)[1] if lost else 0)
+        if outdated:
+            reporter.notice(
+                f"{pluralize(outdated, 'file')} changed at the team: not searched until"
+                " this machine has indexed its own"
             )
+        known = {name: row for name, (row, _) in rows.items()}
+        made = self._vector_models()
+        return OverlaidRows(
+            SharedRows(ReadTransaction(connection), self.link, known, scope),
+            local,
+            has_vectors=all(row.model == made.model for row in known.values()),
+            has_static=all(row.static == made.static for row in known.values()),
+        )
 
     def embed(
         self,
@@ -158,12 +172,7 @@ class TeamCode:
             model = ""
         return VectorModels(model, self.models.static.version if self.models.static else "")
 
-    def _scope(
-        self,
-        connection: Connected,
-        local: LocalRows,
-        rows: Mapping[str, tuple[SourceRow, PostgresSource]],
-    ) -> SearchScope:
+    def _scope(self, connection: Connected, local: LocalRows, rows: _Rows) -> SearchScope:
         files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
         version = read_identity(local.connection, FILES_VERSION)
         state = tuple((name, row.version) for name, (row, _) in rows.items())

@@ -61,36 +61,34 @@ class LeaseFor(Enum):
     TAKING_OVER = auto()  # a user asked not to wait for the end of another machine's lease
 
 
-@dataclass(frozen=True, slots=True)
-class Indexer:
-    """A machine, and the branch that it may index for the team."""
+def lease_branch(
+    connection: Connected,
+    origin: Origin,
+    purpose: LeaseFor,
+    *,
+    holder: str,
+    models: Callable[[], VectorModels],
+) -> tuple[SourceRow, int]:
+    """Take or renew the lease of the branch at `origin`; return its row and this generation.
 
-    origin: Origin
-    holder: str  # how messages on other machines name this one
-    models: Callable[[], VectorModels]
-
-    def lease(
-        self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
-    ) -> tuple[SourceRow, int]:
-        """Take or renew the lease of the branch; return its row and this generation.
-
-        Raises LeaseHeld, SourceRemoved, and BranchUnshared if the team has other branches alone: a
-        machine that indexes `main` for the team uploads no copy of each branch checked out there.
-        """
-        is_asked = purpose in (LeaseFor.PUBLISHING, LeaseFor.TAKING_OVER)
-        (row,) = read_sources(connection, [self.origin])
-        if self.origin.branch and (row is None or purpose is not LeaseFor.INDEXING):
-            _add_source(connection, self.origin, self.models(), again=is_asked)
-            (row,) = read_sources(connection, [self.origin])
-        if row is None or row.branch != self.origin.branch:
-            raise _unshared(connection, self.origin)
-        by_force = purpose is LeaseFor.TAKING_OVER
-        if row.holder not in ("", self.holder) and not by_force:
-            if not is_asked:  # what is checked out here may be old, or not be pushed
-                raise _held_by_other(row.holder, self.origin.address, row.branch)
-            if self.models().would_replace(row.model, row.static):
-                raise _of_other_models(self.origin, row.holder)
-        return row, take_lease(connection, row.id, self.holder, by_force=by_force)
+    `holder`: how messages on other machines name this one. Raises LeaseHeld, SourceRemoved, and
+    BranchUnshared if the team has other branches alone: a machine that indexes `main` for the team
+    uploads no copy of each branch checked out there.
+    """
+    is_asked = purpose in (LeaseFor.PUBLISHING, LeaseFor.TAKING_OVER)
+    (row,) = read_sources(connection, [origin])
+    if origin.branch and (row is None or purpose is not LeaseFor.INDEXING):
+        _add_source(connection, origin, models(), again=is_asked)
+        (row,) = read_sources(connection, [origin])
+    if row is None or row.branch != origin.branch:
+        raise _unshared(connection, origin)
+    by_force = purpose is LeaseFor.TAKING_OVER
+    if row.holder not in ("", holder) and not by_force:
+        if not is_asked:  # what is checked out here may be old, or not be pushed
+            raise _held_by_other(row.holder, origin.address, row.branch)
+        if models().would_replace(row.model, row.static):
+            raise _of_other_models(origin, row.holder)
+    return row, take_lease(connection, row.id, holder, by_force=by_force)
 
 
 def _add_source(connection: Connected, origin: Origin, made: VectorModels, *, again: bool) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
 from typing import Any, TypeVar
 
@@ -99,11 +99,9 @@ class TeamLink:
         if self.is_unreachable and self._away is not None:
             raise self._away
 
-    @contextmanager
-    def reading(self) -> Iterator[Connected]:
+    def reading(self) -> AbstractContextManager[Connected]:
         """Open a read transaction: all its queries see one snapshot and wait for no writer."""
-        with self._transaction(_READ) as connection:
-            yield connection
+        return self._transaction(_READ, READ_S)
 
     def ask(self, *questions: Question) -> list[list[Any]]:
         """Run `questions` in one round trip, each on the latest commit; return the rows of each.
@@ -118,16 +116,13 @@ class TeamLink:
             asked = [connection.execute(*each, binary=True) for each in (_HASTE, *questions)]
             return [each.fetchall() for each in asked[1:]]
 
-    @contextmanager
-    def writing(self, *, patience_s: float = WRITE_S) -> Iterator[Connected]:
+    def writing(self, *, patience_s: float = WRITE_S) -> AbstractContextManager[Connected]:
         """Open a write transaction, committed at the end of the block.
 
         The server ends a wait for a lock before the connection would count as silent.
         """
         lock_ms = 0 if patience_s == inf else int(900 * patience_s)  # 0: no limit
-        begin = f"BEGIN; SET LOCAL lock_timeout = {lock_ms}"
-        with self._transaction(begin, patience_s) as connection:
-            yield connection
+        return self._transaction(f"BEGIN; SET LOCAL lock_timeout = {lock_ms}", patience_s)
 
     def retry(self, work: Callable[[], T]) -> T:
         """Run `work`, which must be idempotent, up to TRIES times while connections are lost.
@@ -194,7 +189,7 @@ class TeamLink:
         self._away, self._away_until_s = error, time.monotonic() + AWAY_S
 
     @contextmanager
-    def _transaction(self, begin: str, patience_s: float = READ_S) -> Iterator[Connected]:
+    def _transaction(self, begin: str, patience_s: float) -> Iterator[Connected]:
         connection = self._begin_transaction(begin)
         with self._use(connection, patience_s):
             yield connection
@@ -304,8 +299,7 @@ class TeamLink:
                 error, errors.OutOfMemory | errors.ProgramLimitExceeded
             ):
                 return DatabaseUnreachable(
-                    f"{self.shown} does not answer: {message}",
-                    hint="try again in a while",
+                    f"{self.shown} does not answer: {message}", hint="try again in a while"
                 )
             case _:
                 return DatabaseError(f"{self.shown}: {message}", hint="`memory-sidecar doctor`")

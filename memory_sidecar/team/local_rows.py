@@ -8,7 +8,6 @@ from typing import Any
 from memory_sidecar.code.document import CodeDocument, findable
 from memory_sidecar.code.store import CHUNKS, CodeStore, chunk_from_row
 from memory_sidecar.core.model import FileStatus, SourceFile
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.vectors import stored_vector
 from memory_sidecar.index.writing import ReadyVectors
@@ -29,7 +28,10 @@ def read_documents(
                 (source, path),
             ).fetchall()
             chunks = tuple(chunk_from_row(chunk) for _, _, *chunk in rows)
-            language, fingerprint = _file_facts(connection, source, path)
+            language, fingerprint = connection.execute(
+                "SELECT language, fingerprint FROM files WHERE source = ? AND path = ?",
+                (source, path),
+            ).get
             documents.append(
                 CodeDocument(
                     source=source,
@@ -41,20 +43,9 @@ def read_documents(
                     found=findable(path, chunks, [head for _, head, *_ in rows]),
                 )
             )
-            for row_id, head, *_ in rows:
-                vector = stored_vector(connection, CHUNKS.vector_table, row_id)
-                if vector is not None:
-                    known[head] = vector
-                if CHUNKS.static_table is not None:
-                    vector = stored_vector(connection, CHUNKS.static_table, row_id)
-                    if vector is not None:
-                        static[head] = vector
+            for table, vectors in ((CHUNKS.vector_table, known), (CHUNKS.static_table, static)):
+                if table is not None:
+                    for row_id, head, *_ in rows:
+                        if (vector := stored_vector(connection, table, row_id)) is not None:
+                            vectors[head] = vector
     return documents, ReadyVectors(known, static)
-
-
-def _file_facts(connection: Connection, source: str, path: str) -> tuple[str, str]:
-    """Return the language and the fingerprint of an indexed file."""
-    language, fingerprint = connection.execute(
-        "SELECT language, fingerprint FROM files WHERE source = ? AND path = ?", (source, path)
-    ).get
-    return language, fingerprint

@@ -73,15 +73,13 @@ def read_news(connection: Connected, agent: str, database: str, seen: int, seen_
     Reads all files if the database is not `database`, or was restored from an older copy: then its
     numbers end below `seen`, or a number up to `seen` belongs to a row written after `seen_at_us`.
     """
-    row = connection.execute(
+    ((found, last, written_at_us, now_us),) = connection.execute(
         "SELECT (SELECT value FROM identity WHERE key = 'mirror'),"
         f" (SELECT coalesce(max(changed), 0) FROM mirrored WHERE {_OWN}),"
         " (SELECT (extract(epoch FROM written_at) * 1000000)::bigint FROM mirrored"
         f" WHERE {_OWN} AND changed <= %(seen)s ORDER BY changed DESC LIMIT 1), {_NOW_US}",
         {"agent": agent, "seen": seen},
-    ).fetchone()
-    assert row is not None
-    found, last, written_at_us, now_us = row
+    )
     is_all = found != database or last < seen or (written_at_us or 0) > seen_at_us
     if is_all:
         seen = 0
@@ -121,17 +119,15 @@ def write_offers(
     for each in offers:
         values = {"agent": agent, **asdict(each)}
         if not connection.execute(_PUT, values).rowcount:
-            found = connection.execute(_HEADS + "path = %(path)s", values).fetchone()
-            assert found is not None
-            refused.append(_head(*found))
+            refused += [
+                _head(*row) for row in connection.execute(_HEADS + "path = %(path)s", values)
+            ]
     # If all changes since `seen` are our own, they need not be read again: other writers wait.
-    row = connection.execute(
+    ((count, last, now_us),) = connection.execute(
         f"SELECT count(*), max(changed), {_NOW_US} FROM mirrored"
         f" WHERE {_OWN} AND changed > %(seen)s",
         {"agent": agent, "seen": seen},
-    ).fetchone()
-    assert row is not None
-    count, last, now_us = row
+    )
     if count and count == len(offers) - len(refused):
         seen, seen_at_us = last, now_us
     return seen, seen_at_us, refused

@@ -43,12 +43,7 @@ class OverlaidRows:
     """Implements `CodeRows` over the team's rows and the local ones."""
 
     def __init__(
-        self,
-        shared: SharedRows,
-        local: LocalRows,
-        *,
-        has_vectors: bool,
-        has_static: bool,
+        self, shared: SharedRows, local: LocalRows, *, has_vectors: bool, has_static: bool
     ) -> None:
         """`has_vectors`, `has_static`: whether the team's vectors are of the same model as ours."""
         self._shared = shared

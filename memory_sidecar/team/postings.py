@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ _K1, _B = 1.2, 0.75  # those of FTS5, like the formula and the least idf
 _LEAST_IDF = 1e-6
 
 Entries = npt.NDArray[np.void]
+N = TypeVar("N", float, npt.NDArray[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +115,14 @@ def count_phrase(phrase: Sequence[str], tokens: list[str]) -> int:
     return found
 
 
-def term_share(count: float, tokens: float, mean_tokens: float) -> float:
+def term_share(count: N, tokens: N, mean_tokens: float) -> N:
     """Return the factor of a word's IDF in BM25: it occurs `count` times in a row of `tokens`."""
     length = _K1 * (1 - _B + _B * tokens / max(mean_tokens, 1e-9))
-    return count * (_K1 + 1) / max(count + length, 1e-9)
+    return count * (_K1 + 1) / (count + length)
 
 
 def bm25(
-    lists: Sequence[Entries],
-    idfs: Sequence[float],
-    weights: Sequence[float],
-    mean_tokens: float,
+    lists: Sequence[Entries], idfs: Sequence[float], weights: Sequence[float], mean_tokens: float
 ) -> tuple[Ids, Floats, Ids]:
     """Score the rows in `lists`, one of each word: returns ids, ascending, scores and files, (n,).
 
@@ -135,8 +134,7 @@ def bm25(
     idf = np.repeat(np.array(idfs), [len(each) for each in lists])
     names = together["names"]
     counts = together["body"] * weights[0] + (names & 15) * weights[1] + (names >> 4) * weights[2]
-    lengths = _K1 * (1 - _B + _B * together["tokens"] / max(mean_tokens, 1e-9))
     ids, first, place = np.unique(together["row"], return_index=True, return_inverse=True)
-    scores = np.bincount(place, idf * counts * (_K1 + 1) / np.maximum(counts + lengths, 1e-9))
+    scores = np.bincount(place, idf * term_share(counts, together["tokens"], mean_tokens))
     files = together["file"][first]
     return ids.astype(np.int64), scores.astype(np.float32), files.astype(np.int64)

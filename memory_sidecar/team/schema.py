@@ -138,10 +138,8 @@ def _script(name: str) -> str:
 
 def schema_version(connection: Connected) -> int:
     """Return the version of the schema; 0 if there is none."""
-    held = connection.execute(f"SELECT to_regclass('{_IDENTITY}') IS NOT NULL").fetchone()
-    if held is None or not held[0]:
-        return 0
-    return _read_version(connection)
+    ((is_there,),) = connection.execute(f"SELECT to_regclass('{_IDENTITY}') IS NOT NULL")
+    return _read_version(connection) if is_there else 0
 
 
 def _read_version(connection: Connected) -> int:
@@ -150,11 +148,10 @@ def _read_version(connection: Connected) -> int:
 
 
 def _require_unicode(connection: Connected, link: TeamLink) -> None:
-    row = connection.execute("SHOW server_encoding").fetchone()
-    assert row
-    if row[0] not in ("UTF8", "SQL_ASCII"):  # which keeps bytes as they come
+    ((encoding,),) = connection.execute("SHOW server_encoding")
+    if encoding not in ("UTF8", "SQL_ASCII"):  # which keeps bytes as they come
         raise DatabaseRefused(
-            f"{link.shown} has the encoding {row[0]}, which lacks most characters",
+            f"{link.shown} has the encoding {encoding}, which lacks most characters",
             hint="createdb --encoding UTF8 --template template0",
         )
 

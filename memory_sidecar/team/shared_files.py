@@ -14,7 +14,6 @@ from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.postings import Statistics
 
 _ERA = (
     "format('%%s %%s %%s', pg_postmaster_start_time(), tableoid,"
@@ -55,10 +54,6 @@ class SourceRow:
     def version(self) -> tuple[str, int, int]:
         """Of the rows of the source; equal for none that may differ."""
         return self.era, self.id, self.generation
-
-    @property
-    def statistics(self) -> Statistics:
-        return Statistics(self.chunks, self.tokens)
 
 
 def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[SourceRow | None]:
@@ -134,10 +129,6 @@ class SearchScope:
     def path_of(self, file: int) -> str:
         """Return the path of the file with that id."""
         return self.files[self.numbers[file]].path
-
-    def first_of(self, files: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the first current chunk of each of `files`; NO_CHUNK for files out of scope."""
-        return self.first.take(files, mode="clip")
 
     @classmethod
     def of(

@@ -35,7 +35,7 @@ from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import TeamDocument, fold_rows, write_documents
 from memory_sidecar.team.connection import Connected
-from memory_sidecar.team.lease import Indexer, LeaseFor, SourceRemoved, VectorModels
+from memory_sidecar.team.lease import LeaseFor, SourceRemoved, VectorModels, lease_branch
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import make_schema, require_schema, schema_version
@@ -79,13 +79,13 @@ class PostgresSource:
         self.problem = ""  # why the last write to the team failed
         self._published = Published(source.name, 0, 0, 0)  # since `claim`
         self._link = link
+        self._holder = holder
         self._vector_models = vector_models
-        self._indexer = Indexer(origin, holder, vector_models)
         self._files: SharedFiles | None = None
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
-        self._vectors = TeamVectors(link, self)
+        self._vectors = TeamVectors(link, own_row=self._own_row, take_lease=self._take_lease)
 
     @property
     def generation(self) -> int:
@@ -152,13 +152,11 @@ class PostgresSource:
         with self._link.reading() as connection:
             require_schema(connection, self._link)
             row = self.row(connection)
-            found = connection.execute(
+            ((chunks, pending),) = connection.execute(
                 "SELECT count(*), count(p.id) FROM files f JOIN chunks c ON c.file = f.id"
                 " LEFT JOIN chunk_pending p ON p.id = c.id WHERE f.source = %s AND f.path = %s",
                 (row.id if row else None, path),
-            ).fetchone()
-        assert found
-        chunks, pending = found
+            )
         is_ours = row is not None and row.model == self._vector_models().model
         return VectorCounts(chunks, pending if is_ours else chunks)
 
@@ -253,12 +251,12 @@ class PostgresSource:
         except TEAM_ERRORS as error:
             self._note_problem(error)
 
-    def own_row(self, connection: Connected) -> SourceRow | None:
+    def _own_row(self, connection: Connected) -> SourceRow | None:
         require_schema(connection, self._link)
         row = self.row(connection)
         return row if row is not None and row.branch == self.origin.branch else None
 
-    def take_lease(self, connection: Connected) -> SourceRow:
+    def _take_lease(self, connection: Connected) -> SourceRow:
         return self._lease(connection)[0]
 
     def _read_fingerprints(self) -> dict[str, str]:
@@ -276,8 +274,21 @@ class PostgresSource:
     def _write(
         self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
     ) -> None:
+        def write() -> None:
+            with self._link.writing() as connection:
+                row, generation = self._lease(connection)
+                made = self._vector_models()
+                usable = replace(
+                    at_hand,
+                    known=at_hand.known if row.model == made.model else {},
+                    static=at_hand.static if row.static == made.static else {},
+                )
+                write_documents(connection, row.id, generation, written, gone=gone, at_hand=usable)
+                if generation % FOLD_EVERY == 0:
+                    fold_rows(connection, row.id, generation)
+
         make_schema(self._link)
-        self._link.retry(lambda: self._write_once(written, gone, at_hand))
+        self._link.retry(write)
         indexed = [each for each in written if each.is_indexed]
         with self._lock:
             done = self._published
@@ -291,25 +302,12 @@ class PostgresSource:
             for each in written:  # "" for what is not indexed, and so not at the team
                 theirs[each.document.file.path] = each.indexed_fingerprint
 
-    def _write_once(
-        self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
-    ) -> None:
-        with self._link.writing() as connection:
-            row, generation = self._lease(connection)
-            made = self._vector_models()
-            at_hand = replace(
-                at_hand,
-                known=at_hand.known if row.model == made.model else {},
-                static=at_hand.static if row.static == made.static else {},
-            )
-            write_documents(connection, row.id, generation, written, gone=gone, at_hand=at_hand)
-            if generation % FOLD_EVERY == 0:
-                fold_rows(connection, row.id, generation)
-
     def _lease(
         self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
     ) -> tuple[SourceRow, int]:
-        row, generation = self._indexer.lease(connection, purpose)
+        row, generation = lease_branch(
+            connection, self.origin, purpose, holder=self._holder, models=self._vector_models
+        )
         self.note_row(row)
         return row, generation
 

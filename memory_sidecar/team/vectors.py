@@ -10,12 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Protocol
 
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
-from memory_sidecar.team.code_write import copy_vectors, put_vectors
+from memory_sidecar.team.code_write import copy_vectors
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.lease import VectorModels
 from memory_sidecar.team.link import TeamLink
@@ -27,22 +26,20 @@ _CHUNKS = "FROM files f JOIN chunks c ON c.file = f.id WHERE f.source = %s"
 _WITHOUT_STATIC = "NOT EXISTS (SELECT FROM chunk_static s WHERE s.id = c.id)"
 
 
-class IndexedSource(Protocol):
-    """A source of the team; `team.source` implements it."""
-
-    def own_row(self, connection: Connected) -> SourceRow | None:
-        """Read the row of the branch that is checked out; None if the team lacks it."""
-
-    def take_lease(self, connection: Connected) -> SourceRow:
-        """Renew the lease; return the row of the branch. Raises LeaseHeld."""
-
-
 class TeamVectors:
-    """Makes the vectors of `source`. All methods raise DatabaseError, NoIndex and LeaseHeld."""
+    """Makes the vectors of one source. All methods raise DatabaseError, NoIndex and LeaseHeld."""
 
-    def __init__(self, link: TeamLink, source: IndexedSource) -> None:
+    def __init__(
+        self,
+        link: TeamLink,
+        *,
+        own_row: Callable[[Connected], SourceRow | None],
+        take_lease: Callable[[Connected], SourceRow],
+    ) -> None:
+        """`own_row`, `take_lease`: both return the row of the branch that is checked out."""
         self._link = link
-        self._source = source
+        self._own_row = own_row
+        self._take_lease = take_lease
 
     def adopt(self, made: VectorModels, models: Models, stop: threading.Event) -> Iterator[None]:
         """Make the vectors those of `made`, the versions of `models`; yields after each step.
@@ -50,7 +47,7 @@ class TeamVectors:
         Those of the model are deleted and queued, for `embed`; static ones are computed.
         """
         with self._link.reading() as connection:
-            row = self._source.own_row(connection)
+            row = self._own_row(connection)
         if row is not None and made.model not in ("", row.model):
             self._write(lambda connection, row: _queue_all(connection, row, made.model))
             yield
@@ -89,7 +86,7 @@ class TeamVectors:
     def _pending(self, model: str) -> list[tuple[int, str]]:
         """Return ids and heads of the next chunks without a vector, if `model` is the team's."""
         with self._link.reading() as connection:
-            row = self._source.own_row(connection)
+            row = self._own_row(connection)
             if row is None or row.model != model:
                 return []
             return connection.execute(
@@ -103,13 +100,19 @@ class TeamVectors:
 
         def write() -> None:
             with self._link.writing() as connection:
-                work(connection, self._source.take_lease(connection))
+                work(connection, self._take_lease(connection))
 
         self._link.retry(write)
 
 
 def _put_vectors(connection: Connected, row: SourceRow, found: Mapping[int, Floats]) -> None:
-    put_vectors(connection, row.id, found)
+    """Write the vectors of chunks, by id; chunks replaced since they were read are skipped."""
+    waiting = connection.execute(
+        "DELETE FROM chunk_pending WHERE id = ANY(%s) RETURNING id, file", (list(found),)
+    ).fetchall()
+    with connection.cursor() as cursor:
+        rows = [(chunk, row.id, file, found[chunk]) for chunk, file in waiting]
+        copy_vectors(cursor, "chunk_vectors", rows)
 
 
 def _queue_all(connection: Connected, row: SourceRow, model: str) -> None:

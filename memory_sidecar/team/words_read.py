@@ -38,11 +38,7 @@ class WordsRead:
     """The posting lists of some sources, read in one transaction."""
 
     def __init__(
-        self,
-        ask: Ask,
-        sources: Sequence[int],
-        scope: SearchScope,
-        statistics: Statistics,
+        self, ask: Ask, sources: Sequence[int], scope: SearchScope, statistics: Statistics
     ) -> None:
         """`statistics`: of all chunks of the sources."""
         self._ask = ask
@@ -99,7 +95,8 @@ class WordsRead:
 
     def current(self, entries: Entries) -> Entries:
         """Return the entries of chunks in the scope, of the current version of their file."""
-        return entries.compress(entries["row"] >= self._scope.first_of(entries["file"]))
+        first = self._scope.first.take(entries["file"], mode="clip")
+        return entries.compress(entries["row"] >= first)
 
     def _rarest_first(self, stems: Sequence[str]) -> list[str]:
         _, holding = self.row_counts(stems)
