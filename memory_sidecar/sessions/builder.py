@@ -43,13 +43,10 @@ class SessionBuilder(Builder):
             session = _session_named(file.path, data)
         except SessionInvalid as error:
             return skipped_document(self._source, file, error.message, version=VERSION)
-        return self._document(file, session, hashlib.sha256(data).hexdigest())
-
-    def _document(self, file: SourceFile, session: Session, content_hash: str) -> SessionDocument:
         return SessionDocument(
             source=self._source.name,
             file=file,
-            fingerprint=fingerprint(VERSION, content_hash),
+            fingerprint=fingerprint(VERSION, hashlib.sha256(data).hexdigest()),
             language="json",
             status=FileStatus.INDEXED,
             session=session,

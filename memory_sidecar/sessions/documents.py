@@ -95,11 +95,11 @@ def unread_in_summary(document: Mapping[str, Any]) -> list[str]:
 
 def summary_document(summary: Summary) -> dict[str, Any]:
     """Convert `summary` to the object that `read_summary` reads, without empty values."""
-    values = {
+    return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in msgspec.to_builtins(summary).items()
+        if value
     }
-    return {name: value for name, value in values.items() if value}
 
 
 # Completing a document for its file
@@ -260,7 +260,8 @@ def _sanitize(value: Any) -> Any:  # noqa: ANN401  whatever JSON has
 def _decode_moment(kind: type, value: object) -> object:
     assert kind is Moment
     if not isinstance(value, str):
-        raise TypeError(f"Expected `str`, got `{_name_of(value)}`")
+        names: dict[type, str] = {dict: "object", list: "array"}  # that msgspec has for types
+        raise TypeError(f"Expected `str`, got `{names.get(type(value), type(value).__name__)}`")
     if (at := _moment(value)) is None:
         raise ValueError(f"{value[:40]!r} is not a time since 1970")
     return Moment(at)
@@ -269,12 +270,6 @@ def _decode_moment(kind: type, value: object) -> object:
 def _moment(text: str) -> int | None:
     at = parse_time(text)
     return at if at is not None and at >= 0 else None
-
-
-def _name_of(value: object) -> str:
-    """Return the name that msgspec has for the type of `value`."""
-    known: dict[type, str] = {dict: "object", list: "array"}
-    return known.get(type(value), type(value).__name__)
 
 
 def _invalid(problem: str, at: str) -> SessionInvalid:

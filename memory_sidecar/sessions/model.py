@@ -236,7 +236,7 @@ class SessionFilter:
 class SessionQuery(Query):
     """A search as a caller asks for it: `"a phrase"` and `word*` must occur, other words rank."""
 
-    kinds: tuple[HitKind, ...] = (*TIERS[1], *TIERS[2])
+    kinds: tuple[HitKind, ...] = tuple(HitKind)
     filter: SessionFilter = field(default_factory=SessionFilter)
     by_session: bool = False  # each session once, ranked by its best parts
     rerank: bool = False  # by the cross-encoder, where there is one

@@ -60,12 +60,12 @@ def entry_document(entry: Entry) -> dict[str, Any]:
     return document
 
 
+@dataclass(frozen=True, slots=True)
 class Memvid:
     """The memvid command at `program`."""
 
-    def __init__(self, program: str, environ: Mapping[str, str]) -> None:
-        self._program = program
-        self._environ = environ
+    program: str
+    environ: Mapping[str, str]
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Memvid | None:
@@ -110,11 +110,11 @@ class Memvid:
             raise MemvidFailed(f"{COMMAND} {verb} {file.name} printed no JSON") from error
 
     def _run(self, verb: str, file: Path, *options: str, timeout_s: int, text: str = "") -> bytes:
-        arguments: Sequence[str] = (self._program, verb, str(file.absolute()), *options)
+        arguments: Sequence[str] = (self.program, verb, str(file.absolute()), *options)
         try:
             done = run_child(
                 arguments,
-                environ=self._environ,
+                environ=self.environ,
                 text=text.encode(),
                 timeout_s=timeout_s,
                 umask=0o077,  # what a journal holds is for its user alone, as sessions are
@@ -125,7 +125,7 @@ class Memvid:
                 hint="`memvid who` tells whether another process holds the file",
             ) from error
         except OSError as error:
-            raise MemvidFailed(f"{self._program} does not start: {error.strerror}") from error
+            raise MemvidFailed(f"{self.program} does not start: {error.strerror}") from error
         if done.returncode:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
             reason = next((line for line in lines if "WARN" not in line), "nothing")

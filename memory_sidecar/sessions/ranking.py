@@ -1,21 +1,13 @@
-"""Computes the relevance of rows, the gain of messages from their conversation, and reranks.
+"""Computes the relevance of rows, and the gain of messages from their conversation.
 
 All values are arrays over rows. `search.py` has the formula; docs/ranking.md says what each
 constant gives.
-
-The cross-encoder reads a hit together with the question:
-
-    key = relevance + 0.06 · its score for question and passage (about -11 to 11)
-
-A message is read after the one before it, which it often answers: on LoCoMo's turns that alone
-took recall@5 from .708 to .758, and the sum with the relevance to .777; without reading them it
-is .717. Weights from .04 to .1 are as good.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +18,6 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores, mask_allowed, places_of
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import Postings
-from memory_sidecar.sessions.lookup import FoundRow, read_rows
-from memory_sidecar.sessions.model import HitKind
 
 COVERAGE_WEIGHT = 0.3
 AROUND_WEIGHT = 0.2  # of the coverage by the messages from REACH before to REACH after
@@ -38,9 +28,6 @@ COMMON_RANK = 50  # the row whose relevance is the common level
 LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
 LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
 MAX_PLACES = 2000  # of equal rows, as for a query that is only a prefix
-MAX_HITS = 20  # that are reranked
-JUDGE_WEIGHT = 0.06
-PASSAGE_CHARACTERS = 600  # of a message, from its beginning, and as many of the one before
 CANDIDATES = 200  # best rows whose average cosine is assumed for a row without a vector
 
 
@@ -64,9 +51,11 @@ class Rows:
     def has_vectors(self) -> bool:
         return bool(len(self.cosine)) and not np.isnan(self.cosine).all()
 
-    def cover(self, ids: Ids, share: float) -> None:
-        """Add a word to the coverage of `ids`; `share` is its part of the question's weight."""
-        self.coverage[places_of(ids, self.ids)] += share
+    def cover(self, lists: Mapping[str, Ids], weights: Mapping[str, float]) -> None:
+        """Add the words in `lists`, each as its part of all `weights`, to the coverage of rows."""
+        total = sum(weights.values())
+        for stem, ids in lists.items():
+            self.coverage[places_of(ids, self.ids)] += weights[stem] / total
 
     def relevance(self) -> Scores:
         """Compute cosine + weighted coverage; a row without a vector gets an average cosine."""
@@ -176,32 +165,3 @@ def _count(rows: Ids, low: Ids, high: Ids) -> Ids:
     """Count the `rows`, which ascend, in each of the ranges from `low` to `high` exclusive."""
     counts: Ids = np.searchsorted(rows, high) - np.searchsorted(rows, low)
     return counts
-
-
-# Reranking
-
-
-def passages_of(connection: Connection, rows: Sequence[tuple[HitKind, FoundRow]]) -> Sequence[str]:
-    """Return what the cross-encoder reads of each row: a message after the one before it."""
-    before = _preceding_messages(connection, [row for kind, row in rows if kind is HitKind.MESSAGE])
-    return [_passage(kind, row, before.get(row.row_id)) for kind, row in rows]
-
-
-def _preceding_messages(
-    connection: Connection, messages: Sequence[FoundRow]
-) -> dict[int, FoundRow]:
-    """Read the message before each of `messages`, by the id of the later one."""
-    wanted = {(row.session_row, (row.sequence or 0) - 1): row.row_id for row in messages}
-    near = read_rows(connection, HitKind.MESSAGE, [row.row_id - 1 for row in messages])
-    places = ((row, (row.session_row, row.sequence)) for row in near)
-    return {wanted[place]: row for row, place in places if place in wanted}
-
-
-def _passage(kind: HitKind, row: FoundRow, before: FoundRow | None) -> str:
-    if kind is not HitKind.MESSAGE:
-        return f"{row.heading}\n{row.text}"[: 2 * PASSAGE_CHARACTERS].strip()
-    return "\n".join(
-        f"{each.heading.rpartition(chr(10))[2]}: {each.text[:PASSAGE_CHARACTERS]}"
-        for each in (before, row)
-        if each is not None
-    )

@@ -17,11 +17,9 @@ term gives. Words that very many rows hold are only looked up in the best candid
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 from msgspec import UNSET
@@ -44,41 +42,24 @@ from memory_sidecar.index.keyword import (
     read_postings,
     rows_with_stems,
 )
-from memory_sidecar.index.scored import (
-    NAMED_FROM,
-    Scored,
-    ScoredRows,
-    reorder,
-    saturate,
-    weak_below,
-)
+from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, saturate, weak_below
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
-from memory_sidecar.sessions.lookup import (
-    CORPUS_OF,
-    FoundRow,
-    allowed_rows,
-    read_heads,
-    read_rows,
-    rows_with_all,
-)
+from memory_sidecar.sessions.lookup import CORPUS_OF, allowed_rows, rows_with_all
 from memory_sidecar.sessions.model import HitKind, Required, SessionQuery
+from memory_sidecar.sessions.parts import MAX_HITS, SessionPart, group_by_session, read_best, rerank
 from memory_sidecar.sessions.ranking import (
     AROUND_WEIGHT,
     COMMON_RANK,
     COVERAGE_WEIGHT,
-    JUDGE_WEIGHT,
-    MAX_HITS,
     SESSION_WEIGHT,
     WEAK_BELOW,
     Conversations,
     Rows,
     best_places,
-    passages_of,
 )
-from memory_sidecar.sessions.results import Head, SessionHit
+from memory_sidecar.sessions.results import SessionHit
 
 PARTS = 200  # best rows that are grouped by session
-OTHERS_WEIGHT, OTHERS = 0.4, 3  # weight and number of a session's parts after the best one
 JUDGED = 100  # best rows in which the words that very many rows hold are looked up
 KEYWORD_DEPTH = 1000
 MAX_ROWS_SCORED = 40_000  # by BM25
@@ -99,36 +80,21 @@ def search_sessions(
     best hits in hybrid mode. All is read from the commit of `store` that `connection` has.
     """
     asked = Required.of(query.searched)
-    vector: Future[Vector] | None = None
-    if query.uses_vectors and embed_query is not None:
-        vector = SEARCH_POOL.submit(embed_query, asked.text)
-    searches = []
-    for kind in query.kinds:
-        required, allowed = _rows_to_search(connection, kind, query, asked)
-        if allowed is None or len(allowed):
-            scanning = _start_scan(connection, store.vectors[CORPUS_OF[kind]], vector)
-            searches.append(
-                _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
-            )
+    searches = _start_searches(query, asked, connection, store, embed_query)
     count = max(query.top_k, PARTS) if query.by_session else query.top_k
     judge = judge if query.mode is SearchMode.HYBRID else None
-    wanted, spare = max(count, MAX_HITS if judge else 0), 0
-    while True:
-        found = {search.kind: search.best(count + spare) for search in searches}
-        parts, gone = _read_best(connection, found, wanted + spare, is_deleted)
-        if gone <= spare:
-            break
-        spare = 2 * gone
-    parts = parts[:wanted]
+    parts = _find_parts(
+        connection, searches, is_deleted, count=count, wanted=max(count, MAX_HITS if judge else 0)
+    )
     if judge is not None:
-        parts = _rerank(connection, parts, asked.text, judge)
+        parts = rerank(connection, parts, asked.text, judge)
     if not asked.has_any:  # what has to occur does
         parts = [
             replace(each, is_weak=each.score < weak_below(query, each.explanation, WEAK_BELOW))
             for each in parts
         ]
     if query.by_session:
-        parts = _group_by_session(parts)
+        parts = group_by_session(parts)
     return [
         build_from(
             SessionHit,
@@ -145,6 +111,29 @@ def search_sessions(
         for each in parts[: query.top_k]
         if rounded(each.score) >= query.min_score
     ]
+
+
+def _start_searches(
+    query: SessionQuery,
+    asked: Required,
+    connection: Connection,
+    store: DerivedStore,
+    embed_query: EmbedQuery | None,
+) -> list[_RowSearch]:
+    """Return a search of each kind that has rows to search; cosines are computed meanwhile."""
+    vector: Future[Vector] | None = None
+    if query.uses_vectors and embed_query is not None:
+        vector = SEARCH_POOL.submit(embed_query, asked.text)
+    searches = []
+    for kind in query.kinds:
+        required, allowed = _rows_to_search(connection, kind, query, asked)
+        if allowed is None or len(allowed):
+            index = store.vectors[CORPUS_OF[kind]]
+            scanning = _start_scan(connection, index, vector) if vector else None
+            searches.append(
+                _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)
+            )
+    return searches
 
 
 def _rows_to_search(
@@ -169,14 +158,33 @@ def _rows_to_search(
 
 
 def _start_scan(
-    connection: Connection, index: VectorIndex, vector: Future[Vector] | None
-) -> Future[tuple[Ids, Floats]] | None:
+    connection: Connection, index: VectorIndex, vector: Future[Vector]
+) -> Future[tuple[Ids, Floats]]:
     """Start to compute the cosines of all rows, in a thread beside the keyword arm."""
-    if vector is None:
-        return None
     view = index.view(connection)
     # In the same queue as the question's vector, after it: so the wait for that always ends.
     return SEARCH_POOL.submit(lambda: view.cosines(vector.result()))
+
+
+def _find_parts(
+    connection: Connection,
+    searches: Sequence[_RowSearch],
+    is_deleted: IsDeleted,
+    *,
+    count: int,
+    wanted: int,
+) -> list[SessionPart]:
+    """Read the best `wanted` rows among the best `count` of each search, and some more, sorted.
+
+    Others take the places of those whose files are gone.
+    """
+    spare = 0
+    while True:
+        found = {search.kind: search.best(count + spare) for search in searches}
+        parts, gone = read_best(connection, found, wanted + spare, is_deleted)
+        if gone <= spare:
+            return parts[:wanted]
+        spare = 2 * gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +232,12 @@ class _RowSearch:
         postings = read_postings(self.connection, corpus, keywords)
         lists = (*postings.lists.values(), self.required)
         rows = Rows.of(self._cosines(), lists, self.allowed)
-        total = sum(postings.weights.values())
-        for stem, ids in postings.lists.items():
-            rows.cover(ids, postings.weights[stem] / total)
+        rows.cover(postings.lists, postings.weights)
         relevance = rows.relevance()
         if postings.unread:
             judged = rows.ids[best_places(relevance, max(JUDGED, top_k))]
             held = rows_with_stems(self.connection, corpus, judged.tolist(), postings.unread)
-            for stem, ids in held.items():
-                rows.cover(ids, postings.weights[stem] / total)
+            rows.cover(held, postings.weights)
             relevance = rows.relevance()
         found = rows.ids[best_places(relevance, max(COMMON_RANK, top_k))]
         context: dict[str, Scores] = {}
@@ -274,77 +279,3 @@ class _RowSearch:
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part(Scored):
-    """A row of a session, as it was found and read."""
-
-    kind: HitKind
-    row: FoundRow
-    head: Head
-    relevance: float
-    is_weak: bool = False
-
-
-def _read_best(
-    connection: Connection, found: Mapping[HitKind, ScoredRows], count: int, is_deleted: IsDeleted
-) -> tuple[list[_Part], int]:
-    """Read the best `count` of `found` with their sessions, sorted; of equal ones the latest first.
-
-    Returns, too, how many were left out since their files are gone.
-    """
-    scores = sorted(chain(*(rows.scores.tolist() for rows in found.values())), reverse=True)
-    least = scores[min(count, len(scores)) - 1] if scores else 0.0
-    read = [
-        (kind, rows, places[row.row_id], row)
-        for kind, rows in found.items()
-        for best in [np.flatnonzero(rows.scores >= least).tolist()]
-        for places in [dict(zip(rows.ids[best].tolist(), best, strict=True))]
-        for row in read_rows(connection, kind, places)
-    ]
-    heads = read_heads(connection, {row.session_row for *_, row in read}, is_deleted)
-    parts = [
-        _Part(
-            kind=kind,
-            row=row,
-            head=heads[row.session_row],
-            relevance=rows.relevance_of(at),
-            score=float(rows.scores[at]),
-            explanation=rows.explain(at),
-        )
-        for kind, rows, at, row in read
-        if row.session_row in heads
-    ]
-    return sorted(parts, key=_sort_key), len(read) - len(parts)
-
-
-def _sort_key(part: _Part) -> tuple[float, HitKind, int, str, int]:
-    row = part.row
-    return (-part.score, part.kind, -row.created_at, part.head.session_id, row.row_id)
-
-
-def _rerank(
-    connection: Connection, parts: Sequence[_Part], question: str, judge: Judge
-) -> list[_Part]:
-    """Have `judge` reorder the first MAX_HITS of `parts`, which are sorted, the best first."""
-    judged = parts[:MAX_HITS]
-    passages = passages_of(connection, [(each.kind, each.row) for each in judged])
-    told = zip(judged, judge(question, passages), strict=True)
-    keys = [each.relevance + JUDGE_WEIGHT * value for each, value in told]
-    return reorder(parts, [*keys, *(-math.inf for _ in parts[MAX_HITS:])])
-
-
-def _group_by_session(parts: Sequence[_Part]) -> list[_Part]:
-    """Keep the best part of each session, with the score of the whole session, the best first.
-
-    Missing parts of a session count as zeros.
-    """
-    by_session: dict[int, list[_Part]] = {}
-    for each in sorted(parts, key=_sort_key):
-        by_session.setdefault(each.row.session_row, []).append(each)
-    whole = []
-    for best, *others in by_session.values():
-        added = OTHERS_WEIGHT * sum(other.score for other in others[:OTHERS]) / OTHERS
-        whole.append(best.with_score((best.score + added) / (1 + OTHERS_WEIGHT), "others"))
-    return sorted(whole, key=_sort_key)

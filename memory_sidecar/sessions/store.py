@@ -24,10 +24,7 @@ SCRIPT = "sessions/sessions.sql"
 
 _SOURCE = "(SELECT source FROM sessions WHERE sessions.id = {}.session_id)"
 SUMMARIES = Corpus(
-    name="summary",
-    rows="summaries",
-    text="embedded",
-    source=_SOURCE.format("summaries"),
+    name="summary", rows="summaries", text="embedded", source=_SOURCE.format("summaries")
 )
 MESSAGES = Corpus(
     name="message",

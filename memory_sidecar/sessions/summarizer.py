@@ -21,11 +21,7 @@ _SHOWN_CHARACTERS = 200
 
 
 def summarize(
-    command: str,
-    document: Mapping[str, Any],
-    *,
-    timeout_s: int,
-    environ: Mapping[str, str],
+    command: str, document: Mapping[str, Any], *, timeout_s: int, environ: Mapping[str, str]
 ) -> Summary:
     """Have `command` summarize the session in `document`: it prints what a file has as `summary`.
 
