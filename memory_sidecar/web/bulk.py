@@ -51,11 +51,7 @@ def plan(visit: Visit) -> View:
         template="bulk.html",
         title=f"{action.capitalize()} {pluralize(len(found), 'memory', 'memories')}",
         data={"action": action, "value": value, "memories": found},
-        more={
-            "chosen": visit.texts("chosen"),
-            "back": visit.came_from,
-            "stay": stay,
-        },
+        more={"chosen": visit.texts("chosen"), "back": visit.came_from, "stay": stay},
     )
 
 

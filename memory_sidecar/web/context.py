@@ -86,16 +86,14 @@ def fix(visit: Visit) -> Done:
 
 def _roots(visit: Visit) -> list[Path]:
     """Return the root of the settings and those that the readable agents have as sources."""
-    named = visit.environ.get(ROOT_VARIABLE) or _context_root_set(visit)
+    named = visit.environ.get(ROOT_VARIABLE) or (
+        # The setting as it is now, which the daemon need not have been started with.
+        load_settings(visit.services.data_dir.root, visit.environ).context_root
+    )
     found = [Path(os.path.expanduser(named))] if named else []  # noqa: PTH111  which never fails
     for sources in visit.ask_each_agent(lambda name: visit.services.agent(name).registry.all()):
         found += [source.root for source in sources]
     return [root for root in dict.fromkeys(found) if is_root(root)]
-
-
-def _context_root_set(visit: Visit) -> str:
-    """Return the setting as it is now, which the daemon need not have been started with."""
-    return load_settings(visit.services.data_dir.root, visit.environ).context_root
 
 
 def _context(visit: Visit, roots: Sequence[Path]) -> Context:

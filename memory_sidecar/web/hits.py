@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
+from memory_sidecar.agents.judging import JudgedSet
 from memory_sidecar.code.excerpt import excerpt, name_of, shorten, stems_of
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit
@@ -43,7 +42,7 @@ class Row:
     about: str
     score: float
     is_weak: bool
-    is_right: bool
+    is_right: bool = False  # by the user's judgement
     parts: tuple[Part, ...]
     text: str = ""
     lines: tuple[Line, ...] = ()  # the best of `whole`, or all of a short hit
@@ -58,31 +57,34 @@ class Row:
 def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list[Row]]:
     """Return the rows of each kind that has hits, with credentials masked."""
     found, _ = mask_document(found)
-    judged = [each for each in JudgedSet(visit.services, visit).all() if each.text == question]
+    judged = {
+        (each.kind, each.of, place)
+        for each in JudgedSet(visit.services, visit).all()
+        for place in each.relevant
+        if each.text == question
+    }
     registry = visit.services.codebase().registry
     roots = {source.name: source.root for source in registry.all()} if found.code else {}
     stems = stems_of(question)
     names = names_in(question)
     code = [
-        _code_row(visit, hit, roots.get(hit.source), judged, stems=stems, around=names.row_in(hit))
+        _code_row(visit, hit, roots.get(hit.source), stems=stems, around=names.row_in(hit))
         for hit in found.code
     ]
     by_kind = {
         Asked.CODE: code,
-        Asked.MEMORIES: [_memory_row(visit, hit, stems, judged) for hit in found.memories],
-        Asked.SESSIONS: [_session_row(visit, each, stems, judged) for each in found.sessions],
+        Asked.MEMORIES: [_memory_row(visit, hit, stems) for hit in found.memories],
+        Asked.SESSIONS: [_session_row(visit, each, stems) for each in found.sessions],
     }
-    return {kind: rows for kind, rows in by_kind.items() if rows}
+    return {
+        kind: [replace(row, is_right=(kind, row.of, row.place) in judged) for row in rows]
+        for kind, rows in by_kind.items()
+        if rows
+    }
 
 
 def _code_row(
-    visit: Visit,
-    hit: CodeHit,
-    root: Path | None,
-    judged: Sequence[JudgedQuestion],
-    *,
-    stems: frozenset[str],
-    around: int | None,
+    visit: Visit, hit: CodeHit, root: Path | None, *, stems: frozenset[str], around: int | None
 ) -> Row:
     code = coloured_lines(hit.code, hit.language)
     text = hit.code.split("\n")
@@ -97,16 +99,13 @@ def _code_row(
         about=name_of(hit, text, best),
         score=hit.score,
         is_weak=hit.is_weak,
-        is_right=_is_right(judged, Asked.CODE, hit.source, hit.filename),
         parts=_parts(hit.explain or None),
         lines=whole[best.first : best.first + len(best.lines)] if len(code) > LINES else whole,
         whole=whole if len(code) > LINES else (),
     )
 
 
-def _memory_row(
-    visit: Visit, hit: MemoryHit, stems: frozenset[str], judged: Sequence[JudgedQuestion]
-) -> Row:
+def _memory_row(visit: Visit, hit: MemoryHit, stems: frozenset[str]) -> Row:
     return Row(
         kind=Asked.MEMORIES,
         of=hit.agent,
@@ -116,15 +115,12 @@ def _memory_row(
         about=f"{hit.path} · {hit.agent}",
         score=hit.relevance,
         is_weak=hit.is_weak,
-        is_right=_is_right(judged, Asked.MEMORIES, hit.agent, hit.path),
         parts=_parts(hit.explain or None),
         text=shorten(hit.content.strip(), CHARACTERS, stems),
     )
 
 
-def _session_row(
-    visit: Visit, each: FoundSession, stems: frozenset[str], judged: Sequence[JudgedQuestion]
-) -> Row:
+def _session_row(visit: Visit, each: FoundSession, stems: frozenset[str]) -> Row:
     hit = each.hit
     place = {} if hit.sequence is None else {"page": hit.sequence // PAGE_ROWS + 1}
     anchor = "" if hit.sequence is None else f"m{hit.sequence}"
@@ -138,7 +134,6 @@ def _session_row(
         about=f"{hit.kind} · {hit.headline} · {each.agent}",
         score=hit.score,
         is_weak=hit.is_weak,
-        is_right=_is_right(judged, Asked.SESSIONS, each.agent, hit.session_id),
         parts=_parts(hit.explain or None),
         text=shorten(hit.text.strip(), CHARACTERS, stems),
     )
@@ -156,7 +151,3 @@ def _parts(why: Explanation | None) -> tuple[Part, ...]:
     most = max(map(abs, terms.values()), default=1.0)
     ordered = sorted(terms.items(), key=lambda term: -abs(term[1]))
     return tuple(Part(name, value, abs(value) / most) for name, value in ordered)
-
-
-def _is_right(judged: Sequence[JudgedQuestion], kind: Asked, of: str, place: str) -> bool:
-    return any((j.kind, j.of) == (kind, of) and place in j.relevant for j in judged)

@@ -48,22 +48,15 @@ def show(visit: Visit) -> View:
                 offset=visit.offset,
             )
         )
-        rows, more = (
-            [build_from(Listed, each) for each in found[:PAGE_ROWS]],
-            len(found) > PAGE_ROWS,
-        )
+        rows = [build_from(Listed, each) for each in found[:PAGE_ROWS]]
+        more = len(found) > PAGE_ROWS
     counted = _facets(visit, overview, wanted)
     facets = [(name, getattr(counted, name)) for name in FACETS] if counted else []
     return View(
         template="memories.html",
         title="Memories",
         data={"facets": counted, "memories": rows, "more": more},  # facets: None: still to count
-        more={
-            "facets": facets,
-            "unfolded": _OPEN,
-            "sorts": list(Sort),
-            "question": question,
-        },
+        more={"facets": facets, "unfolded": _OPEN, "sorts": list(Sort), "question": question},
     )
 
 

@@ -121,11 +121,11 @@ def _markdown() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.disable("image")  # stays a link behind a `!`: viewing a page fetches nothing
 
-    def open_link(tokens: Any, index: int, options: Any, env: Any) -> str:  # noqa: ANN401, ARG001
+    def open_link(_renderer: Any, tokens: Any, index: int, *_rest: Any) -> str:  # noqa: ANN401
         href = escape(tokens[index].attrGet("href") or "")
         return f'<a href="{href}" target="_blank" rel="noreferrer noopener">'
 
-    parser.add_render_rule("link_open", lambda _self, *rest: open_link(*rest))
+    parser.add_render_rule("link_open", open_link)
     return parser
 
 
