@@ -20,7 +20,7 @@ from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replac
 from memory_sidecar.core.errors import Conflict, PathRefused, SidecarError, StoreReadOnly
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent
+from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent, Form
 from memory_sidecar.setup.editing import (
     Insertion,
     Taken,
@@ -81,6 +81,8 @@ class Wish:
 class _Edit:
     """Inserts `value` at the path `at` of names in a file, with `of`, a function of `editing`."""
 
+    agent: str
+    form: Form
     what: str
     path: str
     of: Callable[[str, Sequence[str], Any], Insertion | None]
@@ -130,22 +132,22 @@ class Plan:
         """
         edits = self._edits(agent, wish)
         for path in dict.fromkeys(edit.path for edit in edits):
-            self._add(agent, path, [edit for edit in edits if edit.path == path])
+            self._add([edit for edit in edits if edit.path == path])
 
     def take_back(self, agents: Collection[str]) -> None:
         """Plan to remove what was added for the coding agents named in `agents`."""
         for piece in [piece for piece in reversed(self._pieces) if piece.agent in agents]:
-            file = self._open(piece.agent, piece.what, piece.path)
+            file = self._open(piece)
             if file is None:
                 continue
             reason = "it is gone" if file.after is None else "it was changed since"
             try:
                 is_taken = file.take(piece)
             except Unreadable as error:
-                self._note_unreadable(piece.agent, piece.what, piece.path, str(error))
+                self._note_unreadable(piece, str(error))
                 continue
             outcome = StepOutcome.REMOVED if is_taken else StepOutcome.KEPT
-            self._note(piece.agent, piece.what, piece.path, outcome, "" if is_taken else reason)
+            self._note(piece, outcome, "" if is_taken else reason)
             self._pieces.remove(piece)
 
     def carry_out(self) -> None:
@@ -201,7 +203,7 @@ class Plan:
         def edit(what: str, path: str, of: Any, at: list[str], value: object) -> _Edit:  # noqa: ANN401
             # Settings are often links into a repository of dotfiles.
             file = os.path.realpath(agent.path(path, self._environ))
-            return _Edit(what, file, of, at, value)
+            return _Edit(agent.name, agent.form, what, file, of, at, value)
 
         entry = ({"type": agent.server_type} if agent.server_type else {}) | dict(wish.entry)
         member = toml_table if agent.form == "toml" else json_member
@@ -217,96 +219,86 @@ class Plan:
                 edits.append(edit(f"skill {name}", path, whole_file, [], content))
         return edits
 
-    def _add(self, agent: CodingAgent, path: str, edits: Sequence[_Edit]) -> None:
+    def _add(self, edits: Sequence[_Edit]) -> None:
         """Plan all edits of one file, after taking back the pieces of an earlier setup."""
-        file = self._open(agent.name, edits[0].what, path)
+        file = self._open(edits[0])
         if file is None:
             return
-        ours = (agent.name, path)
+        ours = (edits[0].agent, edits[0].path)
         noted = {each.what: each for each in self._pieces if (each.agent, each.path) == ours}
-        is_there = all(_is_there(edit, file.after, agent) for edit in edits)
+        is_there = all(_is_there(edit, file.after) for edit in edits)
         taken = set()
         for piece in [] if is_there else [*noted.values()][::-1]:
             try:
                 is_taken = file.take(piece)
             except Unreadable as error:
-                self._note_unreadable(agent.name, piece.what, path, str(error))
+                self._note_unreadable(piece, str(error))
                 return
             if is_taken:
                 self._pieces.remove(piece)
                 taken.add(piece.what)
         for edit in edits:
-            self._insert(agent, edit, file, noted.get(edit.what), is_again=edit.what in taken)
+            self._insert(edit, file, noted.get(edit.what), is_again=edit.what in taken)
 
     def _insert(
-        self,
-        agent: CodingAgent,
-        edit: _Edit,
-        file: _PlannedFile,
-        earlier: Piece | None,
-        *,
-        is_again: bool,
+        self, edit: _Edit, file: _PlannedFile, earlier: Piece | None, *, is_again: bool
     ) -> None:
         before = file.after or ""
         try:
-            insertion = _insertion(edit, before, agent)
+            insertion = _insertion(edit, before)
         except Taken as error:
-            outcome = StepOutcome.REMOVED if is_again else StepOutcome.KEPT
-            self._note(agent.name, edit.what, edit.path, outcome, str(error))
+            self._note(edit, StepOutcome.REMOVED if is_again else StepOutcome.KEPT, str(error))
             return
         except Unreadable as error:
-            self._note_unreadable(agent.name, edit.what, edit.path, str(error))
+            self._note_unreadable(edit, str(error))
             return
         if insertion is None:
-            self._note(agent.name, edit.what, edit.path, StepOutcome.SAME)
+            self._note(edit, StepOutcome.SAME)
             return
         made = _missing_above(edit.path) or (earlier.made if earlier else "")
         piece = Piece(
-            agent.name, edit.what, edit.path, insertion.text, is_new=file.after is None, made=made
+            edit.agent, edit.what, edit.path, insertion.text, is_new=file.after is None, made=made
         )
         if edit.of in (json_member, json_element):
             piece = replace(piece, at=edit.at, value=edit.value)
         file.after = insertion.apply_to(before)
         again = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
-        outcome = again if is_again else StepOutcome.ADDED
-        self._note(agent.name, edit.what, edit.path, outcome)
+        self._note(edit, again if is_again else StepOutcome.ADDED)
         # A piece that was noted for it but never written is replaced.
         named = (piece.agent, piece.what, piece.path)
         others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
         self._pieces = [*others, piece]
 
-    def _open(self, agent: str, what: str, path: str) -> _PlannedFile | None:
-        """Return the file at `path`; None, with a failed step, if it cannot be read."""
+    def _open(self, of: _Edit | Piece) -> _PlannedFile | None:
+        """Return the file that `of` is about; None, with a failed step, if it cannot be read."""
         try:
-            if path not in self._files:
-                text = read_text(path)
-                self._files[path] = _PlannedFile(text, text)
-            return self._files[path]
+            if of.path not in self._files:
+                text = read_text(of.path)
+                self._files[of.path] = _PlannedFile(text, text)
+            return self._files[of.path]
         except PathRefused as error:
-            self._note_unreadable(agent, what, path, error.message.removeprefix(f"{path} "))
+            self._note_unreadable(of, error.message.removeprefix(f"{of.path} "))
             return None
 
-    def _note_unreadable(self, agent: str, what: str, path: str, reason: str) -> None:
-        if all(step.reason != reason or step.path != path for step in self.steps):
-            self._note(agent, what, path, StepOutcome.FAILED, reason)
+    def _note_unreadable(self, of: _Edit | Piece, reason: str) -> None:
+        if all(step.reason != reason or step.path != of.path for step in self.steps):
+            self._note(of, StepOutcome.FAILED, reason)
 
-    def _note(
-        self, agent: str, what: str, path: str, outcome: StepOutcome, reason: str = ""
-    ) -> None:
-        self.steps.append(Step(agent, what, path, outcome, reason))
+    def _note(self, of: _Edit | Piece, outcome: StepOutcome, reason: str = "") -> None:
+        self.steps.append(Step(of.agent, of.what, of.path, outcome, reason))
 
 
-def _is_there(edit: _Edit, text: str | None, agent: CodingAgent) -> bool:
+def _is_there(edit: _Edit, text: str | None) -> bool:
     try:
-        return text is not None and _insertion(edit, text, agent) is None
+        return text is not None and _insertion(edit, text) is None
     except (Taken, Unreadable):
         return False
 
 
-def _insertion(edit: _Edit, before: str, agent: CodingAgent) -> Insertion | None:
+def _insertion(edit: _Edit, before: str) -> Insertion | None:
     """Return what to insert into `before`; None if it is there. Raises Taken and Unreadable."""
     is_blank = not before.strip()
-    text = ("" if edit.of is whole_file else EMPTY[agent.form]) if is_blank else before
+    text = ("" if edit.of is whole_file else EMPTY[edit.form]) if is_blank else before
     insertion = edit.of(text, edit.at, edit.value)
     if insertion is None:
         return None
