@@ -183,11 +183,7 @@ class Agent:
 
         self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
         self.data.index_written(
-            source,
-            files,
-            reporter,
-            first=first,
-            is_done=lambda: self._is_indexed(source, files),
+            source, files, reporter, first=first, is_done=lambda: self._is_indexed(source, files)
         )
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:

@@ -55,12 +55,7 @@ class Promoter:
     """Promotes sessions of `agent` into its own memories, or into `shared` ones."""
 
     def __init__(
-        self,
-        agent: Agent,
-        *,
-        settings: Settings,
-        environ: Mapping[str, str],
-        reporter: Reporter,
+        self, agent: Agent, *, settings: Settings, environ: Mapping[str, str], reporter: Reporter
     ) -> None:
         self._agent = agent
         self._sessions = Journal(agent, reporter)
@@ -141,11 +136,7 @@ class Promoter:
         return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
 
     def _make_summary(
-        self,
-        session: Session,
-        document: Mapping[str, object],
-        *,
-        fallback: Summary | None = None,
+        self, session: Session, document: Mapping[str, object], *, fallback: Summary | None = None
     ) -> Summary:
         """Summarize `session` by the configured command, or else extract its central sentences.
 

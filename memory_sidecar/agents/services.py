@@ -120,21 +120,13 @@ class Services:
         return Sessions(self.agent(agent, db), reporter)
 
     def promoter(
-        self,
-        agent: str,
-        db: Path | None = None,
-        *,
-        environ: Mapping[str, str],
-        reporter: Reporter,
+        self, agent: str, db: Path | None = None, *, environ: Mapping[str, str], reporter: Reporter
     ) -> Promoter:
         """Make the promoter of `agent`'s sessions; a summarizer command runs with `environ`."""
         from memory_sidecar.agents.promotion import Promoter  # a search in code needs none
 
         return Promoter(
-            self.agent(agent, db),
-            settings=self.settings,
-            environ=environ,
-            reporter=reporter,
+            self.agent(agent, db), settings=self.settings, environ=environ, reporter=reporter
         )
 
     @property

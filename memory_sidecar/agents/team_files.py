@@ -58,11 +58,7 @@ class TeamFiles:
         )
 
     def exchange(
-        self,
-        reporter: Reporter,
-        wanted: ExchangeRequest = BOTH_WAYS,
-        *,
-        patience_s: float = WAIT_S,
+        self, reporter: Reporter, wanted: ExchangeRequest = BOTH_WAYS, *, patience_s: float = WAIT_S
     ) -> Exchanged:
         """Run `Mirror.exchange`, then index what it downloaded, so that it can be found.
 

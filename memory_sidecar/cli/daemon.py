@@ -73,24 +73,18 @@ def make_companions(
 ) -> Sequence[DaemonCompanion]:
     """Make all that works in the daemon without a request; the watcher waits for `begin`."""
     from memory_sidecar.agents.watching import Watching
-
-    return [Watching(services, begin=begin), *_make_context_companions(services, environ)]
-
-
-def _make_context_companions(
-    services: Services, environ: Mapping[str, str]
-) -> Sequence[DaemonCompanion]:
     from memory_sidecar.context.handlers import Context, root_to_follow
     from memory_sidecar.context.live import ContextLive
 
+    watching = Watching(services, begin=begin)
     if not services.settings.context_regen:
-        return []
+        return [watching]
     try:
         root = root_to_follow(services.data_dir.root, environ)
     except SidecarError as error:
         _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
-        return []
-    return [ContextLive(Context(root, embed_with=lambda: services.models.embed))]
+        return [watching]
+    return [watching, ContextLive(Context(root, embed_with=lambda: services.models.embed))]
 
 
 class Commands:

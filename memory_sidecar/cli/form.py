@@ -248,14 +248,8 @@ class Progress:
             else:
                 self._stderr.write(f"note: {text}\n")
 
-    def begin(self, stage: str) -> None:
-        """Show `stage`, which has no total, until another stage is reported."""
-        self._stop_if_cancelled()
-        if self._shows_progress:
-            with self._lock:
-                self._show(stage, 0, None)
-
     def progress(self, stage: str, done: int, total: int) -> None:
+        """Show the progress of `stage`; one without a total only until another is reported."""
         self._stop_if_cancelled()
         if self._shows_progress:
             with self._lock:

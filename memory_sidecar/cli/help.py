@@ -156,10 +156,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "model fetch": ("model fetch", "model fetch --json"),
     "model verify": ("model verify", "model verify --json"),
     "completion install": ("completion install", "completion install zsh"),
-    "completion show": (
-        "completion show fish",
-        'eval "$(memory-sidecar completion show bash)"',
-    ),
+    "completion show": ("completion show fish", 'eval "$(memory-sidecar completion show bash)"'),
     "help": ("help search", "help source add"),
     "version": ("version", "version --json"),
 }

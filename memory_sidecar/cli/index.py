@@ -67,7 +67,7 @@ def index(
     An ADDRESS of git (`https://…`, `git@…`) is cloned into the data directory, and fetched anew
     each time, as it is where every source is indexed.
     """
-    call.reporter.begin("looking")
+    call.reporter.progress("looking", 0, 0)
     _require_address(paths, branch)
     if not paths:
         call.codebase.clones.refresh(_git_environ(call), call.reporter)

@@ -7,11 +7,7 @@ from msgspec import UNSET
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.memory_form import (
-    memories_of,
-    memory_lines,
-    with_filters,
-)
+from memory_sidecar.cli.memory_form import memories_of, memory_lines, with_filters
 from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, resolve_text, with_agent
 from memory_sidecar.core.results import build_from, pluralize

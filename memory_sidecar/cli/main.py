@@ -94,9 +94,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "reindex": ("Rebuild the index from the files", "index:reindex"),
         "trust": ("Trust a folder: use its own data and settings", "upkeep:trust"),
     },
-    "Context": {
-        "context": ("Dense-context roots: init, new, check, regen and more", ""),
-    },
+    "Context": {"context": ("Dense-context roots: init, new, check, regen and more", "")},
     "Service": {
         "doctor": ("Say what is wrong, and fix it", "upkeep:doctor"),
         "serve": ("Run the daemon in the foreground", ""),

@@ -84,8 +84,8 @@ def definition(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list
 
     NAME may have what encloses it: total_price, Cart.total_price, shop::Cart.
     """
-    asked = _make_query(call, name, within, top_k)
-    return _show_definitions(call, _ask_graph(call, asked, navigation.definitions))
+    found = _ask_graph(call, navigation.definitions, name, within, top_k)
+    return _show_definitions(call, found)
 
 
 @click.command()
@@ -97,8 +97,7 @@ def refs(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[Refer
     NAME may have what encloses it, or be FILE:LINE, which means what is defined there. Each place
     says how sure it is that this very definition is meant: exact, likely, or by name alone.
     """
-    asked = _make_query(call, name, within, top_k)
-    return show_references(call, _ask_graph(call, asked, navigation.references))
+    return show_references(call, _ask_graph(call, navigation.references, name, within, top_k))
 
 
 @click.command()
@@ -116,12 +115,8 @@ def callers(
     call: Call, *, name: str, depth: int, within: CodeFilter, top_k: int
 ) -> list[ReferenceHit]:
     """Show what calls NAME, or what stands at FILE:LINE."""
-    asked = _make_query(call, name, within, top_k)
-
-    def ask(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
-        return navigation.callers(graph, asked, depth=depth)
-
-    return show_references(call, _ask_graph(call, asked, ask), verb="calls")
+    ask = partial(navigation.callers, depth=depth)
+    return show_references(call, _ask_graph(call, ask, name, within, top_k), verb="calls")
 
 
 @click.command()
@@ -129,8 +124,7 @@ def callers(
 @with_filter
 def callees(call: Call, *, name: str, within: CodeFilter, top_k: int) -> list[DefinitionHit]:
     """Show what NAME, or what stands at FILE:LINE, calls of what is indexed with it."""
-    asked = _make_query(call, name, within, top_k)
-    return _show_definitions(call, _ask_graph(call, asked, navigation.callees))
+    return _show_definitions(call, _ask_graph(call, navigation.callees, name, within, top_k))
 
 
 @click.command()
@@ -140,11 +134,13 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
     """List what FILE defines, or the headings of Markdown and rst, in order, as it was indexed."""
     at = _parse_line(call, file)
     source, path = (at.source, at.path) if at else locate(call, file)
-    within = CodeFilter(sources=(source,))
-    found = call.codebase.navigate(
-        within, lambda here: outline_file(here.graph, source, path), reporter=call.reporter
+    found = call.mask(
+        call.codebase.navigate(
+            CodeFilter(sources=(source,)),
+            lambda here: outline_file(here.graph, source, path),
+            reporter=call.reporter,
+        )
     )
-    found = call.mask(found)
     return call.show(found, map(_outline_line, found))
 
 
@@ -156,13 +152,8 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
     at = _parse_line(call, place)
     if at is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
-    found = call.codebase.related(at, within, top_k=top_k, reporter=call.reporter)
-    found = call.mask(found)
+    found = call.mask(call.codebase.related(at, within, top_k=top_k, reporter=call.reporter))
     return call.show(found, (_related_line(call, hit) for hit in found), nothing=NOTHING_RELATED)
-
-
-def _make_query(call: Call, name: str, within: CodeFilter, top_k: int) -> NameQuery:
-    return NameQuery(_parse_line(call, name) or call.text(name), top_k, within)
 
 
 def _parse_line(call: Call, text: str) -> Line | None:
@@ -195,8 +186,12 @@ def find_place(call: Call, path: Path) -> tuple[str, str] | None:
     return (source.name, "") if source and source.root == real else None
 
 
-def _ask_graph(call: Call, asked: NameQuery, ask: Callable[[Graph, NameQuery], Cut[T]]) -> list[T]:
-    return ask_code(call, asked.filter, lambda here: ask(here.graph, asked))
+def _ask_graph(
+    call: Call, ask: Callable[[Graph, NameQuery], Cut[T]], name: str, within: CodeFilter, top_k: int
+) -> list[T]:
+    """Return the results of `ask` about `name`, which may be FILE:LINE."""
+    asked = NameQuery(_parse_line(call, name) or call.text(name), top_k, within)
+    return ask_code(call, within, lambda here: ask(here.graph, asked))
 
 
 def ask_code(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) -> list[T]:

@@ -53,11 +53,7 @@ with_sources = click.option(
     "--source", "sources", multiple=True, metavar="NAME", help="Any of these."
 )
 with_min_score = click.option(
-    "--min-score",
-    type=FRACTION,
-    default=0.0,
-    metavar="S",
-    help="Drop hits below this score.",
+    "--min-score", type=FRACTION, default=0.0, metavar="S", help="Drop hits below this score."
 )
 
 

@@ -81,7 +81,7 @@ def show_memories(
     call: Call, agent: str, asked: MemoryQuery, *, with_shared: bool = True
 ) -> list[MemoryHit]:
     """Search the memories of `agent`, log the question, and print and return the hits."""
-    hits = call.services.questions.ask_and_log(
+    found = call.services.questions.ask_and_log(
         Asked.MEMORIES,
         agent,
         asked.text,
@@ -89,7 +89,7 @@ def show_memories(
     )
     if asked.explain:
         note_team(call)
-    hits = call.mask(hits)
+    hits = call.mask(found)
     return call.show_hits(hits, _hit_lines(hits, asked.text))
 
 

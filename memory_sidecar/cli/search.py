@@ -220,11 +220,7 @@ def _highlight(
     out = io.StringIO()
     width = max(call.columns - len(GUTTER.format(0)), 20) if call.is_terminal else None
     console = Console(
-        file=out,
-        force_terminal=True,
-        color_system="standard",
-        width=width or 1000,
-        _environ={},
+        file=out, force_terminal=True, color_system="standard", width=width or 1000, _environ={}
     )
     # The whole chunk is highlighted, because a docstring or comment may span several lines.
     drawn = Syntax("", language, theme=theme).highlight("\n".join(code)).split("\n")

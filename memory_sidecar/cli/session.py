@@ -209,12 +209,9 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
     summary = session.summary
     called = "" if summary and summary.brief == session.called else session.called
     yield f"{session.session_id}  {called}".rstrip()
-    about = [
-        shown_utc(iso_utc(session.created_at)),
-        session.project_path,
-        ", ".join(session.topics),
-    ]
-    yield "  " + " · ".join(part for part in about if part)
+    began_at = shown_utc(iso_utc(session.created_at))
+    about = (began_at, session.project_path, ", ".join(session.topics))
+    yield "  " + " · ".join(filter(None, about))
     if summary:
         yield ""
         brief, *others = summary.lines
@@ -226,7 +223,7 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
         yield from indent_lines(message.content)
     for snippet in session.code_snippets:
         yield ""
-        yield " · ".join(part for part in (snippet.file_path, snippet.description) if part)
+        yield " · ".join(filter(None, (snippet.file_path, snippet.description)))
         yield from indent_lines(snippet.code)
 
 

@@ -30,6 +30,7 @@ from memory_sidecar.sessions.results import Head, SessionHit
 
 SHOWN_CHARACTERS = 400
 _PATH_STARTS = (".", "/", "~", "\\")
+_FILTER_OPTIONS = ("project", "topics", "outcomes", "after", "before")
 
 
 def sessions_of(call: Call, agent: str) -> Sessions:
@@ -52,25 +53,11 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     @click.option("--after", metavar="TIME", help="Began then or later; 7d is a week ago.")
     @click.option("--before", metavar="TIME", help="Began before then.")
     @wraps(command)
-    def wrapper(
-        call: Call,
-        *,
-        project: str,
-        topics: tuple[str, ...],
-        outcomes: tuple[str, ...],
-        after: str | None,
-        before: str | None,
-        **given: Any,  # noqa: ANN401  the command's other options
-    ) -> object:
-        is_path = project.startswith(_PATH_STARTS)
-        wanted = SessionFilter.parse(
-            project=str(call.path(project)) if is_path else project,
-            topics=topics,
-            outcomes=outcomes,
-            after=after,
-            before=before,
-        )
-        return command(call, wanted=wanted, **given)
+    def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
+        chosen = {name: given.pop(name) for name in _FILTER_OPTIONS}
+        if chosen["project"].startswith(_PATH_STARTS):
+            chosen["project"] = str(call.path(chosen["project"]))
+        return command(call, wanted=SessionFilter.parse(**chosen), **given)
 
     return wrapper
 
@@ -149,11 +136,6 @@ def indent_lines(text: str) -> Iterator[str]:
 
 
 def _head_line(head: Head) -> TextLine:
-    parts = [
-        head.title,
-        pluralize(head.message_count, "message"),
-        head.outcome or "",
-        *head.topics,
-    ]
-    what = " · ".join(part for part in parts if part)
+    said = pluralize(head.message_count, "message")
+    what = " · ".join(filter(None, (head.title, said, head.outcome, *head.topics)))
     return f"{shown_utc(head.created_at)}  ", title(head.session_id), f"  {what}"

@@ -46,10 +46,7 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
                 "--watch takes no other option", hint="with --json, call again instead"
             )
         _watch(call)
-    listed = (
-        *([FileStatus.SKIPPED] if skipped else []),
-        *([FileStatus.FAILED] if failed else []),
-    )
+    listed = (*([FileStatus.SKIPPED] if skipped else []), *([FileStatus.FAILED] if failed else []))
     found = _status(call, listed)
     if found.files:
         found = replace(found, files=call.mask(found.files))

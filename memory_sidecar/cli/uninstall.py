@@ -69,7 +69,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     undos = [_undo_service(call), *_undo_daemons(call), _undo_setup(call), *_undo_completion(call)]
     data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
     folder = Path(config_folder(call.environ))
-    settings = [_undo_folder("settings", folder)] if folder.is_dir() else []
+    settings = [_undo_path("settings", folder)] if folder.is_dir() else []
     learnt = [*_undo_data(data_dir), *settings] if with_data else []
     removals = tuple(removal for undo in (*undos, *learnt) for removal in undo.removals)
     going = [each for each in removals if each.outcome is StepOutcome.REMOVED]
@@ -147,10 +147,9 @@ def _refused(path: Path, error: SidecarError) -> Undo:
 
 
 def _undo_completion(call: Call) -> list[Undo]:
-    scripts = [script_path(call, shell) for shell in SHELLS]
     return [
-        _undo_file("completion", script)
-        for script in scripts
+        _undo_path("completion", script)
+        for script in (script_path(call, shell) for shell in SHELLS)
         if script.is_file() and VARIABLE in script.read_text("utf-8", "replace")
     ]
 
@@ -159,27 +158,18 @@ def _undo_data(data_dir: DataDir) -> list[Undo]:
     root = data_dir.root
     databases = (data_dir.codebase.db.name, data_dir.embeddings_db.name)
     names = [f"{name}{suffix}" for name in databases for suffix in DATABASE_SUFFIXES]
-    undos = [_undo_file("data", root / name) for name in names if (root / name).is_file()]
-    return undos + [
-        _undo_folder("data", root / name) for name in OWN_FOLDERS if (root / name).is_dir()
-    ]
+    ours = [root / name for name in names if (root / name).is_file()]
+    ours += [root / name for name in OWN_FOLDERS if (root / name).is_dir()]
+    return [_undo_path("data", path) for path in ours]
 
 
-def _undo_file(what: str, path: Path) -> Undo:
+def _undo_path(what: str, path: Path) -> Undo:
     def remove() -> None:
         with named_errors(path):
-            path.unlink(missing_ok=True)
-
-    return Undo([Removal(what, str(path), StepOutcome.REMOVED)], remove)
-
-
-def _undo_folder(what: str, path: Path) -> Undo:
-    def remove() -> None:
-        with named_errors(path):
-            if path.is_symlink():
-                path.unlink()
-            elif path.exists():
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     return Undo([Removal(what, str(path), StepOutcome.REMOVED)], remove)
 
