@@ -14,14 +14,7 @@ from contextlib import suppress
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 T = TypeVar("T")
 _UNLISTED = object()

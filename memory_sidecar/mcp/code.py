@@ -312,27 +312,21 @@ def name_of_source(caller: Caller, given: str) -> str:
     return caller.codebase.registry.name_of(plain_path(given), Path("/"))
 
 
-def searched_sources(caller: Caller, name: str) -> list[Source]:
-    """Return the sources to look for a file in, the client's first. Raises NotFound, NoIndex."""
-    registry = caller.codebase.registry
-    if name and name != EVERY_SOURCE:
-        return [registry.get(name_of_source(caller, name))]
-    sources = registry.all()
-    if not sources:
-        raise not_indexed_error(caller)
-    yours = caller.sources
-    return sorted(sources, key=lambda source: source not in yours)
-
-
 def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
     """Return the path in the argument `path`, which may be a URI, and the sources to look in.
 
-    The likeliest source comes first. Raises NotFound, NoIndex.
+    The client's sources come first. Raises NotFound, NoIndex.
     """
     scheme, _, rest = path.partition("://")
     if scheme == SOURCE:
         source, _, path = unquote(rest).partition("/")
-    return plain_path(path), searched_sources(caller, source)
+    registry = caller.codebase.registry
+    if source and source != EVERY_SOURCE:
+        return plain_path(path), [registry.get(name_of_source(caller, source))]
+    if not (sources := registry.all()):
+        raise not_indexed_error(caller)
+    yours = caller.sources
+    return plain_path(path), sorted(sources, key=lambda source: source not in yours)
 
 
 def notice_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:

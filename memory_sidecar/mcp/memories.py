@@ -254,7 +254,7 @@ def resolve_memory(
     return caller.memories(report, shared=shared), path
 
 
-def mark_memory(memory: MemoryHead, content: str, more: str = "") -> str:
+def mark_memory(memory: MemoryHead, content: str, more: str) -> str:
     """Put the quoted `content` of `memory` between tags; `more` goes into the opening one."""
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
     head = as_name(f"{memory.path} {_marks(memory)}{tags}{more}")
@@ -299,13 +299,9 @@ def _cut_to_budget(
         content = shorten(memory.content, len(memory.content) - by, stems)
         return replace(memory, content=content)
 
-    characters = budget(max_tokens)
+    most = budget(max_tokens)
     shown, is_cut = cut_to_fit(
-        texts,
-        characters,
-        most=characters // 2,
-        size=lambda each: len(each.text()),
-        cut=cut,
+        texts, most, most=most // 2, size=lambda each: len(each.text()), cut=cut
     )
     if is_cut:
         report.notice("some are cut: get_memory reads all of one")

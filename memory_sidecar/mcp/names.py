@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Annotated, TypeVar
 
@@ -109,11 +110,7 @@ def refs(caller: Caller, asked: OfName, report: Reporter) -> References:
 
 def callers(caller: Caller, asked: OfCallers, report: Reporter) -> References:
     """What calls a name, and what calls that, up to `depth` steps."""
-
-    def ask(graph: Graph, query: NameQuery) -> Cut[ReferenceHit]:
-        return navigation.callers(graph, query, depth=asked.depth)
-
-    found = _ask(caller, asked, ask, report)
+    found = _ask(caller, asked, partial(navigation.callers, depth=asked.depth), report)
     return References(references=tuple(found), more=found.more)
 
 
@@ -132,10 +129,8 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
         notice_foreign(caller, file, asked.source, report)
         return found
 
-    found = caller.codebase.navigate(
-        _source_filter(caller, asked.source, report), ask, reporter=report
-    )
-    return FileOutline(definitions=tuple(found))
+    within = _source_filter(caller, asked.source, report)
+    return FileOutline(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
 
 
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
@@ -170,10 +165,7 @@ def _weights(
 
 
 def _ask(
-    caller: Caller,
-    asked: OfName,
-    ask: Callable[[Graph, NameQuery], Cut[T]],
-    report: Reporter,
+    caller: Caller, asked: OfName, ask: Callable[[Graph, NameQuery], Cut[T]], report: Reporter
 ) -> Cut[T]:
     within = CodeFilter(
         sources=chosen_sources(caller, asked.source, report),

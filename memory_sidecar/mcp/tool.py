@@ -88,7 +88,7 @@ class Tool:
     @cached_property
     def listing_with_output(self) -> types.Tool:
         """The entry with an output schema, for clients that validate structured content."""
-        schema = object_schema_of(self._result)
+        schema = object_schema_of(get_type_hints(self.run)["return"])
         return self.listing.model_copy(update={"output_schema": _without_titles(schema)})
 
     def parse_arguments(self, given: Mapping[str, Any] | None) -> Arguments:
@@ -120,10 +120,6 @@ class Tool:
     def _arguments(self) -> type[Arguments]:
         _, arguments, *_ = get_type_hints(self.run).values()
         return cast("type[Arguments]", arguments)
-
-    @cached_property
-    def _result(self) -> type[Answer]:
-        return cast("type[Answer]", get_type_hints(self.run)["return"])
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:
