@@ -1,8 +1,8 @@
 """Measures what an installation downloads and keeps: python benchmarks/installed.py [--json FILE]
 
 Installs the built wheel with the model into a fresh environment from the package registry. Sizes on
-disk are those of `du`: whole blocks. Python compiles a module when it is first imported; pip compiles
-all at once unless it is told `--no-compile`.
+disk are those of `du`: whole blocks. Python compiles a module when it is first imported, pip all at
+once, unless it is told `--no-compile`.
 """
 
 from __future__ import annotations
