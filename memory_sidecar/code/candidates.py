@@ -21,6 +21,10 @@ _SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static
 # Languages where a field of a class is named behind a dot or in a literal only.
 _DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
 _UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
+# Languages where an import names a class with its package, which is mostly called like its folder.
+IMPORT_NAMES = frozenset({"java", "php"})
+# Languages where what is used as a type is no function.
+_TYPES_APART = frozenset({"csharp", "java", "php", "swift"})
 _ANY, _NONE = re.compile(""), re.compile("(?!)")
 # Languages where a constant stands behind its enum, nearly always.
 _DOTTED_CONSTANTS = frozenset({"csharp", "javascript", "php"})
@@ -68,6 +72,7 @@ class CandidateFinder:
         self._families: dict[tuple[str, str, str], _Family] = {}
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
         self._owned: dict[tuple[object, ...], dict[str, list[Defined]]] = {}
+        self._imports: dict[tuple[str, str, str], Mapping[int, Sequence[Place]]] = {}
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
@@ -77,20 +82,69 @@ class CandidateFinder:
         called = (place.receiver, own) if fields is _CALLABLE else None
         local = at.id if at.id in family.local else None
         is_bare = not place.receiver and at.family in _DOTTED_CONSTANTS
-        key = (name, at.file.source, at.family, fields, called, local, is_bare)
+        is_type = place.how == "type" and at.family in _TYPES_APART
+        key = (name, at.file.source, at.family, fields, called, local, is_bare, is_type)
         if key not in self._candidates:
             shown = (*family.local.get(at.id, ()), *family.shared)
             found = tuple(
                 d
                 for d in shown
-                if fields is _ANY
-                or not is_field(d)
-                or fields.search(d.row.signature)
-                or (called and (d.owner == place.receiver or d.at.id == own))
+                if not (is_type and d.row.kind in ("function", "method"))
+                and (
+                    fields is _ANY
+                    or not is_field(d)
+                    or fields.search(d.row.signature)
+                    or (called and (d.owner == place.receiver or d.at.id == own))
+                )
             )
             self._candidates[key] = self._sorted_out(found or (shown if called else ()), is_bare)
         found_all = self._candidates[key]
-        return found_all if found_all.files else self._behind(place.receiver, key)
+        if not found_all.files:
+            return self._behind(place.receiver, key)
+        if at.family in IMPORT_NAMES and (not place.receiver or place.how == "import"):
+            return self._imported(name, at, place, key)
+        return found_all
+
+    def _imported(
+        self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
+    ) -> NameCandidates:
+        """Return those candidates of `key` that the file's imports of `name` leave, if it has any.
+
+        A folder counts as a package if some file imports `name` from one that is called so.
+        """
+        imports = self._imports_of(name, at)
+        places = [place] if place.how == "import" else imports.get(at.id, ())
+        own = frozenset(each.receiver for each in places)
+        is_global = at.family == "php" and any(
+            not each.receiver and self._graph.code_at(at, each.line).startswith(f"use {name};")
+            for each in places
+        )
+        if not (is_global or any(own)):
+            return self._candidates[key]
+        narrow = (*key, own, is_global, at.id)
+        if narrow not in self._candidates:
+            other = {each.receiver for found in imports.values() for each in found} - own
+            kept = [
+                each
+                for each in self._candidates[key].by_name.definitions
+                if each.at.id == at.id
+                or (_package(each) not in other and not (is_global and _is_in_namespace(each)))
+            ]
+            if own <= set(map(_package, kept)):
+                kept = [each for each in kept if each.at.id == at.id or _package(each) in own]
+            self._candidates[narrow] = self._sorted_out(tuple(kept))
+        return self._candidates[narrow]
+
+    def _imports_of(self, name: str, at: NamedFile) -> Mapping[int, Sequence[Place]]:
+        """Return where files of the source and the family of `at` import `name`, by file."""
+        key = name, at.file.source, at.family
+        if key not in self._imports:
+            self._imports[key] = {
+                used.at.id: [place for place in used.places if place.how == "import"]
+                for used in self._graph.uses(name)
+                if (used.at.file.source, used.at.family) == key[1:]
+            }
+        return self._imports[key]
 
     def _behind(self, receiver: str, key: tuple[object, ...]) -> NameCandidates:
         """Return those candidates of `key`, too many, that a class `receiver` has; else all."""
@@ -136,6 +190,16 @@ class CandidateFinder:
 
     def _is_of_enum(self, defined: Defined) -> bool:
         return defined.row.kind == "constant" and self._graph.kind_around(defined) == "enum"
+
+
+def _package(defined: Defined) -> str | None:
+    """Return what the last part of its package is called, mostly; `None` for a member."""
+    return None if defined.row.scope else defined.at.folder.rpartition("/")[2]
+
+
+def _is_in_namespace(defined: Defined) -> bool:
+    """Whether a class of PHP is in a namespace, as those in folders called `Cart` are."""
+    return (_package(defined) or "")[:1].isupper()
 
 
 def is_self(receiver: str, at: NamedFile) -> bool:

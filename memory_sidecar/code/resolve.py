@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from memory_sidecar.code.candidates import (
+    IMPORT_NAMES,
     CandidateFinder,
     Meaning,
     NameCandidates,
@@ -90,7 +91,12 @@ class _Resolving:
 
     def meaning(self) -> Meaning:
         receiver = self._place.receiver
-        if not receiver:
+        is_package = (  # else a class, of which it is a member
+            self._place.how == "import"
+            and self._at.family in IMPORT_NAMES
+            and all(d.owner != receiver for d in self._candidates)
+        )
+        if not receiver or is_package:
             return self._resolve_bare()
         if is_self(receiver, self._at):
             return self._resolve_self()
@@ -146,6 +152,8 @@ class _Resolving:
         if found := _one(from_there, "exact"):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
+        if self._at.family in IMPORT_NAMES:  # what else has that name is of another package
+            return self._one_or_all(from_there or self._unqualified)
         return _one(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
     def _visible_here(self) -> list[Defined]:

@@ -1,11 +1,84 @@
-"""What a name may mean at all is found once for an answer, not once for each use."""
+"""What a name may mean at all: found once for an answer, and of the package it is imported from."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+
+import pytest
 
 from memory_sidecar.code.graph import Graph
 from tests.code.trees import write_tree
+
+FILES = {
+    "php/Store/Item.php": "<?php\nnamespace Shop\\Store;\nclass Item {}\n",
+    "php/Bill/Item.php": "<?php\nnamespace Shop\\Bill;\nclass Item {}\n",
+    "php/Bill/Total.php": "<?php\nnamespace Shop\\Bill;\nclass Total { function of(Item $i) {} }\n",
+    "php/Page/Show.php": "<?php\nuse Shop\\Store\\Item;\nfunction show() { return new Item; }\n",
+    "php/Page/Both.php": (
+        "<?php\nuse Shop\\Store\\Item;\nuse Shop\\Bill\\Item as Line;\n"
+        "function both() { return new Item; }\n"
+    ),
+    "php/Fail/Exception.php": "<?php\nnamespace Shop\\Fail;\nclass Exception {}\n",
+    "php/Page/Fail.php": (
+        "<?php\nnamespace Shop\\Page;\nuse Exception;\nfunction fail() { throw new Exception; }\n"
+    ),
+    "kt/disk/Files.kt": "package disk\n\nfun shut() {}\n\nfun Text(code: Int): Text = make()\n",
+    "kt/net/Sockets.kt": "package net\n\nfun shut() {}\n",
+    "kt/Use.kt": "import disk.shut\nimport net.shut as stop\n\nfun close() { shut() }\n",
+    "kt/One.kt": "import disk.shut\n\nfun one(text: Text) { shut() }\n",
+}
+
+
+@pytest.fixture
+def refs(run, tmp_path: Path):
+    """Where a name is used, as path:line and how sure that is."""
+    write_tree(tmp_path, FILES)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+
+    def ask(name: str) -> list[str]:
+        found = run("refs", name, "--json", cwd=tmp_path).json
+        return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        (
+            "php/Store/Item.php:3",
+            [
+                "php/Page/Both.php:2 exact",
+                "php/Page/Show.php:2 exact",
+                "php/Page/Show.php:3 exact",
+                "php/Page/Both.php:4 by name",
+            ],
+        ),
+        (
+            "php/Bill/Item.php:3",
+            [
+                "php/Bill/Total.php:3 exact",
+                "php/Page/Both.php:3 exact",
+                "php/Page/Both.php:4 by name",
+            ],
+        ),
+        ("php/Fail/Exception.php:3", []),
+        ("kt/net/Sockets.kt:3", ["kt/Use.kt:2 likely", "kt/Use.kt:4 by name"]),
+        (
+            "kt/disk/Files.kt:3",
+            [
+                "kt/One.kt:1 likely",
+                "kt/One.kt:3 likely",
+                "kt/Use.kt:1 likely",
+                "kt/Use.kt:4 by name",
+            ],
+        ),
+        ("kt/disk/Files.kt:5", []),
+    ],
+)
+def test_an_import_says_of_which_package_a_name_is(refs, name, uses):
+    assert refs(name) == uses
 
 
 def test_all_uses_of_a_name_share_its_candidates(run, tmp_path, monkeypatch):
