@@ -146,8 +146,9 @@ class TeamCode:
         with self._lock:
             known = [each for each in self._sources.values() if each.source.publishes]
         for each in known:
-            for _ in each.adopt_models(models, stop):
-                yield 0, 1
+            with each.noting_problem():
+                for _ in each.vectors.adopt(self._vector_models(), models, stop):
+                    yield 0, 1
         before = total = 0
         for before, total in embed_pending(store, models, parts, stop):
             yield before, total
@@ -155,8 +156,9 @@ class TeamCode:
             self._declare_nearest()
         for each in known:
             if parts is None or each.source.name in {name for name, _ in parts}:
-                for done in each.embed(models, stop):
-                    yield before + done, max(total, before + done)
+                with each.noting_problem():
+                    for done in each.vectors.embed(models, stop):
+                        yield before + done, max(total, before + done)
 
     def _declare_nearest(self) -> None:
         """Create the HNSW graphs after a pass; until then searches compare every vector."""

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -30,7 +31,6 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
-from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import TeamDocument, fold_rows, write_documents
@@ -85,7 +85,7 @@ class PostgresSource:
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
-        self._vectors = TeamVectors(link, own_row=self._own_row, take_lease=self._take_lease)
+        self.vectors = TeamVectors(link, own_row=self._own_row, take_lease=self._take_lease)
 
     @property
     def generation(self) -> int:
@@ -143,10 +143,8 @@ class PostgresSource:
 
     def catch_up(self, store: CodeStore) -> None:
         if self.source.publishes:
-            try:
+            with self.noting_problem():
                 self.give(store)
-            except TEAM_ERRORS as error:
-                self._note_problem(error)
 
     def counts_at(self, path: str) -> VectorCounts:
         with self._link.reading() as connection:
@@ -234,20 +232,11 @@ class PostgresSource:
         self.problem = ""
         return self._published
 
-    def adopt_models(self, models: Models, stop: threading.Event) -> Iterator[None]:
-        """Make the team's vectors those of the models here, if this machine may; see there."""
+    @contextmanager
+    def noting_problem(self) -> Iterator[None]:
+        """Note a failure to write to the team as the `problem`, instead of raising it."""
         try:
-            yield from self._vectors.adopt(self._vector_models(), models, stop)
-        except TEAM_ERRORS as error:
-            self._note_problem(error)
-
-    def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
-        """Embed the team's pending chunks, if this machine may; yields how many are done.
-
-        Raises ModelError.
-        """
-        try:
-            yield from self._vectors.embed(models, stop)
+            yield
         except TEAM_ERRORS as error:
             self._note_problem(error)
 
