@@ -10,7 +10,7 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import allow_secrets_option, command_group, with_call
 from memory_sidecar.context import handlers
-from memory_sidecar.context.access import Access, Reads, accesses_of_event, accesses_of_paths
+from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import DECISION, AtomDraft
 from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.layout import Project
@@ -231,7 +231,12 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
     handlers.record(reads)
     # The caller's settings: those of the daemon that runs this may differ.
     if commit or load_settings(call.cwd, call.environ).context_commit:
-        _commit(call, reads, must=commit)
+        try:
+            handlers.commit(reads, environ=call.environ)
+        except SidecarError as error:
+            if commit:
+                raise
+            call.reporter.notice(error.message)
     accesses = [each for _, each in reads]
     return call.show(accesses, (f"{each.project}: {each.file}" for each in accesses))
 
@@ -273,13 +278,3 @@ def _open_root(call: Call, root: str | None) -> handlers.Context:
 def _split_values(items: tuple[str, ...]) -> list[str]:
     """Split the values of a repeatable option at commas: `--tag a,b --tag c` gives three."""
     return [part.strip() for item in items for part in item.split(",") if part.strip()]
-
-
-def _commit(call: Call, reads: Reads, *, must: bool) -> None:
-    """Commit the access logs with git. A failure is raised if it `must` succeed, else a notice."""
-    try:
-        handlers.commit(reads, environ=call.environ)
-    except SidecarError as error:
-        if must:
-            raise
-        call.reporter.notice(error.message)

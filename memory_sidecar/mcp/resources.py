@@ -59,15 +59,6 @@ def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
     )
 
 
-def list_templates(caller: Caller) -> types.ListResourceTemplatesResult:
-    """Return the URI templates of the resources that `caller` may read."""
-    return types.ListResourceTemplatesResult(
-        resource_templates=[
-            each for toolset, each in TEMPLATES.items() if toolset in caller.toolsets
-        ]
-    )
-
-
 def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
     """Read the resource at `uri`. Raises NotFound, PathRefused, UsageError."""
     scheme, owner, path = parts_of(uri)

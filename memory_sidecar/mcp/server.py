@@ -31,7 +31,7 @@ from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.budget import within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.report import CallReport
-from memory_sidecar.mcp.resources import list_resources, list_templates, read_resource
+from memory_sidecar.mcp.resources import TEMPLATES, list_resources, read_resource
 from memory_sidecar.mcp.status import instructions
 from memory_sidecar.mcp.tool import Answer, Tool
 from memory_sidecar.mcp.tools import TOOLS, for_agent, in_tools
@@ -75,12 +75,12 @@ async def _list_tools(
     context: Context, _params: types.PaginatedRequestParams | None
 ) -> types.ListToolsResult:
     caller = context.lifespan_context
-    offered = [tool for tool in TOOLS.values() if tool.is_offered(caller)]
-    return types.ListToolsResult(
-        tools=[
-            tool.listing_with_output if caller.is_structured else tool.listing for tool in offered
-        ]
-    )
+    listed = [
+        tool.listing_with_output if caller.is_structured else tool.listing
+        for tool in TOOLS.values()
+        if tool.is_offered(caller)
+    ]
+    return types.ListToolsResult(tools=listed)
 
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -168,7 +168,9 @@ async def _list_resources(
 async def _list_templates(
     context: Context, _params: types.PaginatedRequestParams | None
 ) -> types.ListResourceTemplatesResult:
-    return list_templates(context.lifespan_context)
+    toolsets = context.lifespan_context.toolsets
+    offered = [each for toolset, each in TEMPLATES.items() if toolset in toolsets]
+    return types.ListResourceTemplatesResult(resource_templates=offered)
 
 
 async def _read_resource(
