@@ -68,6 +68,7 @@ _ARGUMENTS = re.compile(r"(?<=[\w$])(?<!operator)<[^<>]*>")  # of a C++ template
 _CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w[^(]*)\(.*")  # `operator bool() const`
 _IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*\(")
 _WORD = re.compile(r"[\w$]+")
+_CONDITION = re.compile(rb"^[ \t]*#[ \t]*(?:if|el|end).*", re.MULTILINE)
 _MODIFIERS = re.compile(rb"[\w \t]*")
 
 
@@ -93,7 +94,7 @@ class Definition:
     def signature(self, data: bytes) -> str:
         """Return the head in one line of at most 200 characters; `data` is the file's text."""
         parts = [data[start : min(stop, start + 1_000)] for start, stop in self.head]
-        text = " ".join(b" ".join(parts).decode(errors="replace").split())
+        text = " ".join(_CONDITION.sub(b"", b" ".join(parts)).decode(errors="replace").split())
         text = text.replace("( ", "(").replace(" )", ")").rstrip(" {:;,=\\")
         text = text.removesuffix("=>").rstrip()
         if self.kind in _RECORDS and self.symbol not in _WORD.findall(text):

@@ -123,13 +123,18 @@ def test_no_query_runs_over_very_much_that_makes_no_sense(monkeypatch):
             "function f(a : number)",
         ),
         (
+            "csharp",
+            "interface A {\n#if B\n  [C]\n#endif\n  int F(\n#if B\n    int b\n#endif\n  );\n}\n",
+            "int F(int b)",
+        ),
+        (
             "java",
             "class A {\n  int f(@B int a) // why\n  {\n    return a;\n  }\n}\n",
             "int f(@B int a)",
         ),
     ],
 )
-def test_a_comment_is_no_part_of_a_signature(language, source, signature):
+def test_neither_comment_nor_condition_is_part_of_a_signature(language, source, signature):
     assert (
         outline(source.encode(), language).definitions[-1].signature(source.encode()) == signature
     )
