@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -103,7 +104,10 @@ def prune(
     pruned = call.mask(sessions_of(call, agent).prune(keep, dry_run=dry_run))
     gone = (f"{each.session_id}  {each.title}  ({each.reason})" for each in pruned.sessions)
     outcome = "would go" if dry_run else "moved to the archive"
-    return call.show(pruned, [*gone, f"{pluralize(len(pruned.sessions), 'session')} {outcome}"])
+    command = f"`memory-sidecar session import {shlex.quote(pruned.archive)}/*/*.json`"
+    back = call.hint(f"; {command} brings them back") if pruned.archive else ""
+    count = pluralize(len(pruned.sessions), "session")
+    return call.show(pruned, [*gone, f"{count} {outcome}{back}"])
 
 
 @session.command(name="import")

@@ -172,7 +172,7 @@ class Sessions:
         """
         chosen = expired_sessions(self.list_sessions(SessionFilter()), keep, now=self._clock())
         if dry_run or not chosen:
-            return SessionsPruned(dry_run, tuple(chosen))
+            return SessionsPruned(dry_run, tuple(chosen), "")
         archive = self.agent.paths.archive / compact_utc(self._clock()) / SESSIONS
         moved: list[str] = []
         try:
@@ -182,7 +182,7 @@ class Sessions:
                 self._files.sweep()
         finally:
             self._index(moved)
-        return SessionsPruned(dry_run, tuple(chosen))
+        return SessionsPruned(dry_run, tuple(chosen), archive.as_posix() if moved else "")
 
     def _is_unchanged(self, listed: Head) -> bool:
         try:

@@ -43,6 +43,7 @@ class SessionsPruned:
 
     dry_run: bool
     sessions: tuple[ExpiredSession, ...]
+    archive: Annotated[str, about("the folder of theirs, which `session import` reads; or empty")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -147,8 +148,12 @@ def test_pruning_tells_what_would_go(run, saved):
     preview = run("session", "prune", "--keep-count", "0", "--dry-run", "--json").json
     assert [each["session_id"] for each in preview["sessions"]] == ["2026-03-01-payment"]
     assert len(run("session", "list", "--json").json) == 1
-    assert "1 session moved to the archive" in run("session", "prune", "--keep-count", "0").out
+    pruned = run("session", "prune", "--keep-count", "0").out
+    assert "1 session moved to the archive" in pruned
     assert run("session", "list", "--json").json == []
+    folder, glob = pruned.split("`")[1].split()[-1].split("/*", 1)
+    assert run("session", "import", *Path(folder).glob(f"*{glob}")).status == 0
+    assert len(run("session", "list", "--json").json) == 1
 
 
 def test_deleting_is_for_good(run, saved, data_dir):
