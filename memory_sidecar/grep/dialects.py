@@ -88,7 +88,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "kotlin": Dialect(
             # `A::b` is a node of another kind between brackets.
             (("@@", "z[@@]"), ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z")),
-            ("{0}", "{0}: {0}", "val {0}"),
+            ("{0}", "{0}: {0}", "val {0}", "fun {0}() {{}}"),
         ),
         "lua": Dialect((("@@", "return @@"),), ("{0}", "::{0}::")),
         "php": Dialect(

@@ -30,8 +30,9 @@ _OPTIONAL_KINDS = frozenset(
     """
     abstract_modifier accessibility_modifier annotation annotations attribute_item attribute_list
     attribute_specifier base_class_clause base_clause base_list class_heritage
-    class_interface_clause decorator delegation_specifier explicit_interface_specifier
-    final_modifier function_modifiers inheritance_modifier inheritance_specifier lifetime
+    class_interface_clause decorator delegation_specifier delegation_specifiers
+    explicit_interface_specifier final_modifier function_modifiers inheritance_modifier
+    inheritance_specifier lifetime
     marker_annotation member_modifier modifier modifiers mutable_specifier nullable_type
     override_modifier property_modifier readonly_modifier reference_modifier static_keyword
     static_modifier storage_class_specifier super_interfaces superclass throws

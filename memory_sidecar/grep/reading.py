@@ -207,6 +207,8 @@ class _Spelled:
         """Count syntax errors, and holes that are neither a node nor within a token."""
         root = self._tree.root_node
         lost = sum(not self._is_placed(root.descendant_for_byte_range(*at)) for at in self._holes)
+        if b"enum" not in self._data:  # Kotlin reads `class A { x }` as one
+            lost += sum(node.type == "enum_class_body" for node in _nodes(root))
         if not root.has_error:
             return lost
         return lost + sum(node.is_error or node.is_missing for node in _nodes(root))
