@@ -169,16 +169,15 @@ class Watch:
     # Watching, under the lock
 
     def _watch_missing(self) -> frozenset[str]:
-        """Try to watch the wanted folders that are not watched; return the topmost new ones."""
+        """Try to watch what is wanted; return the topmost new ones, "" if the root has gone."""
         if self._is_stopped:
             return frozenset()
-        root_id = _identity(self._root)
-        if root_id != self._root_id or (self._observer and not self._observer.is_reliable):
+        was, self._root_id = self._root_id, _identity(self._root)
+        if self._root_id != was or (self._observer and not self._observer.is_reliable):
             self._drop_observer()
-        self._root_id = root_id
-        if root_id is None:
+        if self._root_id is None:
             self._fall_back(frozenset())
-            return frozenset()
+            return frozenset() if was is None else frozenset([""])
         try:
             if self._observer is None:
                 self._observer = self._observe(self._root, self._report_change)
