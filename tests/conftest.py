@@ -42,6 +42,8 @@ from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
 from tests.finished import Finished
 
+for name in [each for each in os.environ if each.startswith("MEMORY_SIDECAR_")]:
+    del os.environ[name]  # the developer's own
 os.environ["MEMORY_SIDECAR_NO_DAEMON"] = "1"
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # nothing that the developer has set or trusts
 # A shell has what it runs in the background ignore interrupts, and so would all that is started.
