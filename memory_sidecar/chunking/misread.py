@@ -62,7 +62,15 @@ _MACRO = _words(
 
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"
 
+# In what only zsh reads, the functions are left, and what they use if that is readable.
+_BODY = re.compile(rb"(?<=\{\n)(?:(?!\}).*\n)+(?=\})")
+
 MISREAD: dict[str, tuple[Mending, ...]] = {
+    "bash": (
+        _words(rb"\$\+\w+\[[^\]\n]*\]", b"1"),  # `(( $+commands[git] ))`
+        _words(rb"\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}", b"x"),  # `${(f)list}`
+        Mending(_BODY, few_errors=_MANY_ERRORS),
+    ),
     "c": (*_CONDITIONS, _MACRO),
     "cpp": (*_CONDITIONS, _MACRO),
     "csharp": (

@@ -16,6 +16,9 @@ ONE_BRANCH = "".join(
 @pytest.mark.parametrize(
     ("language", "text", "names"),
     [
+        ("bash", "f() {\n  if (( $+commands[git] )); then\n    g\n  fi\n}\ng() {\n  f\n}\n", "f g"),
+        ("bash", "f() {\n  for a in ${(f)b}; do g; done\n}\ng() {\n  f\n}\n", "f g"),
+        ("bash", "f() {\n  for a ($b) c $a; d=( **/*(.) )\n}\ng() {\n  f\n}\n", "f g"),
         ("csharp", 'class A {\n  string F() => $@"a ""{x}""";\n  int G() => 1;\n}', "A F G"),
         ("csharp", "class A {\n  void F() { if (async) H(); }\n  int G() => 1;\n}", "A F G"),
         ("csharp", f"interface A {{\n{ONE_BRANCH}    int G();\n}}", "A F0 F1 F2 G"),
