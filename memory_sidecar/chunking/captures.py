@@ -1,8 +1,9 @@
-"""Reads three captures of the queries for definitions: `@kind`, `@word` and `@lead`.
+"""Reads four captures of the queries for definitions: `@kind`, `@name`, `@word` and `@lead`.
 
-The type of a `@kind` says what is defined. A `@word` is a keyword that makes a call a definition in
-Elixir, PHP and Ruby, or a block in HCL; the queries cannot compare it, since their predicates have
-no text. A `@lead` is a comment, an attribute or a decorator above a definition.
+The type of a `@kind` says what is defined. A `@name` of C may be a declarator that holds it. A
+`@word` is a keyword that makes a call a definition in Elixir, PHP and Ruby, or a block in HCL; the
+queries cannot compare it, since their predicates have no text. A `@lead` is a comment, an attribute
+or a decorator above a definition.
 """
 
 from __future__ import annotations
@@ -96,6 +97,26 @@ def word_of(data: bytes, captures: Mapping[str, Sequence[tree_sitter.Node]]) -> 
         return None
     start, stop = captures["word"][0].byte_range
     return data[start - (data[start - 1 : start] == b"@") : stop].decode(errors="replace")
+
+
+def declared(declarator: tree_sitter.Node) -> tuple[tree_sitter.Node, bool]:
+    """Return the name in a declarator of C, and whether it is that of a function: `f` of `*f(int)`.
+
+    A node of another kind is the name itself.
+    """
+    name, around = declarator, ""
+    while name.type.endswith("_declarator") and name.named_children:
+        around = name.type
+        name = name.child_by_field_name("declarator") or name.named_children[-1]
+    return name, around == "function_declarator" or name.type == "operator_cast"
+
+
+def is_in_block(declaration: tree_sitter.Node) -> bool:
+    """Whether a declaration of C is in a block, as of `TEST(f) {…}`; one in column 0 never is."""
+    node: tree_sitter.Node | None = declaration if declaration.start_point.column else None
+    while node is not None and node.type != "compound_statement":
+        node = node.parent
+    return node is not None
 
 
 class Leads:

@@ -57,7 +57,7 @@ _MACRO = _words(
     rb"|(?:(?<=\))|(?<=\bconst)|(?<=override))[ \t]*[A-Z][A-Z\d_]{3,}"
     rb"(?:(?=[ \t]*;)|(?:\([^()\n]*\))?(?=[ \t]*[{]))"
     # `BEGIN_NAMESPACE`, `PROPERTY(Editable)` alone in a line: no function, and not last in a list
-    rb"|^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]])"
+    rb"|(?<!\\\n)^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]])"
 )
 
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"

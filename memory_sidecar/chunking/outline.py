@@ -30,6 +30,8 @@ from memory_sidecar.chunking.captures import (
     NAMING_ONE,
     OWNERS,
     Leads,
+    declared,
+    is_in_block,
     kind_of_type,
     word_of,
 )
@@ -186,6 +188,7 @@ class _Match:
         "end_byte",
         "is_code",
         "is_part",
+        "is_prototype",
         "kind",
         "name",
         "node",
@@ -202,13 +205,13 @@ class _Match:
         """`word` and its `kind`: see `captures`; "" for languages without such words."""
         self.symbol = "definition" in captures and kind != "impl"
         self.node = (captures.get("definition") or captures["scope"])[0]
-        self.name = captures["name"][0]
+        self.name, self.is_prototype = declared(captures["name"][0])
         self.kind = kind or captures.get("kind", [self.node])[0].type
         self.body = captures.get("body")
         self.owner = captures.get("owner")
         self.prefix = OWNERS.get(word, "")
         self.is_code = "code" in captures
-        self.is_part = "part" in captures
+        self.is_part = "part" in captures and not self.is_prototype
         self.rest = "rest" in captures
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
@@ -245,7 +248,9 @@ def _nest(
         symbol, local = _names(data, match)
         is_owned = bool(match.owner) or match.is_qualified(data)
         kind = _kind(match, owner, is_owned=is_owned)
-        if kind == "variable" and match.node.type == "declaration" and owner_kind in _FUNCTIONS:
+        if match.node.type == "declaration" and (
+            owner_kind in _FUNCTIONS or (owner_kind not in _TYPES and is_in_block(match.node))
+        ):
             continue  # a local variable of C, whose query matches at any depth
         if owner and owner.node.type in _NAMED_TWICE and outer.rpartition(".")[2] == local:
             continue  # `typedef struct cart {…} cart;`, `data Cart = Cart Int`
@@ -277,35 +282,24 @@ def _nest(
 
 def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str:
     kind = kind_of_type(match.kind)
-    if (kind == "variable" and match.body) or _is_prototype(match.node):  # `const f = () => {…}`
+    if (kind == "variable" and match.body) or (match.is_prototype and kind != "type"):
         kind = "function"
     if kind == "function" and (is_owned or (outer and _kind(outer, None) in _TYPES)):
         return "method"
     return kind
 
 
-def _is_prototype(node: tree_sitter.Node) -> bool:
-    """Whether `node` declares a C function, as `int *add(int);`, not a pointer to one or a type."""
-    inner: tree_sitter.Node | None = None if node.type == "type_definition" else node
-    while inner is not None and inner.type != "function_declarator":
-        is_reference = inner.type == "reference_declarator"
-        inner = inner.named_child(0) if is_reference else inner.child_by_field_name("declarator")
-        if inner is not None and inner.type == "operator_cast":
-            return True
-    named = inner and inner.child_by_field_name("declarator")
-    return named is not None and named.type != "parenthesized_declarator"
-
-
 def _names(data: bytes, match: _Match) -> tuple[str, str]:
     """Return the bare name and the part of the path: `add` and `Cart.add` for `Cart::add`."""
     text = _text(data, match.name)
     if not text.isidentifier():
-        text = " ".join(text.split())[:_MAX_NAME]
+        text = " ".join(text.split())
         if text[:1] in "\"'`:":  # `'` may end a name of Haskell
             text = text.strip("\"'`:")
         text = _CONVERSION.sub(r"\1\2", text)
         while "<" in text and text != (text := _ARGUMENTS.sub("", text)):
             pass
+        text = text[:_MAX_NAME]
         if match.symbol and _QUALIFIED.fullmatch(text):
             *owners, text = _SEPARATOR.split(text)
             return text, ".".join((*owners, text))

@@ -115,12 +115,12 @@ def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_
 
 
 def _error_bytes(tree: tree_sitter.Tree) -> int:
-    """Count the bytes in the outermost error nodes."""
+    """Count the bytes in the outermost error nodes, and the tokens that are missing."""
     count, broken = 0, [tree.root_node]
     while broken:
         node = broken.pop()
-        if node.is_error:
-            count += node.end_byte - node.start_byte
+        if node.is_error or node.is_missing:
+            count += (node.end_byte - node.start_byte) or 1
         elif node.has_error:
             broken += node.children
     return count

@@ -24,6 +24,29 @@ IDIOMS = [
         "function names, type visit",
     ),
     (
+        "declarators of any depth",
+        "c",
+        "typedef void *(*alloc)(int);\nstruct S { const char *(*name)(void *); int **a[2]; };\n"
+        "int (*signal(int))(int);\nstatic int ***p = 0, n[2][3];\n",
+        "type alloc, struct S, field S.name, field S.a, function signal, variable p, variable n",
+    ),
+    (
+        "references, and static members outside of the class",
+        "cpp",
+        "struct S { T& t; const T& get(); typedef T& ref; };\n"
+        "const T& one = {};\nint S::count = 0;\n"
+        "template <> struct Wide<a_policy_with_a_long_name, another_policy_with_a_long_name,\n"
+        "                        one_more_policy_with_a_long_name> {};\n",
+        "struct S, field S.t, method S.get, type S.ref, variable one, variable S.count,"
+        " struct Wide",
+    ),
+    (
+        "no variables of functions that look like functions, nor those of a test",
+        "cpp",
+        "void f() { Cart cart(items); int (*g)(int); }\nTEST(a) { int local = 1; }\n",
+        "function f, function TEST",
+    ),
+    (
         "conversions and indexers",
         "csharp",
         "class A { public static implicit operator B(A a) => a.b; int this[int i] => Go(); }",

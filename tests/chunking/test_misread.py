@@ -25,6 +25,13 @@ ONE_BRANCH = "".join(
         ("cpp", "NS_BEGIN\n\nstruct A : B {\n  int f();\n};\nNS_END", "A f"),
         (
             "cpp",
+            "NS_BEGIN\n#define B(x) \\\n  ONE_OF(x)\n#define C(x) x\n"
+            "struct A : D { int f(); };\nNS_END",
+            "B C A f",
+        ),
+        ("cpp", "MY_API Name f(int i) { return i; }\nint g();", "f g"),
+        (
+            "cpp",
             "class MY_API A : public B {\n  A& operator=(int);\n  void f();\n};",
             "A operator= f",
         ),
