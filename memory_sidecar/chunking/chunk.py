@@ -26,7 +26,7 @@ from memory_sidecar.chunking.prose import chunk_markdown
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "28"
+CHUNKER_VERSION = "29"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 

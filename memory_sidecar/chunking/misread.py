@@ -35,10 +35,10 @@ def _words(pattern: bytes, spelling: bytes = b" ") -> Mending:
 # the main header of {fmt}, 160 KB, one definition in a hundred was left. Where both branches begin
 # the same block only the first is read, so that definitions of the other ones are lost.
 _CONDITION = re.compile(
-    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
+    rb"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|el\w+|endif)\b(?:[^\n\\]|\\(?:\n|.))*", re.MULTILINE
 )
 _OTHER_BRANCH = re.compile(
-    rb"^[ \t]*#[ \t]*(?:elif|else)\b.*\n(?:(?![ \t]*#[ \t]*(?:if|endif)).*\n)*"
+    rb"^[ \t]*#[ \t]*el\w+.*\n(?:(?![ \t]*#[ \t]*(?:if|endif)).*\n)*"
     rb"(?=[ \t]*#[ \t]*endif)",
     re.MULTILINE,
 )
@@ -85,10 +85,15 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
             rb"|[gs]et(?=[ \t]+[^\s({/}])|get(?=[ \t]*\([^)])|suspend(?= [{]))",
             b"x",
         ),
-        _words(rb"(?<=[\w)>\"?] )(?<!else )if(?=[ (][^\n{}]*->)", b", "),  # `is Cart if isOpen ->`
+        _words(  # `is Cart if isOpen ->`
+            rb"(?<=[\w)>\"?] )(?<!else )if(?=[ (][^\n{}]*->| \(\n[^{}]{,300}?\) ->)", b", "
+        ),
+        _words(rb"^[ \t]*@[\w.]+(?:\([^()\n]*\))?[ \t]*$"),  # before `get()`, `return`
+        _words(rb"\$\$+(?=\")"),  # `$$"{price}"`
         _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
         _words(rb"(?<=[^\s{;>])[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
+    "swift": _CONDITIONS,
 }
 
 

@@ -100,17 +100,19 @@ def grammar_package(language: str) -> str:
 def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes]:
     """Return `tree` and `data`, or both with what the grammar misreads spelled otherwise.
 
-    That is tried in order, each with what has helped before it, while there are errors.
+    That is tried in order, each with what has helped before it, and at last all of it together,
+    while there are errors.
     """
     errors, spelled = _error_bytes(tree), data
+    found = [each for each in MISREAD.get(language, ()) if each.pattern.search(data)]
     helping: tuple[Mending, ...] = ()
-    for each in MISREAD.get(language, ()):
-        if errors <= each.few_errors * len(data) or not each.pattern.search(data):
+    for tried in (*((each,) for each in found), tuple(found)):
+        if not tried or errors <= tried[0].few_errors * len(data):
             continue
-        text = spell(data, (each, *helping))
+        text = spell(data, (*tried, *helping))
         other = _parse_guarded(_parser(language), text)
         if other is not None and (left := _error_bytes(other)) < errors:
-            tree, spelled, errors, helping = other, text, left, (each, *helping)
+            tree, spelled, errors, helping = other, text, left, (*tried, *helping)
     return tree, spelled
 
 

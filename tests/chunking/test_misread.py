@@ -49,6 +49,25 @@ ONE_BRANCH = "".join(
         ("kotlin", "class A {\n  fun f() { val id = g { } get B.id }\n  fun i() {}\n}", "A f i"),
         (
             "kotlin",
+            "class A {\n  val x\n    @OptIn(B::class)\n    get() = 1\n  fun f() {}\n}",
+            "A x f",
+        ),
+        ("kotlin", 'class A {\n  val x = $$"a".b\n  fun f(i: Int) = i\n}', "A x f"),
+        (  # two at once: neither alone leaves fewer errors
+            "kotlin",
+            "class A {\n  val x\n    @OptIn(B::class)\n    get() = 1\n  fun f() = when (x) {\n"
+            "    is B if (\n      x.c\n    ) -> 1\n    else -> 2\n  }\n}",
+            "A x f",
+        ),
+        (
+            "swift",
+            "class A {\n  func f() {\n    switch x {\n    case 1:\n      #if os(Linux)\n"
+            "      fallthrough\n      #else\n      return\n      #endif\n    default: g()\n    }\n"
+            "  }\n  func i() {}\n}",
+            "A f i",
+        ),
+        (
+            "kotlin",
             "class A {\n  fun f() = when (x) {\n    is B if x.c -> 1\n    else -> 2\n  }\n}",
             "A f",
         ),
