@@ -1,9 +1,9 @@
 """Reads four captures of the queries for definitions: `@kind`, `@name`, `@word` and `@lead`.
 
 The type of a `@kind` says what is defined. A `@name` of C may be a declarator that holds it. A
-`@word` is a keyword that makes a call a definition in Elixir, PHP and Ruby, or a block in HCL; the
-queries cannot compare it, since their predicates have no text. A `@lead` is a comment, an attribute
-or a decorator above a definition.
+`@word` is a keyword that makes a call a definition in Bash, Elixir, PHP and Ruby, or a block in
+HCL; the queries cannot compare it, since their predicates have no text. A `@lead` is a comment, an
+attribute or a decorator above a definition.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ _RUBY = MappingProxyType(
         **dict.fromkeys(("alias", "alias_method", "define_method"), "method"),
     }
 )
+_BASH = MappingProxyType({"alias": "function"})
 _PHP = MappingProxyType({"define": "variable"})
 _HCL = MappingProxyType(
     {
@@ -71,7 +72,7 @@ _HCL = MappingProxyType(
     }
 )
 DEFINING: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"elixir": _ELIXIR, "hcl": _HCL, "php": _PHP, "ruby": _RUBY}
+    {"bash": _BASH, "elixir": _ELIXIR, "hcl": _HCL, "php": _PHP, "ruby": _RUBY}
 )
 NAMING_ONE = frozenset({"alias_method", "define_method"})  # by their first argument
 OWNERS: Mapping[str, str] = MappingProxyType(  # the prefix in a use of the definition: `var.name`

@@ -68,7 +68,7 @@ _QUALIFIED = re.compile(r"(?:::)?(?:[\w$]+(?:::|[.:]))+(?:operator\b.+|[\w$~]+)"
 _SEPARATOR = re.compile(r"(?<!operator)(?:::|[.:])(?=[\w$~])")
 _ARGUMENTS = re.compile(r"(?<=[\w$])(?<!operator)<[^<>]*>")  # of a C++ template
 _CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w[^(]*)\(.*")  # `operator bool() const`
-_IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*\(")
+_IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*[(\"']")
 _WORD = re.compile(r"[\w$]+")
 _CONDITION = re.compile(rb"^[ \t]*#[ \t]*(?:if|el|end).*", re.MULTILINE)
 _MODIFIERS = re.compile(rb"[\w \t]*")
@@ -144,7 +144,8 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
         match = _Match(captures, len(data), word=word or "", kind=kinds.get(word or "", ""))
         key = match.name.start_byte
         # `const f = () => {…}` is a constant and a function; a property may have two accessors.
-        if key not in found or ((match.body or match.is_code) and not found[key].is_code):
+        old = found.get(key)
+        if not old or (match.body and not old.body) or (match.is_code and not old.is_code):
             found[key] = match
     _drop_inner_names(found)
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
@@ -252,11 +253,13 @@ def _nest(
             owner_kind in _FUNCTIONS or (owner_kind not in _TYPES and is_in_block(match.node))
         ):
             continue  # a local variable of C, whose query matches at any depth
+        if not local:  # `-g` of `alias -g`
+            continue
         if owner and owner.node.type in _NAMED_TWICE and outer.rpartition(".")[2] == local:
             continue  # `typedef struct cart {…} cart;`, `data Cart = Cart Int`
         if match.node.type in _PROMOTED:  # a parameter of the constructor is a field of its class
             outer = outer.rpartition(".")[0]
-        path = outer if match.node.type == "companion_object" else f"{outer}.{local}".lstrip(".")
+        path = outer if match.node.type == "companion_object" else f"{outer}.{local}"[not outer :]
         first = match.node.start_point.row
         has_leads = first != last_first and not match.is_part
         start = max(leads.first_row(first), floor) if has_leads else first
@@ -292,6 +295,8 @@ def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str
 def _names(data: bytes, match: _Match) -> tuple[str, str]:
     """Return the bare name and the part of the path: `add` and `Cart.add` for `Cart::add`."""
     text = _text(data, match.name)
+    if match.node.type == "command":  # `alias ll='ls -l'`
+        text = text[: max(text.find("="), 0)]
     if not text.isidentifier():
         text = " ".join(text.split())
         if text[:1] in "\"'`:":  # `'` may end a name of Haskell

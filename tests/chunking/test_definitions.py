@@ -59,10 +59,17 @@ IDIOMS = [
         "module A, type A.t, type A.p",
     ),
     (
-        "structs, and functions in variables",
+        "structs, interfaces that have a name, and functions in variables",
         "go",
-        "package p\ntype S struct { a int }\nvar now = func() int { return clock() }\n",
-        "struct S, field S.a, function now",
+        "package p\ntype S struct { a int }\nvar now = func() int { return clock() }\n"
+        "type I interface { F() }\nfunc f(i interface{ g() }) {}\n",
+        "struct S, field S.a, function now, interface I, method I.F, function f",
+    ),
+    (
+        "aliases, not options and questions of them",
+        "bash",
+        "alias ll='ls -l'\nif x; then alias -g -- g=git ..='cd ..'; fi\nalias ll\nrun a='b'\n",
+        "function ll, function g, function ..",
     ),
     (
         "constructors, fields, operators, and names that end in a prime",
@@ -79,6 +86,12 @@ IDIOMS = [
         "java",
         'public @interface An { String value() default ""; int K = 1; }',
         "type An, method An.value, field An.K",
+    ),
+    (
+        "what an export takes from an object",
+        "javascript",
+        "export const { add, remove: drop } = cart.actions;\nconst { open } = cart;\n",
+        "variable add, variable drop",
     ),
     (
         "classes and generators bound to a name, and declarators beside each other",
@@ -99,7 +112,14 @@ IDIOMS = [
         "lua",
         "local t = { add = function() go() end }\nM.none = function() end\n"
         "M[function() return 1 end] = function() end\n",
-        "function add, function M.none",
+        "variable t, function t.add, function M.none",
+    ),
+    (
+        "variables and tables of a module, not those of a function, of others and imports",
+        "lua",
+        'local Cart = require "cart"\nlocal M, N = {}, 2\nM.open = Cart.wrap(function() end)\n'
+        "vim.o.x = 1\nfunction M.f() local y = 1 end\n",
+        "variable M, variable N, variable M.open, function M.f",
     ),
     (
         "constants by define(), and properties that a constructor declares",
@@ -126,6 +146,12 @@ IDIOMS = [
         "zig",
         "const S = struct { size: u8, fn f() void {} };\nconst U = union(enum) { x: u8, none };\n",
         "struct S, field S.size, method S.f, union U, field U.x, field U.none",
+    ),
+    (
+        "names that one statement binds",
+        "python",
+        "a, b = 1, 2\nclass A:\n    c, d.e = f()\n",
+        "variable a, variable b, class A, variable A.c",
     ),
     (
         "names that a condition or an import decides, and lambdas",
@@ -167,6 +193,13 @@ IDIOMS = [
         "prefix func +++ (a: Int) -> Int { a }\n",
         "struct S, method S.subscript, enum E, constant E.a, class A, interface P, type P.Item,"
         " field P.name, method P.init, function +++",
+    ),
+    (
+        "constants of namespaces and modules",
+        "typescript",
+        "namespace A { const x = 1; let y: T; function f() { const z = 1; } }\n"
+        "declare global { const g: T }\nexport const { a } = b;\n",
+        "module A, variable A.x, variable A.y, function A.f, variable g, variable a",
     ),
     (
         "what is declared for others",

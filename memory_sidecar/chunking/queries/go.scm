@@ -8,14 +8,14 @@
     (pointer_type (generic_type type: (type_identifier) @owner))]))
   name: (field_identifier) @name body: (block)? @body) @definition
 (type_declaration "(" (type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body) @kind) @definition)
-(type_declaration "(" (type_spec name: (type_identifier) @name type: (interface_type) @kind) @definition)
+(type_declaration "(" (type_spec name: (type_identifier) @name type: (interface_type "{" @body) @kind) @definition)
 (type_declaration "(" (type_spec name: (type_identifier) @name) @definition)
 (type_declaration "(" (type_alias name: (type_identifier) @name) @definition)
 (type_declaration . (type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body) @kind) .) @definition
-(type_declaration . (type_spec name: (type_identifier) @name type: (interface_type) @kind) .) @definition
+(type_declaration . (type_spec name: (type_identifier) @name type: (interface_type "{" @body) @kind) .) @definition
 (type_declaration . (type_spec name: (type_identifier) @name) .) @definition
 (type_spec type: (struct_type (field_declaration_list (field_declaration name: (field_identifier) @name) @definition @part)))
-(method_elem name: (field_identifier) @name) @definition
+(type_spec type: (interface_type (method_elem name: (field_identifier) @name) @definition))
 (type_declaration . (type_alias name: (type_identifier) @name) .) @definition
 (source_file (const_declaration (const_spec name: (identifier) @name) @definition))
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))

@@ -16,7 +16,8 @@
 ; `var cart = require('./cart')` is an import: outline.py looks at the value.
 (program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
 (program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
-(export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition))
+(export_statement (lexical_declaration (variable_declarator name: [(identifier) @name
+  (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)])]) @definition))
 (variable_declarator name: (identifier) @name value: (class body: (class_body) @body) @kind) @definition
 (decorator) @lead
 (comment) @lead

@@ -29,7 +29,11 @@
 (generator_function name: (identifier) @name body: (_) @body) @definition
 (program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
 (program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
-(export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition))
+(export_statement (lexical_declaration (variable_declarator name: [(identifier) @name
+  (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)])]) @definition))
+[(internal_module (statement_block (_ (variable_declarator name: (identifier) @name value: (_)? @value) @definition)))
+ (module (statement_block (_ (variable_declarator name: (identifier) @name value: (_)? @value) @definition)))
+ (ambient_declaration (statement_block (_ (variable_declarator name: (identifier) @name) @definition)))]
 (variable_declarator name: (identifier) @name value: (class body: (class_body) @body) @kind) @definition
 (ambient_declaration (_ (variable_declarator name: (identifier) @name) @definition))
 (decorator) @lead
