@@ -23,10 +23,11 @@ from typing import TypeAlias
 from memory_sidecar.chunking.lines import MAX_BYTES, Lines, Span, pack, split
 from memory_sidecar.chunking.outline import Definition, Outline, has_outline, outline
 from memory_sidecar.chunking.prose import chunk_markdown
+from memory_sidecar.chunking.syntax import dialect_of
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "29"
+CHUNKER_VERSION = "30"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 
@@ -60,6 +61,7 @@ def parse_text(text: str, language: str, *, with_references: bool = True) -> Par
     """
     lines = Lines(text)
     if has_outline(language):
+        language = dialect_of(lines.data, language)
         found = outline(lines.data, language, with_references=with_references)
         return Parsed(tuple(_chunk_code(lines, language, found)), found, lines.data)
     if language == "markdown":

@@ -28,6 +28,7 @@ _REPORTS_PER_CLOCK = 16  # reading the clock at each report took a tenth of all 
 _MAX_LINE_BYTES = 20_000  # longer ones are generated, and some scanners are quadratic in it
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
+_PRAGMA_BYTES = 1_000  # at the beginning of a file: a licence may stand above
 
 _CONFLICT = Mending(
     re.compile(  # its marks, and the lines that both sides have changed, where it has them
@@ -50,6 +51,12 @@ def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     """
     parsed = parse_with_text(data, language)
     return None if parsed is None else parsed[0]
+
+
+def dialect_of(data: bytes, language: str) -> str:
+    """Return the language whose grammar reads `data` best: that of TSX for JavaScript with Flow."""
+    is_flow = language == "javascript" and b"@flow" in data[:_PRAGMA_BYTES]
+    return "tsx" if is_flow else language
 
 
 def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:

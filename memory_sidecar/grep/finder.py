@@ -14,7 +14,7 @@ from functools import cache
 
 import tree_sitter
 
-from memory_sidecar.chunking.syntax import grammar, has_grammar, parse_with_text
+from memory_sidecar.chunking.syntax import dialect_of, grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.match import Found, find
@@ -107,6 +107,7 @@ class Finder:
 
     def may_find(self, text: bytes, language: str) -> bool:
         """Whether `text` holds the words of the pattern: a quick check without false negatives."""
+        language = dialect_of(text, language)
         if not self._prepare(language):
             return False
         readings = self._readings.get(language)
@@ -117,6 +118,7 @@ class Finder:
 
         `None` if it cannot be parsed: nested too deep, too long a line, or out of time.
         """
+        language = dialect_of(text, language)
         if not self._prepare(language):
             return []
         parsed = parse_with_text(text, language)

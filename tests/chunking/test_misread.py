@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.chunking.outline import outline
 from memory_sidecar.chunking.syntax import parse
 
@@ -96,3 +97,14 @@ def test_a_list_keeps_its_last_constant_and_a_test_its_name():
     text = "#if A\n}\n#endif\nenum E {\n  ONE,\n  LAST_ONE\n};\nTEST(Cart, adds)\n{\n  f();\n}\n"
     names = [d.symbol for d in outline(text.encode(), "cpp").definitions]
     assert names == ["E", "ONE", "LAST_ONE", "TEST"]
+
+
+def test_the_types_of_flow_hide_no_definition_of_javascript():
+    text = (
+        "/**\n * @flow strict\n */\nexport type Options = {| +size?: ?number |};\n"
+        "class Cart {\n  add(item: ?Item): void {\n    total((item: any));\n  }\n}\n"
+        "export function total(cart: Cart): number {\n  return 1;\n}\n"
+    )
+    found = parse_text(text, "javascript").outline
+    assert [d.symbol for d in found.definitions] == ["Options", "size", "Cart", "add", "total"]
+    assert ("total", "call") in {(r.name, r.how) for r in found.references}

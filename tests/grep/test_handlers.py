@@ -59,6 +59,12 @@ def test_a_definition_is_shown_not_the_attribute_above_it(run, tmp_path):
     assert done.out == "A.cs:4:5:     void B() { }\n"
 
 
+def test_javascript_with_the_types_of_flow_is_javascript(grep, tmp_path):
+    (tmp_path / "a.js").write_text("// @flow\nexport function f(a: ?A): A {\n  return a;\n}\n")
+    (hit,) = grep("function $F($$$) { $$$ }", "--language", "javascript", cwd=tmp_path)
+    assert (hit["start_line"], hit["language"]) == (2, "javascript")
+
+
 def test_every_language_that_understands_is_searched(files):
     assert files("$X.Sum($$$)") == ["shop/Order.cs"]
     assert files("return $X") == ["shop/cart.py", "web/retry.ts", "日本語.py"]
