@@ -92,6 +92,11 @@ def _is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
     return False
 
 
+def has_files(root: Path) -> bool:
+    """Whether any file lies at or below `root`, ignored or not, so that its disk is mounted."""
+    return any(files for _, _, files in os.walk(root))
+
+
 def problem_of(source: Source) -> str:
     """Return why a scan of `source` would fail at its root; "" if it would not."""
     root = os.fspath(source.root)

@@ -21,7 +21,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.disk.roots import require_root_is_itself
+from memory_sidecar.disk.roots import has_files, require_root_is_itself
 from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import were_rules_written
 from memory_sidecar.index.apply import Applier
@@ -231,10 +231,12 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 def require_rows_unneeded(
     source: Source, store: DerivedStore, changed: Collection[str] | None
 ) -> None:
-    """Raise NotFound if files of `source` are indexed, since a scan that found none is doubtful.
+    """Raise NotFound if files of `source` are indexed, but its root holds none, not even ignored.
 
     Files at or below the paths `changed`, which the caller has just seen, may be gone.
     """
+    if has_files(source.root):
+        return
     known = len(store.manifest(source.name))
     if changed is not None:
         known -= len(store.manifest(source.name, under=changed))

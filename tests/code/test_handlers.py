@@ -220,6 +220,20 @@ def test_an_empty_mount_point_wipes_nothing(codebase, project, notices):
     assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
 
 
+@pytest.mark.parametrize("rules", ["/*\n", None], ids=["ignored", "none checked out"])
+def test_files_that_are_there_but_ignored_show_that_the_disk_is_mounted(
+    codebase, project, notices, rules
+):
+    if rules:
+        (project / ".gitignore").write_text(rules)
+    else:
+        shutil.rmtree(project)
+    (project / ".git").mkdir(parents=True, exist_ok=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/gh-pages\n")
+    assert codebase.index([project], reporter=notices).files_deleted == 9
+    assert paths_in(codebase) == set()
+
+
 def test_full_believes_that_a_root_is_empty(codebase, project, notices):
     shutil.rmtree(project)
     project.mkdir()
