@@ -25,7 +25,8 @@ _ITEM = re.compile(rb"[\d'\")\]}],")  # of a table
 _PARSE_S_PER_BYTE = 2e-6
 _PARSE_SLACK_S = 0.25
 _REPORTS_PER_CLOCK = 16  # reading the clock at each report took a tenth of all chunking
-_MAX_LINE_BYTES = 20_000  # longer ones are generated, and some scanners are quadratic in it
+# It is generated, and some scanners are quadratic in its length.
+_LONG_LINE = Mending(re.compile(rb"^(?=.*\S)[^\n]{20000,}", re.MULTILINE))
 _MAX_TREE_DEPTH = 500
 _DEPTH_SAMPLES = 8
 _PRAGMA_BYTES = 1_000  # at the beginning of a file: a licence may stand above
@@ -46,10 +47,11 @@ _threads = threading.local()
 def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
     """Parse `data`, UTF-8; return its tree, or `None` for text that takes too long or is too deep.
 
+    Lines of 20,000 bytes and more are blank in it.
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.
     """
-    parsed = parse_with_text(data, language)
+    parsed = parse_with_text(spell(data, [_LONG_LINE]), language)
     return None if parsed is None else parsed[0]
 
 
@@ -60,8 +62,11 @@ def dialect_of(data: bytes, language: str) -> str:
 
 
 def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
-    """Parse `data` as `parse` does; return the tree and the bytes it is of, as many as `data`."""
-    if max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES:
+    """Parse `data` as `parse` does; return the tree and the bytes it is of, as many as `data`.
+
+    Return `None` for data with a line of 20,000 bytes.
+    """
+    if _LONG_LINE.pattern.search(data):
         return None
     if b"\n>>>>>>> " in data:  # an unresolved merge: what both sides define is found
         data = spell(data, [_CONFLICT])

@@ -108,3 +108,9 @@ def test_the_types_of_flow_hide_no_definition_of_javascript():
     found = parse_text(text, "javascript").outline
     assert [d.symbol for d in found.definitions] == ["Options", "size", "Cart", "add", "total"]
     assert ("total", "call") in {(r.name, r.how) for r in found.references}
+
+
+def test_a_line_that_is_too_long_to_be_parsed_hides_no_other():
+    text = f"def f\nend\nLOGO = '{'A' * 30_000}'\n\ndef g\nend\n"
+    names = [(d.symbol, d.name_row) for d in outline(text.encode(), "ruby").definitions]
+    assert names == [("f", 0), ("g", 4)]
