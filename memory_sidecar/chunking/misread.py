@@ -46,6 +46,8 @@ _CONDITIONS = tuple(Mending(each, few_errors=_MANY_ERRORS) for each in (_CONDITI
 
 # One macro at both ends of each declaration makes the tree of a header of Redis deep.
 _MACRO = _words(
+    # Else five ways would be tried at each character.
+    rb"(?:(?<![ \t])|(?<=class )|(?<=struct ))(?=[ \t]*[A-Z_][A-Z\d_]{3})(?:"
     # `API int f(`, `API Cart::Cart(`
     rb"^[ \t]*[A-Z][A-Z\d_]{3,}"
     rb"(?=[ \t]+[A-Za-z_][\w:]*(?:<[^<>;(){}\n]*>)?(?:::|[ \t*&]+[\w(*~]))"
@@ -57,7 +59,7 @@ _MACRO = _words(
     rb"|(?:(?<=\))|(?<=\bconst)|(?<=override))[ \t]*[A-Z][A-Z\d_]{3,}"
     rb"(?:(?=[ \t]*;)|(?:\([^()\n]*\))?(?=[ \t]*[{]))"
     # `BEGIN_NAMESPACE`, `PROPERTY(Editable)` alone in a line: no function, and not last in a list
-    rb"|(?<!\\\n)^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]])"
+    rb"|(?<!\\\n)^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]]))"
 )
 
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"

@@ -116,10 +116,11 @@ def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_
     while there are errors.
     """
     errors, spelled = _error_bytes(tree), data
-    found = [each for each in MISREAD.get(language, ()) if each.pattern.search(data)]
-    helping: tuple[Mending, ...] = ()
-    for tried in (*((each,) for each in found), tuple(found)):
+    misread, helping = MISREAD.get(language, ()), tuple[Mending, ...]()
+    for tried in (*((each,) for each in misread), misread):
         if not tried or errors <= tried[0].few_errors * len(data):
+            continue
+        if not any(each.pattern.search(data) for each in tried):
             continue
         text = spell(data, (*tried, *helping))
         other = _parse_guarded(_parser(language), text)
