@@ -29,7 +29,7 @@ _KINDS = {
         "method",
     ),
     **dict.fromkeys(("preproc", "macro"), "macro"),
-    **dict.fromkeys(("func", "lambda", "subroutine"), "function"),
+    **dict.fromkeys(("func", "lambda", "procedure", "subroutine"), "function"),
     **dict.fromkeys(("class_parameter", "protocol_property"), "field"),
     **dict.fromkeys(("interface", "protocol"), "interface"),
     "instance": "impl",

@@ -18,13 +18,13 @@ class Mending(NamedTuple):
     """What a grammar misreads, and how it is spelled instead."""
 
     pattern: re.Pattern[bytes]
-    spelling: bytes = b" "  # if one byte long, for each that is no line break
+    spelling: bytes = b" "  # if one byte long, for each that is no line break; else a template
     few_errors: float = 0.0  # part of the file up to which it stays
 
     def spell(self, found: re.Match[bytes]) -> bytes:
         """Return the spelling of a match of the pattern."""
         is_one = len(self.spelling) == 1
-        return _NO_BREAK.sub(self.spelling, found[0]) if is_one else self.spelling
+        return _NO_BREAK.sub(self.spelling, found[0]) if is_one else found.expand(self.spelling)
 
 
 def _words(pattern: bytes, spelling: bytes = b" ") -> Mending:
@@ -96,6 +96,14 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         _words(rb"(?<=[^\s{;>])[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
     "swift": _CONDITIONS,
+    "sql": (  # of SQL Server
+        _words(rb"\[([A-Za-z_]\w*)\]", rb'"\1"'),
+        _words(  # `CREATE OR ALTER`, and parameters without parentheses
+            rb"(?i:(?<=\bcreate )or alter\b"
+            rb"|(?<=[\w\]\"])\s+@\w+\s(?:(?!\bcreate\b)[^;]){0,2000}?(?=^\s*as\s*$))"
+        ),
+        _words(rb"^(?i:go)$", b"; "),
+    ),
 }
 
 

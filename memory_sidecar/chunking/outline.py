@@ -299,8 +299,9 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
         text = text[: max(text.find("="), 0)]
     if not text.isidentifier():
         text = " ".join(text.split())
-        if text[:1] in "\"'`:":  # `'` may end a name of Haskell
-            text = text.strip("\"'`:")
+        quotes = "\"'`:[]" if match.name.type == "identifier" else "\"'`:"  # `[cart]` of SQL Server
+        if text[:1] in quotes:  # `'` may end a name of Haskell
+            text = text.strip(quotes)
         text = _CONVERSION.sub(r"\1\2", text)
         while "<" in text and text != (text := _ARGUMENTS.sub("", text)):
             pass

@@ -136,6 +136,14 @@ IDIOMS = [
         "method Cart.name, method Cart.Cart, variable add",
     ),
     (
+        "procedures, of which the body may be an error",
+        "sql",
+        "CREATE PROCEDURE f(IN a INT)\nBEGIN\n  SELECT 1;\nEND;\n"
+        "CREATE OR REPLACE PROCEDURE g(a int)\nLANGUAGE plpgsql AS $$ BEGIN END; $$;\n"
+        "DROP PROCEDURE h;\n",
+        "function f, function g",
+    ),
+    (
         "properties of enums",
         "swift",
         "enum E {\n  case a\n  static let all = 1\n  var isA: Bool { self == .a }\n}\n",

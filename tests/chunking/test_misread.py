@@ -38,6 +38,13 @@ ONE_BRANCH = "".join(
         ),
         ("cpp", "struct A : B {\n  MY_INLINE A(int i) : x(i) {}\n  int x;\n};", "A A x"),
         ("cpp", "struct A {\n  void f() const LOCKS(mu) { g(); }\n  int x;\n};", "A f x"),
+        (
+            "sql",
+            "CREATE PROCEDURE [dbo].[f]\n  @a INT,\n  @b INT = NULL\nAS\nBEGIN\n  SELECT 1\n"
+            "END\nGO\nCREATE OR ALTER PROCEDURE g AS BEGIN SELECT 1 END\nGO\n"
+            "CREATE TABLE [dbo].[t] ([a] INT);",
+            "f g t",
+        ),
         ("kotlin", "class A {\n  context(log: Log)\n  fun f() {}\n  val x = 1\n}", "A f x"),
         ("kotlin", "class A {\n  companion object { val x = 1 }\n  fun f() {}\n}", "A x f"),
         ("kotlin", "class A {\n  fun f() {\n    g()\n    in1.h()\n  }\n  fun i() {}\n}", "A f i"),
