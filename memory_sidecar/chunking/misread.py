@@ -53,6 +53,9 @@ _MACRO = _words(
     rb"(?=[ \t]+[A-Za-z_][\w:]*(?:<[^<>;(){}\n]*>)?(?:::|[ \t*&]+[\w(*~]))"
     # `API Cart() : id(1)`
     rb"|^[ \t]*[A-Z][A-Z\d_]{3,}(?=[ \t]+\w+\([^();{}]*\)(?:[ \t]*noexcept)?\s*:\s*\w+[({])"
+    # `void API Cart<T>::f(`, `explicit API Cart(`
+    rb"|(?<=\w) [A-Z][A-Z\d_]{3,}(?= \w[\w:]*(?:<[^<>;(){}\n]*>)?::~?\w+\()"
+    rb"|(?<=\bexplicit) [A-Z][A-Z\d_]{3,}(?= \w+\()"
     # `class API Cart {`
     rb"|(?:(?<=\bclass )|(?<=\bstruct ))[A-Z][A-Z\d_]{3,}(?=[ \t]+\w+(?:[ \t]+final)?\s*[:{])"
     # `f(int) ATTRIBUTE;`, `f(int) const LOCKS(mutex) {`

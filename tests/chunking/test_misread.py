@@ -30,7 +30,9 @@ ONE_BRANCH = "".join(
             "struct A : D { int f(); };\nNS_END",
             "B C A f",
         ),
-        ("cpp", "MY_API Name f(int i) { return i; }\nint g();", "f g"),
+        ("cpp", "MY_API_ Name f(int n) { return g(n, n); }\n", "f"),
+        ("cpp", "template <class T>\nvoid MY_API a::B<T>::f(int i) { g(i); }", "f"),
+        ("cpp", "struct A {\n  explicit MY_API A(B& b) : b(b) {}\n  B& b;\n};", "A A b"),
         (
             "cpp",
             "class MY_API A : public B {\n  A& operator=(int);\n  void f();\n};",
