@@ -140,7 +140,7 @@ class WatchedSource:
             before = self._rules
             self._note_rules()
             if self._rules != before:
-                self.rescan_soon()
+                self._on_change("")  # outlasts a pass that runs, and has read the rules before
 
     def close(self) -> None:
         self._watch.stop()

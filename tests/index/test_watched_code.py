@@ -171,6 +171,23 @@ def test_rules_of_the_repository_above_the_root_are_followed(codebase, live, roo
         eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
+def test_rules_above_the_root_that_change_during_a_pass_hold(codebase, live, root, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 0.05)
+    subprocess.run(["git", "init", "-q", root.parent], check=True)
+    (root / "other.py").write_text("def other(): pass\n")
+    eventually(lambda: files_with(codebase, "other") == {"other.py"})
+    begun, goes_on, _ = held_builds(monkeypatch, lambda _, file: file.path == "slow.py")
+    (root / "slow.py").write_text("def slow(): pass\n")
+    codebase.data.owner.watched_sources()[0].rescan_soon()
+    assert begun.wait(DEADLINE_S)
+    (root.parent / ".gitignore").write_text("pkg/\n")
+    watched = codebase.data.owner.watched_sources()[0]
+    before = watched._rules
+    eventually(lambda: watched._rules != before)
+    goes_on.set()
+    eventually(lambda: not files_with(codebase, "total"))
+
+
 def test_a_failure_is_told_only_as_long_as_it_holds(make_codebase, root):
     codebase = make_codebase(model="")
     codebase.index([root], reporter=Silent())
