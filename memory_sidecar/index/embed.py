@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
@@ -25,6 +25,7 @@ from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
 
 TURN_POLL_S = 0.05
+T = TypeVar("T")
 
 STATIC_ROWS = 4096  # static vectors that are stored in one transaction
 
@@ -88,7 +89,8 @@ def embed_pending(
             rows = _with_texts(store, chosen[taken : taken + SLICE_TEXTS])
         taken += SLICE_TEXTS
         if rows:
-            vectors = yield from _embed_in_turn(models, rows, stop, (done, max(done, total)))
+            so_far = done, max(done, total)
+            vectors = yield from embed_in_turn(models, [row.text for row in rows], stop, so_far)
             if vectors is None:
                 return
             put_vectors(store, list(zip(rows, vectors, strict=True)))
@@ -98,21 +100,23 @@ def embed_pending(
         yield done, max(done, total)
 
 
-def _embed_in_turn(
-    models: Models, rows: Sequence[PendingText], stop: threading.Event, so_far: tuple[int, int]
-) -> Generator[tuple[int, int], None, Vectors | None]:
-    """Return the vectors of `rows`, or None if `stop` is set meanwhile.
+def embed_in_turn(
+    models: Models, texts: Sequence[str], stop: threading.Event, so_far: T
+) -> Generator[T, None, Vectors | None]:
+    """Return the vectors of `texts`, or None if `stop` is set meanwhile. Raises ModelError.
 
-    Databases take turns, unless the rows are few. While another has the turn, yields `so_far` again
-    and again, so that the callers of this database are served.
+    Databases take turns, unless the texts are few. While another has the turn, yields `so_far`
+    again and again, so that the callers of this database are served.
     """
-    turn = models.turn if len(rows) > FEW_PASSAGES else threading.Lock()
+    turn = models.turn if len(texts) > FEW_PASSAGES else threading.Lock()
     while not turn.acquire(timeout=TURN_POLL_S):
         if stop.is_set():
             return None
         yield so_far
     try:
-        return embed_unless_stopped(models, [row.text for row in rows], stop)
+        return models.embed(texts, stop=stop)
+    except EmbeddingStopped:
+        return None
     finally:
         turn.release()
 
@@ -122,16 +126,6 @@ EmbedPending = Callable[
     Iterator[tuple[int, int]],
 ]
 """The type of `embed_pending`, and of functions that embed elsewhere, too."""
-
-
-def embed_unless_stopped(
-    models: Models, texts: Sequence[str], stop: threading.Event
-) -> Vectors | None:
-    """Return the vectors of `texts`, or None if `stop` is set meanwhile. Raises ModelError."""
-    try:
-        return models.embed(texts, stop=stop)
-    except EmbeddingStopped:
-        return None
 
 
 def count_waiting(store: DerivedStore, corpora: Collection[Corpus] | None = None) -> int:

@@ -13,7 +13,7 @@ from functools import partial
 
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.codes import Floats
-from memory_sidecar.index.embed import SLICE_TEXTS, embed_unless_stopped
+from memory_sidecar.index.embed import SLICE_TEXTS, embed_in_turn
 from memory_sidecar.team.code_write import copy_vectors
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.lease import VectorModels
@@ -71,10 +71,10 @@ class TeamVectors:
             yield
 
     def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
-        """Embed the pending chunks; yields how many are done. Raises ModelError."""
+        """Embed the pending chunks; yields how many are done, now and again. Raises ModelError."""
         done = 0
         while not stop.is_set() and (rows := self._pending(models.files.sha256)):
-            vectors = embed_unless_stopped(models, [head for _, head in rows], stop)
+            vectors = yield from embed_in_turn(models, [head for _, head in rows], stop, done)
             if vectors is None:
                 return
             found = dict(zip([row for row, _ in rows], vectors, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import psycopg
@@ -52,6 +53,17 @@ def test_rows_go_up_with_their_vectors_and_a_second_giver_waits(make_member):
     giver.write("shop/cart.py", "class Basket:\n    pass\n")
     giver.index()  # it lost the lease: its save stays with it
     assert giver.own() == {"shop/cart.py", "shop/payment.py"}
+
+
+def test_what_waits_for_vectors_at_the_team_takes_turns_with_other_databases(make_member):
+    indexer = make_member("a")
+    report = indexer.codebase.index([indexer.root], reporter=indexer.notices, embed=False)
+    shared = indexer.codebase.sharing.source(indexer.codebase.registry.all()[0])
+    embedding = shared.vectors.embed(indexer.models, threading.Event())
+    with indexer.models.turn:
+        assert [next(embedding), next(embedding)] == [0, 0]  # callers are served meanwhile
+        assert indexer.models.embedder.embedded == []
+    assert list(embedding)[-1] == len(indexer.models.embedder.embedded) == report.chunks_total
 
 
 def test_one_who_takes_over_gives_also_what_only_the_team_had(make_member, link):
