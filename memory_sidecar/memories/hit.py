@@ -45,7 +45,6 @@ class RankedMemory(Scored):
 
     memory: Memory
     passage: MemoryChunk  # the part that matches best
-    text: str
     shown: Shown = Shown.CONTENT
     weak_below: float = 0.0  # WEAK_BELOW, or 0 where only one arm made the score
 
@@ -56,6 +55,13 @@ class RankedMemory(Scored):
         An outdated memory is not weak: its score is low for another reason.
         """
         return self.score < self.weak_below and not self.memory.is_outdated
+
+    @property
+    def text(self) -> str:
+        """The part that is `shown`."""
+        if self.shown is Shown.CONTENT:
+            return self.memory.content
+        return self.passage.text if self.shown is Shown.PASSAGE else self.memory.title
 
     def to_hit(self, *, explain: bool) -> MemoryHit:
         """Convert to the result of a search; with the explanation only if `explain`."""
@@ -82,11 +88,11 @@ def fit_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[Ran
         return list(hits)
     left, kept = max_tokens, []
     for hit in hits:
-        title = hit.memory.title
-        if estimate_tokens(title) > left:
+        least = replace(hit, shown=Shown.SUMMARY)
+        if estimate_tokens(least.text) > left:
             break
-        left -= estimate_tokens(title)
-        kept.append(replace(hit, text=title, shown=Shown.SUMMARY))
+        left -= estimate_tokens(least.text)
+        kept.append(least)
     for at, hit in enumerate(kept):
         kept[at] = _expand(hit, left)
         left -= estimate_tokens(kept[at].text) - estimate_tokens(hit.text)
@@ -95,10 +101,10 @@ def fit_budget(hits: Sequence[RankedMemory], max_tokens: int | None) -> list[Ran
 
 def _expand(hit: RankedMemory, left: int) -> RankedMemory:
     """Show all content of `hit`, or else its best passage, if that takes at most `left` more."""
-    texts = ((hit.memory.content, Shown.CONTENT), (hit.passage.text, Shown.PASSAGE))
-    for text, shown in texts:
-        if estimate_tokens(text) - estimate_tokens(hit.text) <= left:
-            return replace(hit, text=text, shown=shown)
+    for shown in (Shown.CONTENT, Shown.PASSAGE):
+        more = replace(hit, shown=shown)
+        if estimate_tokens(more.text) - estimate_tokens(hit.text) <= left:
+            return more
     return hit
 
 

@@ -155,7 +155,6 @@ class _Search:
             RankedMemory(
                 memory=memories[place.memory].memory,
                 passage=passages[place.chunk],
-                text=memories[place.memory].memory.content,
                 score=float(ranked.scores[at]),
                 explanation=why,
                 weak_below=weak_below(self.query, why, WEAK_BELOW),

@@ -224,7 +224,6 @@ def ranked(hits):
             passage=MemoryChunk(hit.content, "", hit.heading, hit.start_line, hit.end_line),
             score=hit.relevance,
             explanation=hit.explain,
-            text=hit.content,
         )
         for hit in hits
     ]
