@@ -30,7 +30,6 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.engine_state import bytes_of, kept_aside
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
 from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
-from memory_sidecar.memories.model import COLD_AFTER_MS
 from memory_sidecar.memories.strength import today
 from memory_sidecar.sessions.store import SESSIONS
 
@@ -310,7 +309,7 @@ def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
 def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a check for each kind of memory that the user may want to update or prune."""
     now = system_clock()
-    values = {"now": now, "today": today(now), "cold_before": now - COLD_AFTER_MS}
+    values = {"now": now, "today": today(now)}
     hint = (
         f"update, pin or remove them, or see `memory-sidecar prune --dry-run --agent {agent.name}`"
     )

@@ -13,7 +13,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.memories.lists import title_of
-from memory_sidecar.memories.model import Relation
+from memory_sidecar.memories.model import SUPERSEDED_SQL, Relation
 from memory_sidecar.memories.results import Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
@@ -95,7 +95,7 @@ def memories_like(
     found: list[tuple[float, str, str]] = []
     for at in near.tolist():
         row: Any = connection.execute(
-            "SELECT path, coalesce(summary, '') FROM memories"
+            "SELECT path, summary FROM memories"
             " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
             " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
             (int(ids[at]),),
@@ -116,7 +116,7 @@ def near_pairs(
     for memory in memories:
         for near in near_duplicates(connection, store, memory.path):
             other = connection.execute(
-                "SELECT standing = 'active' AND NOT superseded FROM memories WHERE path = ?",
+                f"SELECT NOT {SUPERSEDED_SQL} FROM memories WHERE path = ?",
                 (near.path,),
             ).get
             if other:
@@ -150,7 +150,7 @@ def _chain(
 def _title(connection: Connection, path: str) -> str:
     """Return the title of the memory at `path`, with or without its suffix; "" if there is none."""
     row = connection.execute(
-        "SELECT coalesce(summary, ''), content FROM memories"
+        "SELECT summary, content FROM memories"
         " JOIN memory_contents ON memory = key WHERE path IN (?1, ?1 || '.md')",
         (path,),
     ).fetchone()

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 from memory_sidecar.core.results import about
 from memory_sidecar.core.times import DAY_MS
-from memory_sidecar.disk.atoms import HOT_REFS
 from memory_sidecar.memories.lists import MemoryRows, filter_sql
-from memory_sidecar.memories.model import COLD_AFTER_MS, MemoryFilter
+from memory_sidecar.memories.model import COLD_SQL, HOT_SQL, MemoryFilter
 from memory_sidecar.memories.names import with_parents
 from memory_sidecar.memories.results import SUPERSEDED
 from memory_sidecar.memories.strength import STRENGTH_SQL
@@ -94,8 +93,7 @@ def count_use(rows: MemoryRows) -> dict[str, int]:
     """Count the current memories, those that `list` shows, and which are hot, cold or unread."""
     condition, values = filter_sql(MemoryFilter(), rows)
     counts: Any = rows.connection.execute(
-        f"SELECT count(*), count(*) FILTER (WHERE uses + refs >= {HOT_REFS}),"
-        f" count(*) FILTER (WHERE uses + refs = 0 AND created_at < :now - {COLD_AFTER_MS}),"
+        f"SELECT count(*), count(*) FILTER (WHERE {HOT_SQL}), count(*) FILTER (WHERE {COLD_SQL}),"
         f" count(*) FILTER (WHERE uses + refs = 0) FROM memories WHERE {condition}",
         values,
     ).get

@@ -1,17 +1,17 @@
 """SQL for `doctor`: what may be wrong with the memories of a database, one text a row.
 
-Bind `now` (epoch ms), `today` (see `strength.today`) and `cold_before` (epoch ms).
+Bind `now` (epoch ms) and `today` (see `strength.today`).
 """
 
 from __future__ import annotations
 
 from memory_sidecar.core import reasons
-from memory_sidecar.memories.model import SUCCESSOR_SQL
+from memory_sidecar.memories.model import COLD_SQL, EXPIRED_SQL, SUCCESSOR_SQL, SUPERSEDED_SQL
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
 FADED = 0.1  # strength below which a memory counts as faded
 
-_CURRENT = "standing = 'active' AND NOT superseded AND (expires_at IS NULL OR expires_at > :now)"
+_CURRENT = f"NOT {SUPERSEDED_SQL} AND NOT {EXPIRED_SQL}"
 _NOT_INDEXED = (
     "SELECT path || ': ' || reason FROM files INDEXED BY files_not_indexed"
     " WHERE status <> 'indexed' AND status"
@@ -75,8 +75,7 @@ DOUBTS = (
     ),
     (
         "cold, two weeks old and never read",
-        f"SELECT path FROM memories WHERE {_CURRENT} AND uses + refs = 0"
-        " AND created_at < :cold_before ORDER BY created_at, path",
+        f"SELECT path FROM memories WHERE {_CURRENT} AND {COLD_SQL} ORDER BY created_at, path",
     ),
     (
         "contradicted, their status is challenged",

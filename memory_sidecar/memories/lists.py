@@ -20,13 +20,15 @@ from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.atoms import HOT_REFS
 from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
-    COLD_AFTER_MS,
+    COLD_SQL,
+    EXPIRED_SQL,
+    HOT_SQL,
     SUCCESSOR_SQL,
+    SUPERSEDED_SQL,
     MemoryFilter,
     MemoryList,
     Relation,
@@ -192,9 +194,9 @@ def count_outdated(rows: MemoryRows) -> int:
 
 def _outdated(condition: str) -> str:
     """Select the keys of outdated memories that do not satisfy `condition`."""
-    rare = ("expires_at <= :now", "standing <> 'active' OR superseded")  # each has an index
+    rare = (EXPIRED_SQL, SUPERSEDED_SQL)  # each has an index
     return " UNION ".join(
-        f"SELECT key FROM memories WHERE ({each}) AND NOT ({condition})" for each in rare
+        f"SELECT key FROM memories WHERE {each} AND NOT ({condition})" for each in rare
     )
 
 
@@ -223,20 +225,16 @@ _CONDITIONS = {
     "statuses": "status <> '' AND status IN (SELECT value FROM json_each(:statuses))",
     "kinds": "kind <> '' AND kind IN (SELECT value FROM json_each(:kinds))",
     "project": "project <> '' AND project = :project",
-    "hot": f"key IN (SELECT key FROM memories WHERE uses + refs >= {HOT_REFS})",
+    "hot": f"key IN (SELECT key FROM memories WHERE {HOT_SQL})",
     "stronger_than": f"{STRENGTH_SQL} >= :stronger_than",
     "weaker_than": f"{STRENGTH_SQL} < :weaker_than",
-    "cold": f"+(uses + refs) = 0 AND +created_at < :now - {COLD_AFTER_MS}",
+    "cold": COLD_SQL,
 }
 """By field of `MemoryFilter`, the SQL condition on a row of `memories` when that field is set.
 
-A `+` before a column keeps SQLite from an index through which nearly all rows would be read one by
-one: scanning the table takes a third of the time. A condition that few rows satisfy has an index,
-or is a list of keys.
+A `+` before a column is there for the same reason as in `model`. A condition that few rows satisfy
+has an index, or is a list of keys.
 """
-
-_NOT_EXPIRED = "expires_at IS NULL OR expires_at > :now"
-_NOT_SUPERSEDED = "kind <> '' OR standing = 'active' AND NOT superseded"
 
 _UNSET = (None, "", (), False)
 
@@ -259,9 +257,9 @@ def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, A
             parts.append(f"({condition})")
             values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
     if not wanted.with_expired:
-        parts.append(f"({_NOT_EXPIRED})")
+        parts.append(f"NOT {EXPIRED_SQL}")
     if not (wanted.with_superseded or wanted.statuses):
-        parts.append(f"({_NOT_SUPERSEDED})")
+        parts.append(f"(kind <> '' OR NOT {SUPERSEDED_SQL})")
     return " AND ".join(parts), values
 
 
@@ -279,10 +277,9 @@ _ORDER = {
 
 _EXPRESSIONS = {
     "tokens": "token_estimate",
-    "summary": "coalesce(summary, '')",
     "strength": STRENGTH_SQL,
-    "superseded": "standing <> 'active' OR superseded",
-    "expired": "expires_at IS NOT NULL AND expires_at <= :now",
+    "superseded": SUPERSEDED_SQL,
+    "expired": EXPIRED_SQL,
     "touched_at": "max(updated_at, used_at)",
 }
 """The SQL of the fields of `Memory` and `StoredMemory` that are not the column of their name."""

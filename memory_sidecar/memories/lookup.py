@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.memories.model import Relation, address, estimate_tokens
+from memory_sidecar.memories.model import (
+    EXPIRED_SQL,
+    SUPERSEDED_SQL,
+    Relation,
+    address,
+    estimate_tokens,
+)
 from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
 from memory_sidecar.memories.results import Category
 from memory_sidecar.memories.store import MemoryChunk
@@ -130,8 +136,7 @@ class ChunkPlace(NamedTuple):
 def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, ChunkPlace]:
     """Read the memories that the chunks `ids` belong to, by chunk; missing chunks are left out."""
     rows = connection.execute(
-        f"SELECT id, memory, path, {STRENGTH_SQL}, project, standing <> 'active' OR superseded"
-        "  OR expires_at IS NOT NULL AND expires_at <= :now"
+        f"SELECT id, memory, path, {STRENGTH_SQL}, project, {SUPERSEDED_SQL} OR {EXPIRED_SQL}"
         " FROM (SELECT id, memory FROM memory_chunks"
         "  WHERE id IN (SELECT value FROM json_each(:ids)))"
         " JOIN (SELECT key, path, project, standing, superseded, expires_at, pinned, updated_at,"
