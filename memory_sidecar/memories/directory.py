@@ -54,24 +54,28 @@ class KnowledgeDirectory:
     """The knowledge directory at `root`: the agent's own, or a registered one elsewhere.
 
     A process that writes into it takes a lock in the folder `locks`, named after the root. The
-    locks lie in `data`, the tree of the data directory, and so does the root if it `is_made` here.
+    locks lie in `data`, the tree of the data directory, and so does the agent's own root.
     """
 
     name: str
     root: Path
     locks: Path
     data: Tree
-    is_made: bool = False  # if missing: the own one is, one on an unmounted disk must not be
 
     @classmethod
     def of_agent(cls, paths: AgentPaths) -> KnowledgeDirectory:
         """Return the agent's own directory, which need not exist yet."""
-        return cls(OWN_DIRECTORY, paths.memories, paths.locks, paths.tree, is_made=True)
+        return cls(OWN_DIRECTORY, paths.memories, paths.locks, paths.tree)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the agent's own: made if missing, unlike one whose disk may be away."""
+        return self.name == OWN_DIRECTORY
 
     @property
     def tree(self) -> Tree:
         """The tree that the memories are opened through."""
-        return self.data if self.is_made else Tree(self.root)
+        return self.data if self.is_own else Tree(self.root)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -80,7 +84,7 @@ class KnowledgeDirectory:
         Raises NotFound for a missing directory elsewhere, and StoreBusy where another process
         holds the lock for LOCK_TIMEOUT_S.
         """
-        if not (self.is_made or self.root.is_dir()):
+        if not (self.is_own or self.root.is_dir()):
             raise NotFound(f"{self.root} is not there", hint="mount its disk again")
         root = os.fspath(self.root.resolve())
         lock_file = self.locks / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}.lock"

@@ -8,14 +8,11 @@ from __future__ import annotations
 import stat
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.usage import log_reads, read_part
+from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.schema import read_identity, write_identity
-
-if TYPE_CHECKING:
-    from memory_sidecar.index.agent_database import AgentDatabase  # starts the engine's threads
 
 WAIT_S = 0.2  # how long a reader waits for its own read to be counted
 

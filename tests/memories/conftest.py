@@ -26,7 +26,6 @@ def directory(tmp_path: Path) -> KnowledgeDirectory:
         tmp_path / "knowledge" / "architect",
         tmp_path / "locks",
         Tree(tmp_path, is_own=True),
-        is_made=True,
     )
 
 

@@ -114,7 +114,7 @@ def test_nothing_is_overwritten_by_a_move(directory, remember):
 @pytest.fixture
 def shared(tmp_path, directory):
     return KnowledgeDirectory(
-        "memories", tmp_path / "knowledge" / "shared", directory.locks, directory.data, is_made=True
+        "memories", tmp_path / "knowledge" / "shared", directory.locks, directory.data
     )
 
 
