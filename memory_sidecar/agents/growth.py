@@ -113,7 +113,7 @@ def growth_of(
                 with each.short_connection() as connection:
                     made.update(count_by_week(connection, "memories", since=begins[0]))
                     began.update(count_by_week(connection, "sessions", since=begins[0]))
-                    rows = MemoryRows(each.name, connection, now, each.deletions())
+                    rows = MemoryRows.of(each, connection)
                     used.update(count_use(rows))
                     hot += (it.memory for it in list_memories(asking(rows), _HOT))
                     cold += (it.memory for it in list_memories(asking(rows), _COLD))

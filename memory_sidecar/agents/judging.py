@@ -148,8 +148,7 @@ class JudgedSet:
         for each in (agent, agent.shared):
             if each is not None and each.paths.db.exists():
                 with each.short_connection() as connection:
-                    rows = MemoryRows(each.name, connection, each.clock(), each.deletions())
-                    found = rows.find(place)
+                    found = MemoryRows.of(each, connection).find(place)
                 if found is not None:
                     return "", found.memory.path
         raise NotFound(

@@ -172,8 +172,7 @@ def _agent_status(agent: Agent) -> AgentStatus:
         try:
             with agent.short_connection() as connection:
                 memories = row_count(connection, "memories")
-                rows = MemoryRows(agent.name, connection, agent.clock(), agent.deletions())
-                outdated = count_outdated(rows)
+                outdated = count_outdated(MemoryRows.of(agent, connection))
                 sessions = row_count(connection, "sessions")
                 vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
         except SidecarError as error:

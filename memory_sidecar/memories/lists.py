@@ -21,6 +21,7 @@ from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted
+from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
 from memory_sidecar.memories.model import (
@@ -57,6 +58,11 @@ class MemoryRows:
     connection: Connection
     now: int  # epoch ms: decides which are expired, and how strong they are
     is_deleted: IsDeleted
+
+    @classmethod
+    def of(cls, agent: AgentDatabase, connection: Connection) -> MemoryRows:
+        """Return the memories of `agent` that `connection` reads, as they are now."""
+        return cls(agent.name, connection, agent.clock(), agent.deletions())
 
     def places(self, wanted: MemoryList) -> list[Place]:
         """Select the memories that `wanted` describes, in its order, with only what sorts them.

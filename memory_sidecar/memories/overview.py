@@ -53,8 +53,7 @@ class Overview:
         """Collect the answers of all agents, each from one commit of its database."""
         return self._collect(
             lambda agent: agent.answer(
-                lambda _, here: ask(MemoryRows(agent.name, here, agent.clock(), agent.deletions())),
-                self._reporter,
+                lambda _, connection: ask(MemoryRows.of(agent, connection)), self._reporter
             )
         )
 

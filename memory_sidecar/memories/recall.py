@@ -257,7 +257,6 @@ class Recall:
         They are brought up to date before, unless another process does that. `stack` closes them.
         """
         own, shared = self._agent, self._agent.shared if with_shared else None
-        now = own.clock()
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
             self._reporter.notice(own.no_memories_error().with_hint)
@@ -270,8 +269,7 @@ class Recall:
                     raise
                 self._reporter.notice(f"without shared memories: {error.with_hint}")
                 continue
-            rows = MemoryRows(agent.name, connection, now, agent.deletions())
-            yield Readable(agent, store, rows)
+            yield Readable(agent, store, MemoryRows.of(agent, connection))
 
 
 def _find_exact(rows: MemoryRows, path: str) -> StoredMemory | None:
