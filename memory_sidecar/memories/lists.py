@@ -9,7 +9,6 @@ import json
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -36,15 +35,11 @@ from memory_sidecar.memories.model import (
     Sort,
     StoredMemory,
 )
-from memory_sidecar.memories.names import MEMORY_SUFFIX, is_in
+from memory_sidecar.memories.names import is_in
 from memory_sidecar.memories.results import SUPERSEDED, Memory
 from memory_sidecar.memories.strength import STRENGTH_ORDER_SQL, STRENGTH_SQL, today
 
 TITLE_CHARACTERS = 160
-
-MAX_COMPARED = 5000  # paths that are compared with an unknown one: a tenth of a second
-MIN_LIKENESS = 0.8  # of letters in the same order, as `difflib` measures it
-MAX_LIKE = 3
 
 Place = tuple[Any, str, int]
 """The sort value of a memory, its path, and its key."""
@@ -141,31 +136,6 @@ def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
     if (gone := len(page) - len(listed)) and len(page) == wanted.limit:
         return list_memories(ask_each, replace(wanted, limit=wanted.limit + gone))[: wanted.limit]
     return listed
-
-
-def paths_beginning(connection: Connection, first: str) -> list[str]:
-    """List up to 20 paths that begin with `first`, which suffices to tell whether it is one."""
-    return column(
-        connection,
-        "SELECT path FROM memories WHERE path >= :first AND path < :first || char(0x10ffff)"
-        " ORDER BY path LIMIT 20",
-        {"first": first},
-    )
-
-
-def paths_like(connection: Connection, path: str) -> list[str]:
-    """List up to MAX_LIKE paths whose file name begins as that of `path`, else ones like it."""
-    paths = column(
-        connection, f"SELECT path FROM memories ORDER BY updated_at DESC LIMIT {MAX_COMPARED}"
-    )
-    name = _stem(path).lower()
-    same = [each for each in paths if name and _stem(each).lower().startswith(name)]
-    same.sort(key=lambda each: len(_stem(each)))
-    return same[:MAX_LIKE] or get_close_matches(path, paths, n=MAX_LIKE, cutoff=MIN_LIKENESS)
-
-
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from memory_sidecar.core.sqlite import Connection, column
@@ -24,6 +25,9 @@ from memory_sidecar.memories.store import MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
 
 MAX_CANDIDATES = 20
+MAX_COMPARED = 5000  # paths that are compared with an unknown one: a tenth of a second
+MIN_LIKENESS = 0.8  # of letters in the same order, as `difflib` measures it
+MAX_LIKE = 3
 
 
 def files_with_content(connection: Connection, directory: str, content: str) -> list[str]:
@@ -74,6 +78,31 @@ def paths_there(connection: Connection, paths: Collection[str]) -> list[str]:
     """List those of `paths` that are memories."""
     sql = "SELECT path FROM memories WHERE path IN (SELECT value FROM json_each(?))"
     return column(connection, sql, (json.dumps(list(paths)),))
+
+
+def paths_beginning(connection: Connection, first: str) -> list[str]:
+    """List up to 20 paths that begin with `first`, which suffices to tell whether it is one."""
+    return column(
+        connection,
+        "SELECT path FROM memories WHERE path >= :first AND path < :first || char(0x10ffff)"
+        " ORDER BY path LIMIT 20",
+        {"first": first},
+    )
+
+
+def paths_like(connection: Connection, path: str) -> list[str]:
+    """List up to MAX_LIKE paths whose file name begins as that of `path`, else ones like it."""
+    paths = column(
+        connection, f"SELECT path FROM memories ORDER BY updated_at DESC LIMIT {MAX_COMPARED}"
+    )
+    name = _stem(path).lower()
+    same = [each for each in paths if name and _stem(each).lower().startswith(name)]
+    same.sort(key=lambda each: len(_stem(each)))
+    return same[:MAX_LIKE] or get_close_matches(path, paths, n=MAX_LIKE, cutoff=MIN_LIKENESS)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(MEMORY_SUFFIX)
 
 
 def list_categories(connection: Connection) -> list[Category]:

@@ -22,18 +22,14 @@ from memory_sidecar.index.schema import Corpus
 from memory_sidecar.memories.around import Around, around, near_pairs
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.hit import RankedMemory
-from memory_sidecar.memories.lists import (
-    MemoryRows,
-    asking,
-    list_memories,
-    paths_beginning,
-    paths_like,
-)
+from memory_sidecar.memories.lists import MemoryRows, asking, list_memories
 from memory_sidecar.memories.lookup import (
     list_categories,
     list_statuses,
     list_tags,
     list_used_categories,
+    paths_beginning,
+    paths_like,
     skip_reason,
 )
 from memory_sidecar.memories.model import (
