@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning
+from memory_sidecar.code.classes import made_by
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -252,17 +253,25 @@ def _at_line(graph: Graph, line: Line) -> Defined:
 
 
 def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
-    """Yield the uses that may mean one of `targets`, each once."""
-    by_name: dict[str, list[Defined]] = {}
+    """Yield the uses that may mean one of `targets`, each once.
+
+    A call of a class is one of its constructors, which code seldom names.
+    """
+    wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
+    owners: dict[str, set[str]] = {}
     for each in targets:
-        by_name.setdefault(each.row.name, []).append(each)
-    for name, same_name in by_name.items():
-        wanted = frozenset(each.key for each in same_name)
-        near = graph.files_with_any({each.owner for each in same_name})
+        wanted.setdefault(each.row.name, {})[each.key] = False
+        owners.setdefault(each.row.name, set()).add(each.owner)
+        for made in made_by(graph, each):
+            wanted.setdefault(made.row.name, {}).setdefault(made.key, True)
+            owners.setdefault(made.row.name, set()).add(made.row.name)
+    for name, keys in wanted.items():
+        near = graph.files_with_any(owners[name])
         for used in graph.uses(name):
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)
-                if not wanted.isdisjoint(meaning.keys):
+                met = keys.keys() & meaning.keys
+                if met and (place.how == "call" or not all(keys[key] for key in met)):
                     yield UsePlace(used.at, name, place, meaning, is_near=used.at.id in near)
 
 
