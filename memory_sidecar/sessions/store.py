@@ -29,7 +29,9 @@ SUMMARIES = Corpus(
 MESSAGES = Corpus(
     name="message",
     rows="messages",
-    text=f"heading || ': ' || substr(content, 1, {EMBEDDED_CHARACTERS})",
+    text="heading || ': ' || substr((SELECT iif(message_count = 1 AND title <> '',"
+    " title || char(10), '') FROM sessions WHERE sessions.id = messages.session_id)"
+    f" || content, 1, {EMBEDDED_CHARACTERS})",
     source=_SOURCE.format("messages"),
 )
 SNIPPETS = Corpus(
@@ -66,7 +68,8 @@ def make_findable(session: Session) -> tuple[Findable, ...]:
 
     The only message of a session is found by its title too, as an entry of a journal has one.
     """
-    title = f"{session.title}\n" if session.title and len(session.messages) == 1 else ""
+    title = _title_within(session)
+    title = f"{title}\n" if title else ""
     messages = ((session.heading(each), title + each.content) for each in session.messages)
     snippets = ((each.description, each.file_path, each.code) for each in session.code_snippets)
     return (
@@ -79,6 +82,11 @@ def make_findable(session: Session) -> tuple[Findable, ...]:
     )
 
 
+def _title_within(session: Session) -> str:
+    """Return the title that the only message of `session` is found by, "" without either."""
+    return session.title if len(session.messages) == 1 else ""
+
+
 def _make_entry(text: str, embedded: str | None = None) -> Findable:
     """Make an index entry of the words of `text`, and of `embedded` or else `text` to embed."""
     return Findable((index_words(text),), text if embedded is None else embedded)
@@ -87,7 +95,8 @@ def _make_entry(text: str, embedded: str | None = None) -> Findable:
 def replace_session(write: Write, document: SessionDocument) -> None:
     """Replace the rows of a session, if there are any, in the transaction of `write`.
 
-    If the session only became longer, its old messages keep their rows, words and vectors.
+    If the session only became longer, its old messages keep their rows, words and vectors, unless
+    these are of the title, too.
     """
     row_id, known = _continued_row(write, document) or (0, 0)
     if known:
@@ -132,16 +141,17 @@ def delete_sessions(write: Write, source: str, path: str | None) -> None:
 def _continued_row(write: Write, document: SessionDocument) -> tuple[int, int] | None:
     """Find the row of a session that at most became longer, and how many messages it has so far.
 
-    `None` if a message differs, or if too few ids are reserved for the new ones. `updated_at` must
-    differ, or the trigger of `sessions` would set it.
+    `None` if a message or the title in it differs, or if too few ids are reserved for the new ones.
+    `updated_at` must differ, or the trigger of `sessions` would set it.
     """
     session = document.session
     row: Any = write.connection.execute(
         "SELECT s.id, s.message_count FROM sessions s JOIN sources ON name = source AND chunker = ?"
-        " WHERE source = ? AND path = ? AND updated_at <> ? AND end_message - first_message >= ?",
+        " WHERE source = ? AND path = ? AND updated_at <> ? AND end_message - first_message >= ?"
+        " AND iif(message_count = 1, title, '') = ?",
         (
             *(VERSION, document.source, document.file.path),
-            *(session.updated_at, len(session.messages)),
+            *(session.updated_at, len(session.messages), _title_within(session)),
         ),
     ).fetchone()
     if row is None:

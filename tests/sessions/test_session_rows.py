@@ -111,6 +111,17 @@ def test_fts_tables_find_by_word_phrase_and_prefix(store, rows, table, expressio
     assert len(rows(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", expression)) == 1
 
 
+def test_a_row_that_waits_is_embedded_by_the_text_it_is_known_by(store, rows):
+    only = {"messages": [{"role": "user", "content": "x"}], "metadata": {"title": "T"}}
+    alone = document_of(SESSION | only)
+    for made in (document_of(SESSION | {"session_id": "b"}), alone):
+        store.write([made])
+        texts = [
+            text for each in CORPORA for (text,) in rows(f"SELECT {each.text} FROM {each.rows}")
+        ]
+        assert {each.text for each in made.found} <= set(texts)
+
+
 @pytest.mark.parametrize("with_vectors", [True, False])
 def test_removing_a_session_leaves_nothing_of_it(store, rows, with_vectors):
     for session in (SESSION, SESSION | {"session_id": "b", "topics": ["other"]}):
