@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.keyword import unstemmed_tokens
+from memory_sidecar.index.keyword import indexed_tokens, stems_of, unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.sessions.documents import normalise_project_path, project_hash
@@ -214,12 +214,15 @@ def _expand_ranges(ranges: Sequence[tuple[int, int]]) -> Ids:
 
 def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set[int]:
     found = _rows_matching(connection, kind, _EXPRESSION, f'"{phrase}"')
+    split = index_words(" ".join(phrase.split())).partition("\n")[0]
     if kind is HitKind.SNIPPET or not phrase.isascii():
         # Only the `words` table splits scripts without spaces; snippets have no other table.
-        split = index_words(" ".join(phrase.split())).partition("\n")[0]
         in_words = _EXPRESSION.format(CORPUS_OF[kind].words)
         found |= set(column(connection, in_words, (f'"{split}"',)))
-    return found
+    wanted = f" {' '.join(indexed_tokens(split))} "
+    return found | _rows_titled(
+        connection, kind, lambda title: wanted in f" {' '.join(stems_of(title))} "
+    )
 
 
 def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
@@ -227,7 +230,21 @@ def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set
     tokens = unstemmed_tokens(prefix)
     if len(tokens) == 1:
         found |= _rows_matching(connection, kind, _TERM, tokens[0])
+        found |= _rows_titled(
+            connection,
+            kind,
+            lambda title: any(word.startswith(tokens[0]) for word in unstemmed_tokens(title)),
+        )
     return found
+
+
+def _rows_titled(connection: Connection, kind: HitKind, matches: Callable[[str], bool]) -> set[int]:
+    """Select the rows of `kind` that are found by the title of their session, if it `matches`."""
+    if kind not in _BY_TITLE:
+        return set()
+    titles = connection.execute("SELECT id, title FROM sessions WHERE title <> ''")
+    matching = [row for row, title in titles if matches(title)]
+    return set(column(connection, _BY_TITLE[kind], (json.dumps(matching),)))
 
 
 def _rows_matching(connection: Connection, kind: HitKind, sql: str, value: str) -> set[int]:
@@ -245,5 +262,11 @@ _SEARCHED = {
     HitKind.SUMMARY: "summaries_fts",
     HitKind.MESSAGE: "messages_fts",
     HitKind.SNIPPET: SNIPPETS.words,
+}
+_BY_TITLE = {
+    HitKind.SUMMARY: "SELECT id FROM summaries WHERE session_id IN"
+    " (SELECT value FROM json_each(?))",
+    HitKind.MESSAGE: "SELECT first_message FROM sessions WHERE message_count = 1"
+    " AND id IN (SELECT value FROM json_each(?))",
 }
 _BY_TOPIC = "SELECT u.id FROM summaries u JOIN topics t USING (session_id) WHERE t.id IN"

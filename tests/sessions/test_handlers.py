@@ -339,6 +339,15 @@ def test_a_phrase_may_stand_in_a_summary_or_a_topic(episodes):
     assert episodes.found("handl*", tier=1) == ["a#None"]
 
 
+def test_a_phrase_may_stand_in_the_title(episodes):
+    episodes.save("a", "x", "y", summary=SUMMARY, metadata={"title": "The tokenStore retries"})
+    episodes.save("b", "x", metadata={"title": "Retries of a store"})
+    for query in ('"store retries"', '"token store"', '"the tokenStore"', "tok*"):
+        assert episodes.found(query, tier=1) == ["a#None"], query
+    assert episodes.found('"retries of a"', tier=1) == ["b#None"]
+    assert episodes.found('"retries of a"', tier=2) == ["b#0"]  # its only message
+
+
 def test_an_answer_gains_from_the_question_before_it(episodes):
     talk = [f"something else number {n}" for n in range(60)]
     talk[30:32] = ["where did the token refresh of payments fail", "in Frankfurt"]
@@ -494,6 +503,20 @@ def test_sessions_that_go_on_in_turns_keep_the_rows_of_their_messages(episodes):
             assert [row[2] for row in rows[name]] == contents[name]
             assert rows[name][: len(known)] == known
         before = rows
+
+
+def test_an_only_message_is_found_by_the_title_that_its_session_has(episodes):
+    def found(title: str, *contents: str) -> list[list[str]]:
+        episodes.now += DAY_MS
+        episodes.save("a", *contents, metadata={"title": title}, created_at="2026-03-01T09:12:00Z")
+        return [
+            episodes.found(word, tier=2, mode=SearchMode.KEYWORD)
+            for word in ("payment", "kangaroo")
+        ]
+
+    assert found("Payment", "x") == [["a#0"], []]
+    assert found("Kangaroo", "x") == [[], ["a#0"]]
+    assert found("Kangaroo", "x", "y") == [[], []]
 
 
 def test_a_session_that_goes_on_keeps_the_rows_of_its_messages(episodes):
