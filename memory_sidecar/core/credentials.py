@@ -48,8 +48,9 @@ def mask_credentials(text: str, *, name: str = "") -> tuple[str, int]:
     return "".join([*parts, text[at:]]), len(found)
 
 
-_KEY_LINE = re.compile(
-    r"""(?:[\s"'`+,;\\#>|*]|\d{1,6} ?[\t→:|])*[A-Za-z0-9+/=_-]{16,}(?:\\[rn])*[\s"'`+,;\\]*"""
+_KEY_LINE = re.compile(  # not a line that only underlines a title
+    r"""(?:[\s"'`+,;\\#>|*]|\d{1,6} ?[\t→:|])*(?=[+/=_-]*[A-Za-z0-9])[A-Za-z0-9+/=_-]{16,}"""
+    r"""(?:\\[rn])*[\s"'`+,;\\]*"""
 )
 
 

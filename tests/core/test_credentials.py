@@ -160,6 +160,11 @@ def test_private_key_is_masked_whole_where_each_line_is_quoted_or_numbered(lead)
     assert may_be_cut("\n".join(text.split("\n")[3:5]))
 
 
+@pytest.mark.parametrize("line", ["=" * 20, "# " + "-" * 40, "_" * 16])
+def test_line_under_a_title_is_no_line_of_a_key(line):
+    assert not may_be_cut(f"{line}\nInstalling\n{line}")
+
+
 def test_nearly_every_form_that_issuers_document_is_found():
     assert len(FORMS) >= 77
     texts = [f"it is {filled(form, random.Random(form))} there" for form in FORMS]
