@@ -257,30 +257,38 @@ def _copy_rows(address: str, chunks: int) -> int:
         lists = owner.execute("SELECT term, entries FROM words", binary=True).fetchall()
         owner.execute("DROP INDEX IF EXISTS chunk_static_nearest, chunk_vectors_nearest")
         for copy in range(1, -(-chunks // known)):
-            add = {"chunks": copy * step, "files": copy * file_step, "copy": f"copy-{copy}/"}
+            copied = _first_files(owner, file_step, chunks=chunks - copy * known)
+            add = {
+                "chunks": copy * step,
+                "files": copy * file_step,
+                "copy": f"copy-{copy}/",
+                "copied": copied,
+            }
             owner.execute(
                 "INSERT INTO files OVERRIDING SYSTEM VALUE SELECT id + %(files)s, source,"
                 " %(copy)s || path, language, fingerprint, first_chunk + %(chunks)s, chunks,"
-                f" generation FROM files WHERE id <= {file_step}",
+                " generation FROM files WHERE id = ANY(%(copied)s)",
                 add,
             )
             owner.execute(
                 "INSERT INTO chunks OVERRIDING SYSTEM VALUE SELECT id + %(chunks)s,"
                 " file + %(files)s, start_line, end_line, code, symbols, scope, signature, head,"
-                f" tokens FROM chunks WHERE id <= {step}",
+                " tokens FROM chunks WHERE file = ANY(%(copied)s)",
                 add,
             )
             owner.execute(
                 "INSERT INTO chunk_static SELECT id + %(chunks)s, source, file + %(files)s,"
-                f" embedding FROM chunk_static WHERE id <= {step}",
+                " embedding FROM chunk_static WHERE file = ANY(%(copied)s)",
                 add,
             )
             moved: dict[str, bytes] = {}
             for term, entries in lists:
-                array = np.frombuffer(entries, ENTRY).copy()
+                array = np.frombuffer(entries, ENTRY)
+                array = array[np.isin(array["file"], copied)]
                 array["row"] += add["chunks"]
                 array["file"] += add["files"]
-                moved[term] = moved.get(term, b"") + array.tobytes()
+                if len(array):
+                    moved[term] = moved.get(term, b"") + array.tobytes()
             with owner.cursor() as cursor:
                 copy_words(cursor, source, moved)
         owner.execute(
@@ -304,6 +312,16 @@ def _copy_rows(address: str, chunks: int) -> int:
             )
         owner.execute("TRUNCATE chunk_pending")
     return len(ids)
+
+
+def _first_files(owner: psycopg.Connection, last: int, *, chunks: int) -> list[int]:
+    """Return the ids of the first files, up to the id `last`, that have at most `chunks` chunks."""
+    rows = owner.execute(
+        "SELECT id FROM (SELECT id, sum(chunks) OVER (ORDER BY id) AS total FROM files"
+        " WHERE id <= %s) WHERE total <= %s",
+        (last, chunks),
+    )
+    return [row for (row,) in rows]
 
 
 def clone(root: Path, tree: Path, *, every: int, name: str = "large") -> Path:
