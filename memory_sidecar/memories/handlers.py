@@ -188,14 +188,14 @@ class Memories(Recall):
         known = [each for each in listed if not each.memory.kind]
         chosen = prune_candidates(known, rule)
         taken = [] if dry_run else self._archive_memories([each for each, _ in chosen])
+        gone = {(each.directory, each.path) for each in taken}
         return Pruned(
             agent=self._agent.name,
             dry_run=dry_run,
             memories=tuple(
-                build_from(
-                    PruneCandidate, each.memory, reason=reason, strength=rounded(each.strength)
-                )
-                for each, reason in chosen
+                build_from(PruneCandidate, m.memory, reason=reason, strength=rounded(m.strength))
+                for m, reason in chosen
+                if dry_run or (m.directory, m.file) in gone
             ),
             archived=len(taken),
             batch=taken[0].batch if taken else None,

@@ -269,6 +269,19 @@ def test_pruning_previews_archives_and_comes_back(knowledge):
         knowledge.memories().restore([], batch=batch)
 
 
+def test_pruning_names_only_what_it_archived(knowledge, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "old.md").write_text("---\nexpires_at: 2020-01-01\n---\nDeploy on Friday.\n")
+    expired = knowledge.store("Deploy on Saturday.", expires_at=NOW - DAY_MS)
+    knowledge.agent().register(notes, name="notes")
+    rule = PruneRule(expired=True)
+    assert len(knowledge.memories().prune(rule, dry_run=True).memories) == 2
+    notes.rename(tmp_path / "unmounted")
+    pruned = knowledge.memories().prune(rule, dry_run=False)
+    assert ([each.path for each in pruned.memories], pruned.archived) == ([expired], 1)
+
+
 def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     first = knowledge.store("one two three four five six seven eight nine ten")
     other = "one two three four five six seven eight nine ten!"
