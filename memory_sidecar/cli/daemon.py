@@ -68,9 +68,7 @@ class DaemonCompanion(Protocol):
         """Stop; called after the last command has ended."""
 
 
-def make_companions(
-    services: Services, *, environ: Mapping[str, str], begin: threading.Event
-) -> Sequence[DaemonCompanion]:
+def make_companions(services: Services, *, begin: threading.Event) -> Sequence[DaemonCompanion]:
     """Make all that works in the daemon without a request; the watcher waits for `begin`."""
     from memory_sidecar.agents.watching import Watching
     from memory_sidecar.context.handlers import Context, root_to_follow
@@ -80,7 +78,7 @@ def make_companions(
     if not services.settings.context_regen:
         return [watching]
     try:
-        root = root_to_follow(services.data_dir.root, environ)
+        root = root_to_follow(services.settings, cwd=services.data_dir.root)
     except SidecarError as error:
         _log.warning("no dense-context root is followed: %s; %s", error.message, error.hint)
         return [watching]
@@ -213,9 +211,7 @@ class Commands:
         wanted = load_settings(self._data_dir, call.environ)
         shared = self._shared_services(wanted)
         others = _differing_settings(wanted, shared.settings)
-        if shared.settings.context_regen and _context_root(call.environ, wanted) != _context_root(
-            self._environ, shared.settings
-        ):
+        if shared.settings.context_regen and wanted.context_root != shared.settings.context_root:
             others.append("context_root")
         if others:
             call.reporter.notice(
@@ -232,9 +228,7 @@ class Commands:
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
-                companions = make_companions(
-                    services, environ=self._environ, begin=self._has_answered
-                )
+                companions = make_companions(services, begin=self._has_answered)
                 self._services, self._companions = services, companions
                 for companion in companions:
                     try:
@@ -246,12 +240,6 @@ class Commands:
 
 # Each call uses its own value of these settings, or none.
 _OF_EACH_CALL = frozenset({"agent", "context_root", "context_commit", "log_level"})
-
-
-def _context_root(environ: Mapping[str, str], settings: Settings) -> str:
-    from memory_sidecar.context.handlers import ROOT_VARIABLE
-
-    return environ.get(ROOT_VARIABLE) or settings.context_root
 
 
 def _differing_settings(one: Settings, other: Settings) -> list[str]:

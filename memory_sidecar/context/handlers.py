@@ -45,31 +45,25 @@ from memory_sidecar.core.errors import (
     UsageError,
 )
 from memory_sidecar.core.results import Reporter, build_from
-from memory_sidecar.core.settings import load_settings
+from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.core.times import Clock, iso_utc, system_clock
 from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
 
 if TYPE_CHECKING:
     from memory_sidecar.context.loaded import Vectors
 
-ROOT_VARIABLE = "MEMORY_SIDECAR_CONTEXT"
 EMBED_AT_ONCE = 512  # texts embedded between two reports of progress
 
 
 def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> Root:
-    """Find the root: `option`, else the one in environment or settings, else upwards from `cwd`.
+    """Find the root: `option`, else the one in the settings, else upwards from `cwd`.
 
     Raises NotFound if that is no root, UsageError for settings that cannot be read.
     """
-    named = option or _configured_root(cwd, environ)
-    if named is None:
-        if (found := root_around(cwd)) is not None:
-            return found
-        raise NotFound(
-            f"no dense-context root at {cwd} or above",
-            hint=f"name one with {ROOT_VARIABLE} or the setting context_root, or make one: "
-            "`memory-sidecar context init ROOT`",
-        )
+    named = option or load_settings(cwd, environ).context_root
+    if not named:
+        return _find_root_around(cwd)
+    named = Path(os.path.normpath(cwd / named))
     if not is_root(named):
         raise NotFound(
             f"{named} is not a dense-context root",
@@ -78,15 +72,19 @@ def find_root(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> 
     return Root(named)
 
 
-def root_to_follow(cwd: Path, environ: Mapping[str, str]) -> Root:
-    """Find the root as `find_root` does, but one that is configured may still have to be made."""
-    named = _configured_root(cwd, environ)
-    return Root(named) if named else find_root(None, cwd=cwd, environ=environ)
+def root_to_follow(settings: Settings, *, cwd: Path) -> Root:
+    """Find the root as `find_root` does, but the one in `settings` may still have to be made."""
+    return Root(Path(settings.context_root)) if settings.context_root else _find_root_around(cwd)
 
 
-def _configured_root(cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    named = environ.get(ROOT_VARIABLE) or load_settings(cwd, environ).context_root
-    return Path(os.path.normpath(cwd / os.path.expanduser(named))) if named else None  # noqa: PTH111  which never fails
+def _find_root_around(cwd: Path) -> Root:
+    if (found := root_around(cwd)) is not None:
+        return found
+    raise NotFound(
+        f"no dense-context root at {cwd} or above",
+        hint="name one with MEMORY_SIDECAR_CONTEXT or the setting context_root, or make one: "
+        "`memory-sidecar context init ROOT`",
+    )
 
 
 def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> list[Path]:

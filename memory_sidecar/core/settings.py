@@ -25,6 +25,7 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_UNTRUSTED_BYTES = 1 << 14  # a key of so many dots is read in half a second, of 1 MiB in an hour
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _PATHS = frozenset({"model_dir", "context_root"})  # relative to the file that names them
+_FURTHER_VARIABLES = {"context_root": (f"{ENV_PREFIX}CONTEXT",)}  # beside the one of its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,9 @@ def load_settings(folder: Path, environ: Mapping[str, str]) -> Settings:
                 raise UsageError(f"{config}: unknown setting {key!r}", hint=f"known are: {known}")
             chosen[key] = _check_value(config, key, value, kinds[key])
     for key, kind in kinds.items():
-        if (text := environ.get(ENV_PREFIX + key.upper(), "")).strip():
-            chosen[key] = _from_text(key, text, kind)
+        for name in (ENV_PREFIX + key.upper(), *_FURTHER_VARIABLES.get(key, ())):
+            if (text := environ.get(name, "")).strip():
+                chosen[key] = _from_text(key, text, kind)
     for key, value in chosen.items():
         if kinds[key] is int and not 0 <= value <= MAX_NUMBER:
             shown = str(value) if value.bit_length() <= 64 else "one of many digits"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from memory_sidecar.context.checks import CHECKS
-from memory_sidecar.context.handlers import ROOT_VARIABLE, Context
+from memory_sidecar.context.handlers import Context
 from memory_sidecar.context.layout import Project, Root, is_root, page_text
 from memory_sidecar.context.results import AtomUse, ContextFinding
 from memory_sidecar.core.credentials import mask_credentials, mask_document
@@ -86,11 +85,9 @@ def fix(visit: Visit) -> Done:
 
 def _roots(visit: Visit) -> list[Path]:
     """Return the root of the settings and those that the readable agents have as sources."""
-    named = visit.environ.get(ROOT_VARIABLE) or (
-        # The setting as it is now, which the daemon need not have been started with.
-        load_settings(visit.services.data_dir.root, visit.environ).context_root
-    )
-    found = [Path(os.path.expanduser(named))] if named else []  # noqa: PTH111  which never fails
+    # The setting as it is now, which the daemon need not have been started with.
+    named = load_settings(visit.services.data_dir.root, visit.environ).context_root
+    found = [Path(named)] if named else []
     for sources in visit.ask_each_agent(lambda name: visit.services.agent(name).registry.all()):
         found += [source.root for source in sources]
     return [root for root in dict.fromkeys(found) if is_root(root)]

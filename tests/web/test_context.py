@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from memory_sidecar.context.atoms import AtomDraft
-from memory_sidecar.context.handlers import ROOT_VARIABLE, Context, init
+from memory_sidecar.context.handlers import Context, init
 from memory_sidecar.context.layout import Root
 from memory_sidecar.context.results import AtomUse
 from memory_sidecar.core.credentials import mask_document
@@ -154,5 +154,7 @@ def test_a_root_in_a_browser(tab, faults_of):
 
 
 def test_a_root_in_the_home_of_nobody_is_none(served):
-    visit = Visit("/context", (), served.services, {ROOT_VARIABLE: "~no-such-user/x"}, lambda: None)
+    visit = Visit(
+        "/context", (), served.services, {"MEMORY_SIDECAR_CONTEXT": "~no-such-user/x"}, lambda: None
+    )
     assert "no-such-user" not in str(show(visit).data["roots"])
