@@ -110,7 +110,7 @@ def _section_of(atom: Atom) -> str:
 def _most_used_first(refs: Mapping[str, Refs]) -> Callable[[Atom], tuple[int, int, AtomId]]:
     def rank(atom: Atom) -> tuple[int, int, AtomId]:
         day = atom.facts.date.toordinal() if atom.facts.date else 0
-        return -_refs(atom, refs).count, -day, atom.id
+        return -refs[atom.name].count, -day, atom.id
 
     return rank
 
@@ -124,7 +124,7 @@ def _section(
     column = kind.basis.removeprefix("source-").capitalize()
     header = ("ID", "Date", "Summary", "Tags", "Status", "Refs", "Last read", column)
     lines += [_row(header), "|" + "---|" * len(header)]
-    return lines + [_row(_cells(atom, _refs(atom, refs))) for atom in atoms]
+    return lines + [_row(_cells(atom, refs[atom.name])) for atom in atoms]
 
 
 def _cells(atom: Atom, refs: Refs) -> Sequence[str]:
@@ -144,10 +144,6 @@ def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _refs(atom: Atom, refs: Mapping[str, Refs]) -> Refs:
-    return refs.get(atom.name, Refs())
-
-
 def _statistics(
     sections: Mapping[str, Sequence[Atom]], refs: Mapping[str, Refs], today: date
 ) -> list[str]:
@@ -156,10 +152,8 @@ def _statistics(
     counts = ", ".join(
         f"{len(there)} {title.lower()}" for title, there in sections.items() if there
     )
-    hot = [atom.name for atom in atoms if _refs(atom, refs).count >= HOT_REFS]
-    cold = [
-        atom.name for atom in atoms if not _refs(atom, refs).count and atom.facts.is_cold(today)
-    ]
+    hot = [atom.name for atom in atoms if refs[atom.name].count >= HOT_REFS]
+    cold = [atom.name for atom in atoms if not refs[atom.name].count and atom.facts.is_cold(today)]
     return [
         f"- Total: {len(atoms)}{f' ({counts})' if counts else ''}",
         f"- Hot ({HOT_REFS} refs or more): {_named(hot)}",

@@ -72,7 +72,7 @@ class LoadedProject:
 
     project: Project
     shelves: tuple[Shelf, ...]
-    refs: Mapping[str, Refs]  # by id, of those that were read
+    refs: Mapping[str, Refs]  # by id
     changes: tuple[Change, ...]
 
     @property
@@ -100,7 +100,7 @@ def load_project(project: Project, *, now_ms: int) -> LoadedProject:
         changes += _change(tree, counts_file, counted, counts_text(counts))
     for shelf in shelves:
         for atom in shelf.atoms:
-            changes += _refs_change(atom, refs.get(atom.name, Refs()))
+            changes += _refs_change(atom, refs[atom.name])
         if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
             last = last_given(indexes[shelf.kind])
             page = render_index(shelf, refs, last=last, now_ms=now_ms, today=local_day(now_ms))
@@ -162,7 +162,7 @@ class Loaded:
         return {each.project.name: each.refs for each in self.projects}
 
     def refs(self, atom: Atom) -> Refs:
-        return self._refs[atom.project.name].get(atom.name, Refs())
+        return self._refs[atom.project.name][atom.name]
 
     def is_cold(self, atom: Atom) -> bool:
         return not self.refs(atom).count and atom.facts.is_cold(self.today)

@@ -62,6 +62,8 @@ def count_refs(
 ) -> tuple[dict[str, Refs], dict[str, Counted]]:
     """Count the refs of every atom in `reads`, `known` or `had`; return them and the new counts.
 
+    Of an atom that was never read, the refs are `Refs()`, and there are no counts.
+
     `known`: the counts of the last time. `had`: the refs in the files, up to the last read that
     they name. With the reads since, these exceed the counts only if the counts are missing or out
     of step with the files; then the files win.
@@ -85,6 +87,7 @@ def count_refs(
             for day in {*lines, *counted.days}
         }
         total = max(counted.before + sum(days.values()), has.count + since[atom])
+        refs[atom] = Refs()
         if total:
             refs[atom] = Refs(total, max(last.get(atom, ""), has.last))
             counts[atom] = Counted(total - sum(days.values()), days, last.get(atom, ""))
