@@ -82,7 +82,7 @@ def make_root(path: Path, *, projects: int, atoms: int) -> None:
     chance = random.Random(1)
     for number in range(projects):
         init(path, project=f"project-{number}")
-        project = Project(path, f"project-{number}")
+        project = Project(Root(path), f"project-{number}")
         for kind, share in SHARES.items():
             for atom in range(1, int(atoms / projects * share) + 1):
                 page = new_page(_frontmatter(chance, project, kind, atom), _body(chance))

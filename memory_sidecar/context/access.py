@@ -163,9 +163,9 @@ def _project_of_atom(path: Path, only: Root | None) -> Project | None:
 def _project_of(path: Path, only: Root | None) -> Project | None:
     """Return the project whose folder, in `projects` of a root, `path` is or lies in."""
     for folder in (path, *path.parents):
-        root = folder.parent.parent
-        if folder.parent.name == PROJECTS and is_root(root):
-            is_meant = only is None or only.path.resolve() == root.resolve()
+        root = Root(folder.parent.parent)
+        if folder.parent.name == PROJECTS and is_root(root.path):
+            is_meant = only is None or only.path.resolve() == root.path.resolve()
             return Project(root, folder.name) if is_meant else None
     return None
 

@@ -64,9 +64,9 @@ _OF_NAME = re.compile(r"[\w-]")  # after it: it is the beginning of another
 
 def check_missing(loaded: Loaded) -> Iterator[Finding]:
     """Every page of the fixed layout exists."""
-    root = loaded.root.path
-    remedy = f"run `memory-sidecar context init --root {quote(str(root))}`"
-    yield from _missing(root, (OVERVIEW, USER), remedy, partial(make_root, root))
+    root = loaded.root
+    remedy = f"run `memory-sidecar context init --root {quote(str(root.path))}`"
+    yield from _missing(root.path, (OVERVIEW, USER), remedy, partial(make_root, root))
     for project in _projects(loaded):
         pages = (CORTEX, "mission.md", "roadmap.md", STATUS, ISSUES, TASKS)
         remedy = f"run `memory-sidecar context init --project {project.name}`"

@@ -91,18 +91,19 @@ def init(path: Path, *, project: str | None, clock: Clock = system_clock) -> lis
     """Create what is missing of the root at `path` and of `project` in it; return the new files."""
     if project is not None:
         check_name(project)
+    root = Root(path)
     with _named_errors(path):
-        made = make_root(path)
+        made = make_root(root)
         if project is not None:
-            added = Project(path, project)
+            added = Project(root, project)
             made += make_project(added) + write(load_project(added, now_ms=clock()).changes)
-        return list(dict.fromkeys(made + write(root_changes(Root(path)))))
+        return list(dict.fromkeys(made + write(root_changes(root))))
 
 
 def record(reads: Reads) -> None:
     """Append `reads` to the access logs of their projects."""
     if reads:
-        with _named_errors(reads[0][0].root):
+        with _named_errors(reads[0][0].root.path):
             append(reads, at=iso_utc(system_clock()))
 
 
@@ -111,7 +112,7 @@ def commit(reads: Reads, *, environ: Mapping[str, str]) -> None:
     projects = {project for project, _ in reads}
     for root in {project.root for project in projects}:
         logs = sorted(each.access_log for each in projects if each.root == root)
-        commit_logs(root, logs, environ)
+        commit_logs(root.path, logs, environ)
 
 
 def record_own_read(file: Path, tool: str) -> None:

@@ -49,17 +49,17 @@ _TEMPLATES = Path(__file__).parent / "templates"
 class Project:
     """The paths of one project of a root. Its files may be missing."""
 
-    root: Path
+    root: Root
     name: str
 
     @property
     def tree(self) -> Tree:
         """The tree that the files of its root are opened through."""
-        return Tree(self.root)
+        return self.root.tree
 
     @property
     def path(self) -> Path:
-        return self.root / PROJECTS / self.name
+        return self.root.path / PROJECTS / self.name
 
     def folder(self, kind: AtomKind) -> Path:
         return self.path / kind.folder
@@ -90,7 +90,7 @@ class Root:
         """Every project, by name."""
         folders = (self.path / PROJECTS).iterdir() if (self.path / PROJECTS).is_dir() else ()
         names = (folder.name for folder in folders if folder.is_dir())
-        return [Project(self.path, name) for name in sorted(names) if not name.startswith(".")]
+        return [Project(self, name) for name in sorted(names) if not name.startswith(".")]
 
     def project(self, name: str) -> Project:
         """Raises UsageError for what cannot be a name, NotFound where there is no such project."""
@@ -107,7 +107,7 @@ class Root:
         """Return the project that `path` lies in; None if it lies in none."""
         above = self.path / PROJECTS
         below = path.relative_to(above).parts if path.is_relative_to(above) else ()
-        return Project(self.path, below[0]) if below else None
+        return Project(self, below[0]) if below else None
 
     def shown(self, path: Path) -> str:
         """Format `path` for people: relative to the root, with `/`."""
@@ -147,15 +147,15 @@ def check_name(name: str) -> str:
     return name
 
 
-def make_root(path: Path) -> list[Path]:
-    """Create what is missing of a root at `path`; return the new files. Existing ones stay."""
-    return _make(Tree(path), path, "root", ROOT_FOLDERS, {})
+def make_root(root: Root) -> list[Path]:
+    """Create what is missing of `root`; return the new files. Existing ones stay."""
+    return _make(root, root.path, "root", ROOT_FOLDERS, {})
 
 
 def make_project(project: Project) -> list[Path]:
     """Create what is missing of `project`; return the new files. Existing ones stay."""
     values = {"project": project.name}
-    return _make(project.tree, project.path, "project", PROJECT_FOLDERS, values)
+    return _make(project.root, project.path, "project", PROJECT_FOLDERS, values)
 
 
 def page_bytes(tree: Tree, path: Path) -> bytes | None:
@@ -201,22 +201,22 @@ def template(name: str, values: dict[str, str]) -> str:
 
 
 def _make(
-    tree: Tree, path: Path, templates: str, folders: tuple[str, ...], values: dict[str, str]
+    root: Root, path: Path, templates: str, folders: tuple[str, ...], values: dict[str, str]
 ) -> list[Path]:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is not a folder")
     for folder in folders:
-        tree.make(path / folder)
+        root.tree.make(path / folder)
     above = _TEMPLATES / templates
     names = sorted(each.relative_to(above) for each in above.rglob("*") if each.is_file())
     pages = {path / name: template(f"{templates}/{name.as_posix()}", values) for name in names}
     made: list[Path] = []
     try:
         for page, text in pages.items():
-            if create_file(tree, page, text.encode()):
+            if create_file(root.tree, page, text.encode()):
                 made.append(page)
     except OSError:  # for example a full disk: create all of them or none
         for page in made:
-            delete_file(tree, page)
+            delete_file(root.tree, page)
         raise
     return made

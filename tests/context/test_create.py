@@ -22,10 +22,10 @@ import sys
 from datetime import date
 from pathlib import Path
 from memory_sidecar.context.atoms import AtomDraft, create_atom
-from memory_sidecar.context.layout import Project
+from memory_sidecar.context.layout import Project, Root
 from memory_sidecar.disk.atoms import AtomKind
 
-project = Project(Path(sys.argv[1]), "p")
+project = Project(Root(Path(sys.argv[1])), "p")
 for number in range(int(sys.argv[2])):
     draft = AtomDraft(f"number {number}", body="a line of its body\\n" * 200)
     made, _ = create_atom(project, AtomKind.EXPERIMENT, draft, today=date(2026, 5, 6))

@@ -125,7 +125,7 @@ def test_nothing_is_on_unless_it_is_set():
 
 
 def test_every_page_that_init_makes_is_unfilled_until_something_is_said_in_it(tmp_path):
-    made = make_root(tmp_path) + make_project(Project(tmp_path, "p"))
+    made = make_root(Root(tmp_path)) + make_project(Project(Root(tmp_path), "p"))
     for page in (path for path in made if path.suffix == ".md"):
         text = page.read_text("utf-8")
         for path in (page.relative_to(tmp_path).as_posix(), page.as_posix()):

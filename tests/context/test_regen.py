@@ -285,10 +285,10 @@ def test_a_day_later_an_atom_may_be_cold(project, atom, regen):
 REGENERATE = """
 import sys
 from pathlib import Path
-from memory_sidecar.context.layout import Project
+from memory_sidecar.context.layout import Project, Root
 from memory_sidecar.context.loaded import load_project, write
 
-plan = load_project(Project(Path(sys.argv[1]), "p"), now_ms=int(sys.argv[2]))
+plan = load_project(Project(Root(Path(sys.argv[1])), "p"), now_ms=int(sys.argv[2]))
 print(len(plan.changes), flush=True)
 write(plan.changes)
 """
