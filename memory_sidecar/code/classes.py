@@ -1,8 +1,20 @@
-"""Tells what a class has beyond its own lines: calls of it are those of its constructors."""
+"""Tells what a class has beyond its own lines: its bases, and the calls of its constructors."""
 
 from __future__ import annotations
 
-from memory_sidecar.code.graph import Defined, Graph
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from memory_sidecar.code.document import read_places
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+
+MAX_LINEAGE = 50  # classes of one chain of inheritance
+
+_PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
+_WORD = re.compile(r"\w+")
+_TYPE = re.compile(r"\b[A-Z_]\w*")
+_CONSTRAINTS = re.compile(r"\bwhere\b")
 
 # How a constructor is called where it has not the name of its class.
 _CONSTRUCTORS = {
@@ -26,3 +38,56 @@ def made_by(graph: Graph, defined: Defined) -> list[Defined]:
         and each.row.path == defined.row.scope
         and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
     ]
+
+
+class Lineages:
+    """Finds the bases of classes, and caches them for one answer."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._known: dict[tuple[int, str], Sequence[str]] = {}
+
+    def of(self, at: NamedFile, class_name: str) -> Sequence[str]:
+        """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
+        key = at.id, class_name
+        if key not in self._known:
+            self._known[key] = self._lineage(at, class_name)
+        return self._known[key]
+
+    def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
+        line = [class_name] if class_name else []
+        for name in line:  # grows while it is iterated
+            defined = self.graph.defined(name)
+            classes = [d for d in defined if d.is_type and d.at.family == at.family]
+            here = [d for d in classes if d.at.id == at.id]
+            parts = {d.identity for d in here or classes[:1]}
+            for each in classes:
+                if each.identity in parts:
+                    line += [base for base in self._bases(each) if base not in line]
+            if len(line) > MAX_LINEAGE:
+                break
+        return line
+
+    def _bases(self, defined: Defined) -> list[str]:
+        """Return the names of types used in the head of a class, which may take several lines."""
+        row = defined.row
+        head = (
+            row.signature if defined.at.family == "python" else _PARAMETERS.sub("", row.signature)
+        )
+        if defined.at.family in ("csharp", "java"):  # where the head has no other capital words
+            return _TYPE.findall(_CONSTRAINTS.split(head)[0].partition(row.name)[2])
+        words = frozenset(_WORD.findall(head))
+        used: Any = self.graph.connection.execute(
+            "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
+            (defined.at.id, f"*t[0-9]*:{defined.number}*"),
+        )
+        return [
+            name
+            for name, places in used
+            if any(
+                each.how == "type"
+                and each.within == defined.number
+                and (each.line == row.start_line or name in words)
+                for each in read_places(places)
+            )
+        ]

@@ -5,7 +5,6 @@ Results are cached for one answer, which asks for the same again and again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,14 +21,11 @@ from memory_sidecar.disk.read import read_text
 
 T = TypeVar("T", bound=DefinitionPlace)
 
-MAX_LINEAGE = 50  # classes of one chain of inheritance
 MAX_READ_BYTES = 16 << 20  # of a file whose lines are shown
 _FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
-_PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
-_WORD = re.compile(r"\w+")
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 _FAMILIES = {
     **dict.fromkeys(("c", "cpp"), "c"),
@@ -85,6 +81,20 @@ class Defined:
     def is_type(self) -> bool:
         return self.row.kind in TYPES
 
+    @property
+    def identity(self) -> tuple[object, str]:
+        """Equal for what is one definition to its language, in one file or several.
+
+        That are prototypes of C, and in C# parts of a class, members of them, and a class beside
+        that of its name with other type parameters.
+        """
+        at: object = self.at.id
+        if self.at.family == "c":
+            at = True
+        elif self.at.family == "csharp":
+            at = not self.is_type or "partial " in self.row.signature or self.at.folder
+        return at, self.row.path
+
     def as_place(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
         """Convert to `shape`, a kind of `DefinitionPlace`, with `more` for its other fields."""
         file = self.at.file
@@ -117,7 +127,6 @@ class Graph:
         self._users: dict[tuple[str, str], frozenset[int]] = {}  # by name and condition
         self._modules: dict[tuple[str, str], bool] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
-        self._lineages: dict[tuple[int, str], list[str]] = {}
         self._lines: dict[tuple[str, str], list[str]] = {}
         self._removed: list[Defined] = []
 
@@ -169,6 +178,13 @@ class Graph:
             (self._numbered[key],) = self._definitions("d.file = ? AND d.number = ?", key)
         return self._numbered[key]
 
+    def first_definition(self, at: NamedFile) -> Defined | None:
+        """Return the first definition in a file, if it has any."""
+        key = at.id, 0
+        return self._numbered.get(key) or next(
+            self._definitions("d.file = ? AND d.number = ?", key), None
+        )
+
     def file(self, source: str, path: str) -> NamedFile | None:
         """Return the file at `path`, if it defines or uses any name."""
         row: Any = self.connection.execute(
@@ -206,6 +222,13 @@ class Graph:
     def imports(self, at: NamedFile, names: Iterable[str]) -> bool:
         """Whether a file imports something by one of `names`."""
         return any(at.id in self._users_of(name, _IMPORTED) for name in names)
+
+    def opens(self, at: NamedFile, namespace: str) -> bool:
+        """Whether a file of C# uses `namespace`, as far as its last two parts tell."""
+        above, _, last = namespace.rpartition(".")
+        above = above.rpartition(".")[2]
+        imported = f"' ' || places || ' ' GLOB '* i[0-9]*{above and f'.{above}'} *'"
+        return not last or at.id in self._users_of(last, imported)
 
     def is_foreign(self, at: NamedFile, name: str) -> bool:
         """Whether a Python or Go file imports `name`, a module that its source does not have.
@@ -250,46 +273,6 @@ class Graph:
             (defined.at.id, defined.number, defined.row.scope),
         ).fetchone()
         return row[0] if row else ""
-
-    def lineage(self, at: NamedFile, class_name: str) -> list[str]:
-        """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
-        key = at.id, class_name
-        if key not in self._lineages:
-            self._lineages[key] = self._lineage(at, class_name)
-        return self._lineages[key]
-
-    def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
-        line = [class_name] if class_name else []
-        for name in line:  # grows while it is iterated
-            classes = [d for d in self.defined(name) if d.is_type and d.at.family == at.family]
-            here = [d for d in classes if d.at.id == at.id]
-            for each in here or classes[:1]:
-                line += [base for base in self._bases(each) if base not in line]
-            if len(line) > MAX_LINEAGE:
-                break
-        return line
-
-    def _bases(self, defined: Defined) -> list[str]:
-        """Return the names of types used in the head of a class, which may take several lines."""
-        row = defined.row
-        head = (
-            row.signature if defined.at.family == "python" else _PARAMETERS.sub("", row.signature)
-        )
-        words = frozenset(_WORD.findall(head))
-        used: Any = self.connection.execute(
-            "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
-            (defined.at.id, f"*t[0-9]*:{defined.number}*"),
-        )
-        return [
-            name
-            for name, places in used
-            if any(
-                each.how == "type"
-                and each.within == defined.number
-                and (each.line == row.start_line or name in words)
-                for each in read_places(places)
-            )
-        ]
 
     def code_at(self, at: NamedFile, line: int) -> str:
         """Return a line of the file as indexed, or as on disk if only the team has its chunks."""

@@ -21,6 +21,7 @@ from memory_sidecar.code.candidates import (
     is_field,
     is_self,
 )
+from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.results import Confidence
@@ -44,6 +45,8 @@ _TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
 _OPENS_ENUMS = frozenset({"csharp", "rust"})
 # Languages where a constant stands behind its enum otherwise.
 _BEHIND_ENUM = _OPENS_ENUMS | {"javascript", "php"}
+# Languages where a bare name is a member of the classes around it only, or of what is imported.
+_MEMBERS_OF_CLASSES = frozenset({"csharp", "java"})
 _STAR = "*"  # the name that an import of all names is recorded under
 
 
@@ -51,8 +54,8 @@ class Resolver:
     """Resolves references, and caches the results for one answer."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
         self._finder = CandidateFinder(graph)
+        self._lineages = Lineages(graph)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
@@ -60,13 +63,14 @@ class Resolver:
         candidates = self._finder.find(name, at, place)
         if not candidates.files:
             return candidates.by_name
+        may_inherit = at.file.language in _MEMBERS_OF_CLASSES and bool(candidates.members)
         needs_around = is_self(place.receiver, at) or (
-            not place.receiver and at.id in candidates.files
+            not place.receiver and (may_inherit or at.id in candidates.files)
         )
         within = place.within if needs_around else None
         key = (name, at.id, place.receiver, place.how, within)
         if key not in self._meanings:
-            resolving = _Resolving(self._graph, name, at, place, candidates)
+            resolving = _Resolving(self._lineages, name, at, place, candidates)
             self._meanings[key] = resolving.meaning()
         return self._meanings[key]
 
@@ -75,9 +79,15 @@ class _Resolving:
     """Resolves one reference; used by `Resolver` alone."""
 
     def __init__(
-        self, graph: Graph, name: str, at: NamedFile, place: Place, candidates: NameCandidates
+        self,
+        lineages: Lineages,
+        name: str,
+        at: NamedFile,
+        place: Place,
+        candidates: NameCandidates,
     ) -> None:
-        self._graph = graph
+        self._graph = lineages.graph
+        self._lineages = lineages
         self._name = name
         self._at = at
         self._place = place
@@ -109,8 +119,12 @@ class _Resolving:
             return self._resolve_imported()
         if found := _one(self._visible_here(), "exact"):
             return found
+        if inherited := self._inherited():
+            return _one(inherited, "exact") or Meaning(tuple(inherited))
         if self._graph.imports(self._at, [self._name]):
             return self._resolve_imported()
+        if self._at.family == "csharp" and self._tops:
+            return self._resolve_in_namespaces()
         beside = [d for d in self._tops if d.at.folder == self._at.folder]
         if self._at.family in _SHARES_FOLDER and (found := _one(beside, "exact")):
             return found
@@ -134,10 +148,48 @@ class _Resolving:
     @cached_property
     def _unqualified(self) -> Sequence[Defined]:
         """The candidates that a bare name may mean if no import tells."""
+        is_imported = self._graph.imports(self._at, [self._name])
+        if not (self._tops or is_imported) and self._at.file.language in _MEMBERS_OF_CLASSES:
+            return tuple(filter(self._is_opened, self._candidates))
         if self._tops or self._at.family not in _TELLS_MEMBERS:
             return self._tops or self._candidates
         shown = (d for d in self._candidates if d.row.kind not in _CALLED)
         return tuple(d for d in shown if self._graph.kind_around(d) not in _CALLED)
+
+    def _is_opened(self, defined: Defined) -> bool:
+        """Whether the file may name a member of a class bare: imported, or of a class without name.
+
+        A label of Java is a constant of any enum.
+        """
+        if self._at.family == "java" and self._place.how == "call":
+            return self._graph.mentions(self._at, defined.owner)
+        if self._at.family == "java" and defined.row.kind in (*_CALLED, "constant"):
+            return defined.row.kind == "constant"
+        return self._graph.imports(self._at, [defined.owner])
+
+    def _inherited(self) -> list[Defined]:
+        """Return what the classes around the place have of that name, or inherit."""
+        if not self._members or self._at.file.language not in _MEMBERS_OF_CLASSES:
+            return []
+        members: dict[str, list[Defined]] = {}
+        for each in self._members:
+            if each.owner != self._name:  # not a constructor: its class is meant
+                members.setdefault(each.owner, []).append(each)
+        for outer in reversed(self._around.row.path.split(".") if self._around else ()):
+            lineage = self._lineages.of(self._at, outer) if members else ()
+            if found := next(filter(None, map(members.get, lineage)), None):
+                return found
+        return []
+
+    def _resolve_in_namespaces(self) -> Meaning:
+        """Resolve to what the own namespace of C# or one around it has, else one that is opened."""
+        around = self._around or self._graph.first_definition(self._at)
+        path = f"{around.row.path if around else ''}."
+        beside = [d for d in self._tops if path.startswith(f"{d.row.scope}.")]
+        longest = max((len(d.row.scope) for d in beside), default=0)
+        seen = [d for d in beside if len(d.row.scope) == longest]
+        seen = seen or [d for d in self._tops if self._graph.opens(self._at, d.row.scope)]
+        return _one(seen, "exact") or self._one_or_all(seen or self._tops)
 
     def _star_imported(self) -> list[Defined]:
         """Return what `from module import *` brings into a Python file."""
@@ -173,7 +225,7 @@ class _Resolving:
     def _resolve_self(self) -> Meaning:
         """Resolve a member of the own class, or of a base class for `super` and the like."""
         is_above = self._place.receiver in _BASES  # skip the own class
-        lineage = self._graph.lineage(self._at, self._own_class())
+        lineage = self._lineages.of(self._at, self._own_class())
         for class_name in lineage[is_above:]:
             ours = [d for d in self._members if d.owner == class_name]
             here = [d for d in ours if d.at.id == self._at.id]
@@ -289,6 +341,6 @@ def _ends_with_class(variable: str, class_name: str) -> bool:
 def _one(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
     """Return the single candidate, if it is one; overloads and prototypes count as one."""
     found = tuple(candidates)
-    if len({(d.at.family == "c" or d.at.id, d.row.path) for d in found}) != 1:
+    if len({d.identity for d in found}) != 1:
         return None
     return Meaning(found, confidence)

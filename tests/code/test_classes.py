@@ -45,3 +45,76 @@ def test_who_makes_an_object_calls_the_constructor(run, tmp_path, name, construc
 
     assert callers(constructor) == [3]
     assert callers("Cart") == [3]  # each place once
+
+
+FILES = {
+    "lib/Base.cs": (
+        "namespace Lib.Core;\npublic class Base { protected void Send() {} }\n"
+        "public partial class Part { public void First() {} }\npublic class Task {}\n"
+    ),
+    "lib/Other.cs": (
+        "namespace Lib.Other;\npublic delegate void Send();\n"
+        "public class Some { public static int Guid() => 1; public class T {} }\n"
+    ),
+    "lib/Part.cs": "namespace Lib.Core;\npublic partial class Part : Base { }\n",
+    "lib/More.cs": (
+        "namespace Lib.Core\n{\n    public partial class Part\n    {\n"
+        "        void Go() { Send(); First(); }\n    }\n}\n"
+    ),
+    "app/Child.cs": (
+        "using Lib.Core;\nusing Lib.Other;\nnamespace App;\nclass Child<T> : Base\n{\n"
+        "    void Run(T x) { Send(); new Guid(); Part p; Task t; }\n}\n"
+    ),
+    "app/Task.cs": "namespace App;\nclass Task {}\n",
+    "far/Use.cs": "using System.Core;\nnamespace Far;\nclass Use { Task t; Part p; }\n",
+    "a/Words.java": (
+        "package a;\npublic class Words { public static String String() { return null; } }\n"
+    ),
+    "b/Top.java": "package b;\npublic class Top { void close() {} }\n",
+    "b/Low.java": (
+        "package b;\nimport a.Words;\nclass Low extends Top {\n  String s = String.valueOf(1);\n"
+        "  void end() { close(); }\n}\n"
+    ),
+    "c/Other.java": "package c;\nclass Other { void close() {} }\n",
+}
+
+
+@pytest.fixture
+def refs(run, tmp_path):
+    write_tree(tmp_path, FILES)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+
+    def ask(name: str) -> list[str]:
+        found = run("refs", name, "--json", cwd=tmp_path).json
+        return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("Base.Send", ["app/Child.cs:6 exact", "lib/More.cs:5 exact"]),
+        ("Other.Send", []),  # what is inherited comes before a type
+        ("Part.First", ["lib/More.cs:5 exact"]),
+        ("Some.Guid", []),
+        ("Some.T", []),
+        ("Words.String", []),
+        ("Top.close", ["b/Low.java:5 exact"]),
+        ("Other.close", []),
+    ],
+)
+def test_a_bare_name_is_a_member_of_the_classes_around_it_and_their_bases(refs, name, uses):
+    assert refs(name) == uses
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("Part", ["app/Child.cs:6 exact", "far/Use.cs:3 likely"]),
+        ("App.Task", ["app/Child.cs:6 exact", "far/Use.cs:3 by name"]),
+        ("Core.Task", ["far/Use.cs:3 by name"]),
+    ],
+)
+def test_a_class_of_csharp_is_told_by_the_namespaces_that_a_file_sees(refs, name, uses):
+    assert refs(name) == uses
