@@ -7,6 +7,7 @@ that a test starts runs in its own process, unless the test is about the daemon.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import os
@@ -37,6 +38,7 @@ from memory_sidecar.core.paths import SHARED, DataDir, StorePaths
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.frontmatter import new_page
+from memory_sidecar.embedding.embedder import Embedder, OnDemand, Reranker
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles
@@ -182,6 +184,30 @@ def _static() -> StaticEmbedder | None:
 
 
 STATIC = _static()
+
+
+def load_once(kind: type[OnDemand[Any]]) -> None:
+    """Have the installed model loaded once for all tests, whatever opens it anew."""
+    load = kind._load
+    loaded: dict[str, Any] = {}
+
+    def kept(model: Any) -> Any:
+        files = str(model.files)
+        if sys.prefix not in files:  # a test's own, which it may change
+            return load(model)
+        if files not in loaded:
+            loaded[files] = load(model)
+        return loaded[files]
+
+    kind._load = kept  # type: ignore[assignment, method-assign]
+
+
+for model in (StaticEmbedder, Embedder, Reranker):
+    load_once(model)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # 7,000 tests and all modules, which it would look through again and again
 
 
 class HashModels(Models):
