@@ -13,7 +13,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.files import MemoryPage, category_of, content_hash
+from memory_sidecar.memories.files import MemoryPage, category_of, content_hash, texts
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
@@ -23,7 +23,7 @@ from memory_sidecar.memories.names import (
 )
 from memory_sidecar.memories.write import Meta, Written, edit
 
-_LINKING_KEYS = ("supersedes", "evidence", "links", "citations")
+_LINKING_KEYS = ("supersedes", "superseded_by", "evidence", "links", "citations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +129,19 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
 def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:
     """Replace `old` by `new` in the frontmatter of the files `linking`; return those changed."""
     names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
+    names |= {f"./{name}": renamed for name, renamed in names.items()}
     changed: list[str] = []
 
-    def renamed(page: MemoryPage) -> Meta:
+    def relinked(page: MemoryPage) -> Meta:
         meta: Meta = {}
         for key in _LINKING_KEYS:
-            targets: tuple[str, ...] = getattr(page, key)
+            targets = texts(value := getattr(page, key))
             if not names.keys().isdisjoint(targets):
-                meta[key] = [names.get(target, target) for target in targets]
-        if page.superseded_by in names:
-            meta["superseded_by"] = names[page.superseded_by]
+                now = [names.get(target, target) for target in targets]
+                meta[key] = ", ".join(now) if isinstance(value, str) else now
         return meta
 
     for path in linking:
         with suppress(NotFound, UsageError, PageBroken):  # gone by now, or not a text file
-            changed += edit(directory, path, renamed)
+            changed += edit(directory, path, relinked)
     return changed

@@ -194,7 +194,7 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[
     names = (file.path, file.path.removesuffix(MEMORY_SUFFIX))
 
     def without_them(page: MemoryPage) -> Meta:
-        kept = [each for each in page.supersedes if each not in names]
+        kept = [each for each in page.supersedes if each.removeprefix("./") not in names]
         return {} if len(kept) == len(page.supersedes) else {"supersedes": kept or None}
 
     for path in dict.fromkeys((*texts(file.page.superseded_by), *linking)):

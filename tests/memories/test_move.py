@@ -141,3 +141,18 @@ def test_a_shared_memory_does_not_replace_that_of_another_agent(directory, remem
     share(directory.read(path), shared, agent="architect", now_ms=NOW)
     share(directory.read(path), shared, agent="architect", now_ms=NOW, category="notes/all")
     assert sorted(tree(shared.root)) == ["note-architect.md", "note.md", "notes/all/note.md"]
+
+
+@pytest.mark.parametrize(
+    ("named", "follows"),
+    [
+        ("superseded_by: {}, other.md", "superseded_by: storage/use-sqlite.md, other.md"),
+        ("superseded_by: [other, {}]", "superseded_by: other, storage/use-sqlite.md"),
+        ("supersedes: ./{} # so", "supersedes: [storage/use-sqlite.md] # so"),
+    ],
+)
+def test_a_link_that_a_person_wrote_follows(directory, remember, named, follows):
+    moved = remember("Use SQLite.").file.path
+    page = directory.create("by-hand.md", f"---\n{named.format(moved)}\n---\nUse files.\n")
+    assert move(directory, moved, "storage/", linking=[page.path]).changed[2:] == (page.path,)
+    assert directory.read(page.path).text.startswith(f"---\n{follows}\n")
