@@ -105,7 +105,7 @@ def daemon_here(log: str) -> DaemonStatus:
         pid=os.getpid(),
         version=__version__,
         started_at=iso_utc(started_at_ms),
-        uptime_seconds=(system_clock() - started_at_ms) / 1000,
+        uptime_seconds=max(system_clock() - started_at_ms, 0) / 1000,
         resident_bytes=resident_bytes(),
         log=log,
     )

@@ -115,6 +115,11 @@ def test_a_holder_is_known_after_the_clock_was_set(tmp_path, monkeypatch, step_s
     lock.release()
 
 
+def test_a_daemon_that_began_after_the_clock_was_set_back_is_up_for_no_time(monkeypatch):
+    monkeypatch.setattr(status, "system_clock", lambda: 0)
+    assert daemon_here("").uptime_seconds == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the start is what was noted")
 def test_a_holder_that_an_earlier_version_signed_is_known(tmp_path):
     path = tmp_path / "lock"
