@@ -4,7 +4,7 @@ Captures of `queries/references/<language>.scm` say how a name is used: `@call`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@path` a string that names a file,
 `@argument` one that may do so (after `require(`); `@key` a field, an attribute of the type of the
 `@literal` around it. These are no references: a `@bound` variable, a `@never`, such as that of a
-definition, and a `@skip` that no other capture holds.
+definition, and a `@skip` that no other capture holds. `@chained` calls another constructor.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
 also defines or imports that name is it a variable just in the definitions that bind it.
@@ -29,6 +29,7 @@ from memory_sidecar.chunking.aliases import (
     meaning_of_alias,
 )
 from memory_sidecar.chunking.captures import KEYWORDS
+from memory_sidecar.chunking.implied import PRIMITIVES, implied_names
 from memory_sidecar.chunking.syntax import bare_byte, load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -82,6 +83,8 @@ _NO_NAMES = _SELVES | frozenset(
     b" break class continue false null true".split()
 )
 _NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
+    "csharp": _NO_NAMES - frozenset(b"self Self super parent crate".split()),
+    **dict.fromkeys(("java", "kotlin"), _NO_NAMES - frozenset({b"self", b"parent"})),
     "elixir": _NO_NAMES | KEYWORDS,
     "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
 }
@@ -153,11 +156,8 @@ def find_references(
         data, language, variables, meanings, {at: type_ for at, (_, type_) in types.items()}
     )
     references = finder.references(found)
-    if suffixed := captures.get("suffixed"):
-        names = ((_decode(data[n.start_byte : n.end_byte]), n.start_point.row) for n in suffixed)
-        references += [Reference(f"{name}Attribute", row, "type") for name, row in names]
-        references.sort(key=attrgetter("row"))
-    return references
+    more = [Reference(name, row, how) for name, row, how in implied_names(captures, data)]
+    return sorted(references + more, key=attrgetter("row")) if more else references
 
 
 def _captures(
@@ -343,5 +343,6 @@ def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
         return _decode(before.lstrip(b"@"))
     if word := _WORD.search(owner):
         is_value = word[0].isdigit() or word[0] in _VALUES
-        return word[0].decode() if word[0] in _SELVES else "?" if is_value else ""
+        is_known = word[0] in _SELVES or word[0] in PRIMITIVES
+        return word[0].decode() if is_known else "?" if is_value else ""
     return "?" if owner.endswith((b")", b"]", b"}", b">", b'"', b"'", b"`", b"/")) else ""

@@ -17,7 +17,18 @@ from memory_sidecar.code.results import Confidence
 MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
 _MEMBERS = TYPES | {"impl"}
 _SELVES = frozenset({"self", "this", "cls", "super", "Self"})
-_SELVES_OF = {"csharp": frozenset({"base"}), "php": frozenset({"parent", "static"})}
+_SELVES_OF = {
+    "csharp": frozenset({"this", "base"}),
+    "java": frozenset({"this", "super"}),
+    "php": _SELVES | {"parent", "static"},
+}
+# Types whose members are no names of a source.
+_PRIMITIVES_OF = {
+    "csharp": frozenset(
+        "bool byte char decimal double float int long object sbyte short string uint ulong".split()
+    ),
+    "rust": frozenset({"bool", "char"}),
+}
 # Languages where a field of a class is named behind a dot or in a literal only.
 _DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
 _UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
@@ -64,6 +75,9 @@ class NameCandidates:
     files: frozenset[int] = frozenset()  # that define it; empty, like these, for too many
 
 
+_NONE_AT_ALL = NameCandidates(Meaning())
+
+
 class CandidateFinder:
     """Finds candidates, and caches them for one answer: thousands of uses have the same."""
 
@@ -76,6 +90,8 @@ class CandidateFinder:
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
+        if place.receiver in _PRIMITIVES_OF.get(at.family, ()):
+            return _NONE_AT_ALL
         family = self._family_of(name, at)
         fields = _fields_for(at, place) if family.has_fields else _ANY
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
@@ -203,7 +219,7 @@ def _is_in_namespace(defined: Defined) -> bool:
 
 
 def is_self(receiver: str, at: NamedFile) -> bool:
-    return receiver in _SELVES or receiver in _SELVES_OF.get(at.family, ())
+    return receiver in _SELVES_OF.get(at.family, _SELVES)
 
 
 def _is_file_local(defined: Defined) -> bool:

@@ -224,11 +224,24 @@ class Graph:
         return any(at.id in self._users_of(name, _IMPORTED) for name in names)
 
     def opens(self, at: NamedFile, namespace: str) -> bool:
-        """Whether a file of C# uses `namespace`, as far as its last two parts tell."""
+        """Whether a file of C# uses `namespace`, as far as its last two parts tell.
+
+        A `global using` counts for all files below its folder.
+        """
         above, _, last = namespace.rpartition(".")
         above = above.rpartition(".")[2]
         imported = f"' ' || places || ' ' GLOB '* i[0-9]*{above and f'.{above}'} *'"
-        return not last or at.id in self._users_of(last, imported)
+        users = self._users_of(last, imported) if last else {at.id}
+        return at.id in users or any(
+            at.file.path.startswith(self._folder(each).removesuffix("Properties/"))
+            for each in users & self._users_of("global", _IMPORTED)
+        )
+
+    def _folder(self, file_id: int) -> str:
+        """Return the folder of a file with a slash behind it; empty for the root of its source."""
+        query = "SELECT filename FROM code_files WHERE id = ?"
+        path: str = self.connection.execute(query, (file_id,)).get
+        return path[: path.rfind("/") + 1]
 
     def is_foreign(self, at: NamedFile, name: str) -> bool:
         """Whether a Python or Go file imports `name`, a module that its source does not have.

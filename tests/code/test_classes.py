@@ -118,3 +118,39 @@ def test_a_bare_name_is_a_member_of_the_classes_around_it_and_their_bases(refs, 
 )
 def test_a_class_of_csharp_is_told_by_the_namespaces_that_a_file_sees(refs, name, uses):
     assert refs(name) == uses
+
+
+MORE = {
+    "core/Usings.cs": "global using Shop.Tax;\n",
+    "core/Rate.cs": "namespace Shop.Tax;\npublic class Rate\n{\n    public class Zone {}\n}\n",
+    "core/Bill.cs": (
+        "namespace Shop;\nclass Bill\n{\n    Rate rate; Rate.Zone zone;\n"
+        "    protected Bill(int n) {}\n    int Parse(string s) => int.Parse(s);\n"
+        "    bool Is(object o) => o is Bill { Total: 1 };\n    int Total;\n}\n"
+    ),
+    "core/Large.cs": "namespace Shop;\nclass Large : Bill\n{\n    Large() : base(1) {}\n}\n",
+    "far/Use.cs": "namespace Far;\nclass Use { Rate rate; }\n",
+    "core/Ref.cs": "namespace Shop;\nclass Ref\n{\n    public void Tell() {}\n}\n",
+    "core/Actor.cs": (
+        "namespace Shop;\nclass Actor\n{\n    Ref Self;\n    void Tell() {}\n"
+        "    void Go() { Self.Tell(); }\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("Rate", ["core/Bill.cs:4 exact", "far/Use.cs:2 likely"]),
+        ("Bill.Bill", ["core/Large.cs:4 exact"]),
+        ("Bill.Parse", []),
+        ("Bill.Total", ["core/Bill.cs:7 exact"]),
+        ("Actor.Self", ["core/Actor.cs:6 exact"]),  # no keyword there
+    ],
+)
+def test_what_csharp_implies_is_a_use(run, tmp_path, name, uses):
+    """A global using, the base that a constructor calls, the class of a pattern; not `int`."""
+    write_tree(tmp_path, MORE)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    found = run("refs", name, "--json", cwd=tmp_path).json
+    assert [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found] == uses

@@ -1,4 +1,4 @@
-; C#. Attributes are types. `Cart cart = new()` calls the constructor, like `new Cart()`. A pattern of one name (`o is Cart`) may be a constant: it counts as `other`.
+; C#. Attributes are types, and what stands before a nested type; `global` tells that a using counts for other files. `Cart cart = new()` calls the constructor, like `new Cart()`. A pattern of one name (`o is Cart`) may be a constant: it counts as `other`.
 (identifier) @other
 (invocation_expression function: [
   (identifier) @call
@@ -34,7 +34,14 @@
 (type_parameter_constraints_clause . (identifier) @skip)
 (using_directive [(identifier) @import (qualified_name name: (identifier) @import)] .)
 (using_directive name: (identifier) @never)
+(_ type: (qualified_name qualifier: (identifier) @type))
+(_ returns: (qualified_name qualifier: (identifier) @type))
+(as_expression right: (qualified_name qualifier: (identifier) @type))
+(type_argument_list (qualified_name qualifier: (identifier) @type))
+(base_list (qualified_name qualifier: (identifier) @type))
 (qualified_name qualifier: (identifier) @skip)
+(using_directive "global" @import)
+(constructor_initializer) @chained
 (using_directive (qualified_name (qualified_name name: (identifier) @skip)))
 (alias_qualified_name alias: (identifier) @skip)
 (member_access_expression name: [(identifier) @attribute (generic_name . (identifier) @attribute)])
@@ -62,6 +69,8 @@
 (assignment_expression right: (initializer_expression) @literal)
 (initializer_expression (assignment_expression left: (identifier) @key))
 (with_initializer . (identifier) @key)
+(recursive_pattern) @literal
+(property_pattern_clause (subpattern . (identifier) @key))
 (goto_statement (identifier) @skip)
 (labeled_statement . (identifier) @skip)
 (parameter name: (identifier) @bound)

@@ -1,7 +1,8 @@
-; Java. Annotations are types; `Item::price` is an attribute. `this(…)` and `super(…)` name nothing.
+; Java. Annotations are types; `Item::price` is an attribute.
 (identifier) @other
 (type_identifier) @type
 (method_invocation name: (identifier) @call)
+(explicit_constructor_invocation) @chained
 (object_creation_expression type: [
   (type_identifier) @call
   (generic_type . (type_identifier) @call)

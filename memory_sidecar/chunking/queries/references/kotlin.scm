@@ -10,6 +10,7 @@
     operator: "<" right: (identifier) @type)
   operator: ">" right: [(parenthesized_expression) (lambda_literal)])
 (infix_expression (_) . (identifier) @call . (_))
+(constructor_delegation_call) @chained
 (import (qualified_identifier (identifier) @import .))
 (import (qualified_identifier (identifier) @skip))
 (import (identifier) @never)
