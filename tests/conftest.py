@@ -324,13 +324,17 @@ def write_memory(
 
 
 @pytest.fixture
-def run(data_dir: Path, tmp_path: Path) -> Callable[..., Finished]:
-    """Runs a command line in this process, its output not on a terminal."""
+def run(tmp_path: Path) -> Callable[..., Finished]:
+    return run_in(tmp_path)
+
+
+def run_in(folder: Path) -> Callable[..., Finished]:
+    """Runs a command line in this process, its output not on a terminal, its data in `folder`."""
     environ = {
-        "MEMORY_SIDECAR_DATA_DIR": str(data_dir),
-        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "MEMORY_SIDECAR_DATA_DIR": str(folder / "data"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
     }
-    return partial(run_here, environ=environ, cwd=tmp_path)
+    return partial(run_here, environ=environ, cwd=folder)
 
 
 @contextmanager

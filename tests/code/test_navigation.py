@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from memory_sidecar.code.navigation import MAX_FOLLOWED
 from tests.code.trees import write_tree
+from tests.conftest import run_in
 from tests.finished import Finished
 
 SHOP = {
@@ -143,14 +145,26 @@ def shop(tmp_path: Path, known_vectors: None) -> Path:
     return root
 
 
-@pytest.fixture
-def call(run: Callable[..., Finished], shop: Path) -> Ask:
-    """Runs a command where the project is, which is indexed."""
-    assert run("index", shop, "--wait", "keyword").status == 0
-    return lambda *arguments: run(*arguments, cwd=shop)
+@pytest.fixture(scope="module")
+def call(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """Runs a command where the project is, which is indexed and stays as it is."""
+    folder = tmp_path_factory.mktemp("navigation")
+    write_tree(folder / "shop", SHOP)
+    return indexed(run_in(folder), folder / "shop")
 
 
 @pytest.fixture
+def own(run: Callable[..., Finished], shop: Path) -> Ask:
+    """As `call`, in a project that the test may change."""
+    return indexed(run, shop)
+
+
+def indexed(run: Callable[..., Finished], root: Path) -> Ask:
+    assert run("index", root, "--wait", "keyword").status == 0
+    return partial(run, cwd=root)
+
+
+@pytest.fixture(scope="module")
 def ask(call: Ask) -> Ask:
     """The JSON of a command."""
 
@@ -360,11 +374,11 @@ def test_an_outline_lists_what_a_file_defines(call, ask):
     assert shown[:2] == ["        3-5  class Base", "        4-5    def total(self)"]
 
 
-def test_the_outline_of_a_folder_names_a_file_of_tests_last(call, run, shop):
+def test_the_outline_of_a_folder_names_a_file_of_tests_last(own, shop):
     many = "\n\n".join(f"def test_{number}(): pass" for number in range(40))
     (shop / "shop/test_all.py").write_text(many)
-    assert run("index", shop, "--wait", "keyword").status == 0
-    assert "name a file such as shop/cart.py;" in call("outline", "shop").err
+    assert own("index", shop, "--wait", "keyword").status == 0
+    assert "name a file such as shop/cart.py;" in own("outline", "shop").err
 
 
 def test_a_map_shows_what_most_leads_to(call, ask):
@@ -674,15 +688,15 @@ diff --git a/shop/money.py b/shop/money.py
 """
 
 
-def test_an_impact_is_what_uses_what_a_diff_changed(run, shop, ask):
-    done = run("impact", "--diff", "--json", stdin=DIFF.encode(), cwd=shop / "web")
+def test_an_impact_is_what_uses_what_a_diff_changed(own, shop, call, ask):
+    done = own("impact", "--diff", "--json", stdin=DIFF.encode(), cwd=shop / "web")
     assert places(done.json) == [
         *("shop/cart.py:1  exact", "shop/cart.py:15 Cart.price exact"),
         "shop/checkout.py:10 check_out exact",
     ]
     assert places(ask("impact", "c/cart.c")) == ["c/main.c:2 main exact"]
-    assert run("impact", "--diff", "--json", stdin=b"no diff", cwd=shop).json == []
-    assert run("impact", cwd=shop).status == 2
+    assert call("impact", "--diff", "--json", stdin=b"no diff").json == []
+    assert call("impact").status == 2
 
 
 @pytest.mark.parametrize("prefix", ["b/", "w/", ""])
@@ -700,9 +714,9 @@ def test_a_diff_is_read_however_git_writes_its_paths(run, shop, prefix):
     ]
 
 
-def test_a_diff_may_be_named_and_in_any_encoding(run, shop, ask):
+def test_a_diff_may_be_named_and_in_any_encoding(call):
     diff = DIFF.replace("return round(value, 3)", "return round(value, 3)  # gr\xf6\xdfer")
-    done = run("impact", "--diff", "-", "--json", stdin=diff.encode("latin-1"), cwd=shop)
+    done = call("impact", "--diff", "-", "--json", stdin=diff.encode("latin-1"))
     assert len(done.json) == 3
 
 
@@ -730,7 +744,7 @@ def test_only_the_changed_lines_of_a_hunk_count(run, tmp_path):
     assert touched("@@ -1 +1 @@\n-class Pet(object):\n+class Pet:\n") == ["day.py:1", "day.py:3"]
 
 
-def test_an_impact_tells_what_still_uses_what_was_removed(run, shop, call):
+def test_an_impact_tells_what_still_uses_what_was_removed(own, shop):
     """A function, a method, a renamed one and a whole file; not what stood beside them."""
 
     def removed(path: str, was: str, now: str) -> list[str]:
@@ -741,15 +755,15 @@ def test_an_impact_tells_what_still_uses_what_was_removed(run, shop, call):
         file.write_text(after)
         if not after:
             file.unlink()
-        run("index", shop, "--wait", "keyword")
+        own("index", shop, "--wait", "keyword")
         name = f"b/{path}" if after else "/dev/null"
         old, new = (text.splitlines(keepends=True) for text in (before, after))
         lines = unified_diff(old, new, f"a/{path}", name)
         diff = "".join(lines).encode()
-        found = run("impact", "--diff", "--json", stdin=diff, cwd=shop).json
+        found = own("impact", "--diff", "--json", stdin=diff).json
         assert all(each["is_gone"] for each in found)
         file.write_text(before)
-        run("index", shop, "--wait", "keyword")
+        own("index", shop, "--wait", "keyword")
         return places(found)
 
     money = (shop / "shop/money.py").read_text()
@@ -763,12 +777,11 @@ def test_an_impact_tells_what_still_uses_what_was_removed(run, shop, call):
     assert removed("shop/money.py", money, "") == uses
     method = "\n    def price(self):\n        return rounded(sum(self.items))\n"
     assert removed("shop/cart.py", method, "") == ["shop/checkout.py:10 check_out likely"]
-    assert "removed" not in call("impact", "shop/money.py").out
+    assert "removed" not in own("impact", "shop/money.py").out
 
 
-def test_an_empty_diff_is_said_to_be_empty(run, shop):
-    run("index", shop, "--wait", "keyword")
-    done = run("impact", "--diff", "--json", stdin=b"\n", cwd=shop)
+def test_an_empty_diff_is_said_to_be_empty(call):
+    done = call("impact", "--diff", "--json", stdin=b"\n")
     assert (done.status, done.json) == (0, [])
     assert done.err == "note: the diff is empty: nothing changed\n"
 
@@ -805,22 +818,22 @@ def test_what_is_related_is_the_likest_code(ask, call):
     assert call("related", "shop/cart.py:9999").status == 3
 
 
-def test_places_open_from_where_the_call_was_made(run, shop, call):
-    done = run("def", "pay", cwd=shop / "web")
+def test_places_open_from_where_the_call_was_made(own, shop):
+    done = own("def", "pay", cwd=shop / "web")
     assert done.out.splitlines() == ["../shop/checkout.py:12-13  function", "  def pay(amount)"]
 
 
-def test_a_saved_file_is_followed(call, ask, run, shop):
+def test_a_saved_file_is_followed(own, shop):
     (shop / "shop/checkout.py").write_text("from shop.cart import Cart\n\n\nnew = Cart()\n")
-    assert run("index", shop, "--wait", "keyword").status == 0
-    assert call("def", "check_out").status == 3
-    assert places(ask("refs", "Cart", "--path", "shop/checkout.py")) == [
+    assert own("index", shop, "--wait", "keyword").status == 0
+    assert own("def", "check_out").status == 3
+    assert places(own("refs", "Cart", "--path", "shop/checkout.py", "--json").json) == [
         "shop/checkout.py:1  exact",
         "shop/checkout.py:4  exact",
     ]
     (shop / "shop/checkout.py").unlink()
-    assert run("index", shop, "--wait", "keyword").status == 0
-    assert ask("refs", "Cart", "--path", "shop/checkout.py") == []
+    assert own("index", shop, "--wait", "keyword").status == 0
+    assert own("refs", "Cart", "--path", "shop/checkout.py", "--json").json == []
 
 
 @pytest.mark.parametrize(
@@ -853,7 +866,7 @@ def test_what_cannot_be_answered_says_why_in_one_line(call, arguments, status, t
     assert len(done.err.splitlines()) == 1
 
 
-def test_outside_of_every_source_it_says_so(run, tmp_path, call):
-    done = run("def", "pay", cwd=tmp_path)
+def test_outside_of_every_source_it_says_so(call, tmp_path):
+    done = call("def", "pay", cwd=tmp_path)
     assert (done.status, "no source contains" in done.err) == (3, True)
-    assert run("def", "pay", "--all", cwd=tmp_path).status == 0
+    assert call("def", "pay", "--all", cwd=tmp_path).status == 0

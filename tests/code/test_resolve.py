@@ -9,6 +9,7 @@ import pytest
 
 from memory_sidecar.code.candidates import MAX_CANDIDATES
 from tests.code.trees import write_tree
+from tests.conftest import run_in
 
 FILES = {
     "kit/base.py": (
@@ -117,25 +118,31 @@ FILES = {
 CLASSES = 60  # that have a method of one name
 
 
-@pytest.fixture
-def told(run, tmp_path: Path):
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("resolve")
+    write_tree(root, FILES)
+    return told_in(root)
+
+
+def told_in(root: Path):
     """What a command finds of a name, as path:line and how sure that is."""
-    write_tree(tmp_path, FILES)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    run = run_in(root)
+    assert run("index", root, "--wait", "keyword").status == 0
 
     def ask(command: str, name: str) -> list[str]:
-        found = run(command, name, "--json", cwd=tmp_path).json
+        found = run(command, name, "--json").json
         return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
 
     return ask
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def callers(told):
     return partial(told, "callers")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def refs(told):
     return partial(told, "refs")
 
@@ -197,26 +204,28 @@ def test_what_may_be_meant_stands_first_in_files_that_name_the_class(callers):
     ]
 
 
-def test_a_class_is_told_apart_among_very_many(callers, run, tmp_path):
+def test_a_class_is_told_apart_among_very_many(tmp_path):
+    (tmp_path / "net").mkdir()
     for number in range(CLASSES):
         (tmp_path / f"net/Part{number}.cs").write_text(
             f"class Part{number} {{ public static void Get() {{}} }}\n"
         )
     (tmp_path / "net/Use.cs").write_text("class Use { void Go() {\n  Part7.Get();\n} }\n")
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    callers = partial(told_in(tmp_path), "callers")
     assert callers("Part7.Get") == ["net/Use.cs:2 exact"]
     assert callers("Part8.Get") == []
 
 
-def test_a_constant_of_an_enum_is_told_apart_from_too_many_classes(refs, run, tmp_path):
+def test_a_constant_of_an_enum_is_told_apart_from_too_many_classes(tmp_path):
     classes = "".join(
         f"class T{n} {{\n  class Source {{}}\n}}\n" for n in range(MAX_CANDIDATES + 1)
     )
+    (tmp_path / "net").mkdir()
     (tmp_path / "net/Many.cs").write_text(f"enum Members {{ Source, Sink }}\n{classes}")
     (tmp_path / "net/Use.cs").write_text(
         "class Use { object Go() {\n  var one = new Source();\n  return Members.Source;\n} }\n"
     )
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    refs = partial(told_in(tmp_path), "refs")
     assert refs("Members.Source") == ["net/Use.cs:3 exact"]
     assert refs("T7.Source") == ["net/Use.cs:2 by name"]
 
