@@ -104,10 +104,6 @@ OWNERS: dict[str, tuple[str, tuple[str, ...]]] = {
 DEPTH = {part: depth for depth, (_, parts) in enumerate(LAYERS) for part in parts}
 
 
-def part_of(file: Path) -> str:
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
 def imports_of(file: Path) -> Iterator[str]:
     """Dotted names that `file` imports anywhere in it, relative ones made absolute."""
     package = (PACKAGE.name, *file.relative_to(PACKAGE).parent.parts)
@@ -126,32 +122,38 @@ def imports_of(file: Path) -> Iterator[str]:
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if file != PACKAGE / "__init__.py")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
-def test_imports_lead_downwards(file):
-    part = part_of(file)
-    assert part in DEPTH, f"{part} has no place in LAYERS yet; decide who may import it"
-    for name in imports_of(file):
-        if not name.startswith(f"{PACKAGE.name}."):
-            continue
-        other = name.split(".")[1]
-        if other in (part, "__version__"):
-            continue
-        assert other in DEPTH, f"{other} has no place in LAYERS yet"
-        assert DEPTH[part] < DEPTH[other], (
-            f"{part} may not import {other}: {part} {LAYERS[DEPTH[part]][0]}"
-        )
+@pytest.fixture(scope="module")
+def imports() -> list[tuple[str, str]]:
+    """Every module, named below the package, beside each name that it imports."""
+    modules = {file: file.relative_to(PACKAGE).with_suffix("").parts for file in FILES}
+    return [(".".join(parts), name) for file, parts in modules.items() for name in imports_of(file)]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
-def test_third_party_code_stays_with_its_owner(file):
-    module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-    for name in imports_of(file):
+def test_every_part_has_its_place():
+    assert {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in FILES} == {*DEPTH}
+
+
+def test_imports_lead_downwards(imports):
+    wrong = []
+    for module, name in imports:
+        part, other = module.split(".")[0], name.removeprefix(f"{PACKAGE.name}.").split(".")[0]
+        if name.startswith(f"{PACKAGE.name}.") and other not in (part, "__version__"):
+            assert other in DEPTH, f"{other} has no place in LAYERS yet"
+            if DEPTH[part] >= DEPTH[other]:
+                wrong.append(f"{module} may not import {other}: {part} {LAYERS[DEPTH[part]][0]}")
+    assert wrong == []
+
+
+def test_third_party_code_stays_with_its_owner(imports):
+    wrong = []
+    for module, name in imports:
         why, owners = OWNERS.get(name.split(".")[0], ("", (module,)))
-        owned = any(f"{module}.".startswith(f"{owner}.") for owner in owners)
-        assert owned, f"{name} belongs to {owners or 'nobody'}: {why}"
+        if not any(f"{module}.".startswith(f"{owner}.") for owner in owners):
+            wrong.append(f"{module}: {name} belongs to {owners or 'nobody'}: {why}")
+    assert wrong == []
 
 
-def test_what_is_imported_is_declared():
+def test_what_is_imported_is_declared(imports):
     """What another package happens to bring along is missing on the day it no longer does."""
     extra = PROJECT["optional-dependencies"]["postgres"]
     dependencies = [*PROJECT["dependencies"], *extra]
@@ -160,7 +162,7 @@ def test_what_is_imported_is_declared():
         module: {package.lower() for package in packages}
         for module, packages in importlib.metadata.packages_distributions().items()
     }
-    imported = {name.split(".")[0] for file in FILES for name in imports_of(file)}
+    imported = {name.split(".")[0] for _, name in imports}
     foreign = imported - sys.stdlib_module_names - {PACKAGE.name}
     undeclared = {name for name in foreign if declared.isdisjoint(providers.get(name, {name}))}
     assert undeclared == set()
@@ -191,6 +193,6 @@ def test_no_two_classes_share_a_name():
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
-def test_a_file_is_read_in_one_sitting(file):
-    assert file.read_text(encoding="utf-8").count("\n") <= MOST_LINES
+def test_a_file_is_read_in_one_sitting():
+    lines = {file: file.read_text(encoding="utf-8").count("\n") for file in FILES}
+    assert {file: count for file, count in lines.items() if count > MOST_LINES} == {}
