@@ -18,7 +18,7 @@ from memory_sidecar.context.layout import META, PROJECT_FOLDERS, PROJECTS, ROOT_
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import Silent
-from memory_sidecar.disk.watch import Debouncer, Settled, Watch
+from memory_sidecar.disk.watch import Debouncer, Watch
 
 LOOK_S = 600.0  # between two looks at everything
 RETRY_S = 30.0  # from an error to the next look
@@ -73,23 +73,23 @@ class ContextLive:
                     self._watch.follow(self._folders())
         self._watch.stop()
 
-    def _wait_settled(self) -> Settled | None:
-        """Wait up to WATCH_S for changes to settle; None if none have."""
+    def _wait_settled(self) -> frozenset[str]:
+        """Wait up to WATCH_S for changes to settle; return the batch, empty if none have."""
         with self._changed:
             left_s = self._gathering.due_s - time.monotonic()
             if left_s > 0 and not self._is_closed:
                 self._changed.wait(min(left_s, WATCH_S))
             if self._gathering.due_s > time.monotonic() or self._is_closed:
-                return None
+                return frozenset()
             return self._gathering.take()
 
-    def _regenerate(self, settled: Settled) -> None:
-        if not (settled.everything or any(map(_is_edit, settled.paths))):
+    def _regenerate(self, settled: frozenset[str]) -> None:
+        if not any(map(_is_edit, settled)):
             return
         root = self._context.root
         if not is_root(root.path):
             return  # unmounted, or moved away: create nothing in its place
-        names = None if settled.everything else _projects_of(settled.paths)
+        names = _projects_of(settled)
         projects = [each for each in root.projects() if names is None or each.name in names]
         done = self._context.regenerate(projects, reporter=Silent())
         if done.written:
@@ -127,7 +127,7 @@ def _is_edit(path: str) -> bool:
 
 def _projects_of(paths: frozenset[str]) -> set[str] | None:
     """Return the names of the projects that `paths` lie in; `None` for all projects."""
-    if PROJECTS in paths:
+    if not paths.isdisjoint({"", PROJECTS}):
         return None
     parts = (path.split("/") for path in paths)
     return {folders[1] for folders in parts if folders[0] == PROJECTS}

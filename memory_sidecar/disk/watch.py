@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -39,6 +38,10 @@ _RAISED_WITH = {
     errno.ENOSPC: "sysctl fs.inotify.max_user_watches",
     errno.EMFILE: "sysctl fs.inotify.max_user_instances or ulimit -n",
 }
+
+EVERYTHING = frozenset([""])
+"""The batch that means the whole source. Any other holds files and folders, relative to the source
+with `/`, of which some may be gone."""
 
 MAX_PATHS = 2_000  # beyond, comparing the whole source costs less than looking up every path
 LONE_PATHS = 8  # of one save: editors write, rename and remove files beside it
@@ -111,12 +114,11 @@ class Watch:
         if poll := self._poll:
             poll.look()
 
-    def catch_up(self, settled: Settled) -> Settled:
-        """Watch folders that exist again; return `settled` with these added, to be scanned."""
+    def catch_up(self, settled: frozenset[str]) -> frozenset[str]:
+        """Watch folders that exist again; return the batch `settled` with these added."""
         with self._lock:
-            added = self._watch_missing()
-        everything = "" in added or settled.everything
-        return Settled(frozenset() if everything else settled.paths | added, everything)
+            batch = settled | self._watch_missing()
+        return EVERYTHING if "" in batch else batch
 
     def follow(self, folders: Iterable[str]) -> None:
         """Watch these `folders` from now on, and no others."""
@@ -273,18 +275,6 @@ def _limit_notice(error: OSError) -> str:
     return f"some folders are polled instead of watched: {reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A batch of settled changes, to be scanned.
-
-    `paths` are files and folders relative to the source, with `/`; some may be gone. They never
-    hold the root: `everything` means the whole source, and `paths` are empty then.
-    """
-
-    paths: frozenset[str]
-    everything: bool
-
-
 class Debouncer:
     """Gathers changes until they have settled. Pure: the caller passes the time, in seconds."""
 
@@ -294,7 +284,6 @@ class Debouncer:
         self._max_wait_s = max_wait_ms / 1000
         self._saved_s = (debounce_ms if saved_ms is None else saved_ms) / 1000
         self._paths: set[str] = set()
-        self._is_everything = False
         self._follows_pause = False  # the first change of the batch
         self._is_whole = False  # the last change of the batch
         self._first_s = 0.0
@@ -302,22 +291,23 @@ class Debouncer:
 
     @property
     def is_empty(self) -> bool:
-        return not self._paths and not self._is_everything
+        return not self._paths
 
     @property
     def count(self) -> int:
         """The number of waiting paths; 1 if the whole source waits."""
-        return len(self._paths) or int(self._is_everything)
+        return len(self._paths)
 
     @property
     def is_everything(self) -> bool:
         """Whether the whole source waits."""
-        return self._is_everything
+        return "" in self._paths
 
     @property
     def is_save(self) -> bool:
         """Whether the batch looks like one save after a pause."""
-        return self._follows_pause and self._is_whole and 0 < len(self._paths) <= LONE_PATHS
+        is_small = 0 < len(self._paths) <= LONE_PATHS and not self.is_everything
+        return self._follows_pause and self._is_whole and is_small
 
     @property
     def due_s(self) -> float:
@@ -334,16 +324,11 @@ class Debouncer:
             self._follows_pause = now_s - self._last_s >= 2 * self._debounce_s
         self._is_whole = is_whole
         self._last_s = now_s
-        if self._is_everything:
-            return
         self._paths.add(path)
-        if not path or len(self._paths) > MAX_PATHS:
-            self._is_everything = True
-            self._paths.clear()
+        if self.is_everything or len(self._paths) > MAX_PATHS:
+            self._paths = set(EVERYTHING)
 
-    def take(self) -> Settled:
+    def take(self) -> frozenset[str]:
         """Return the batch, and begin an empty one."""
-        settled = Settled(paths=frozenset(self._paths), everything=self._is_everything)
-        self._paths.clear()
-        self._is_everything = False
-        return settled
+        batch, self._paths = frozenset(self._paths), set()
+        return batch

@@ -241,7 +241,7 @@ class Owner(Generic[S]):
         if watched is None or due_s > self._now_s():
             return False
         settled = watched.begin(self._known_folders(watched.source), everything=False)
-        scope = ScanScope(under=None if settled.everything else settled.paths)
+        scope = ScanScope(under=None if "" in settled else settled)
         try:
             self._watched_pass(watched, scope, Silent())
         except (Stopped, StoreCorrupt):

@@ -17,7 +17,7 @@ from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Time, about
 from memory_sidecar.core.times import Clock, iso_utc
 from memory_sidecar.disk.rule_files import folders_above
-from memory_sidecar.disk.watch import Debouncer, Settled, Watch
+from memory_sidecar.disk.watch import EVERYTHING, Debouncer, Watch
 from memory_sidecar.index.document import Builder, Stopped
 from memory_sidecar.index.loop import BackOff
 from memory_sidecar.index.report import FilesUnderWay
@@ -147,8 +147,8 @@ class WatchedSource:
 
     # Called by the owner, around a pass
 
-    def begin(self, folders: Callable[[], Collection[str]], *, everything: bool) -> Settled:
-        """Return what the pass that starts now has to scan: the settled paths, or everything.
+    def begin(self, folders: Callable[[], Collection[str]], *, everything: bool) -> frozenset[str]:
+        """Return the batch that the pass that starts now has to scan.
 
         The first call starts the watch, before any scan, on the `folders` of the last scan, which
         after a restart are nearly all there are.
@@ -164,9 +164,9 @@ class WatchedSource:
                 everything |= now_s >= min(self._retry_at, self._rescan_at)
             settled = self._gathering.take()
             self._passes += 1
-        everything |= settled.everything or self.refreshed_at is None
+        everything |= self.refreshed_at is None
         try:
-            return self._watch.catch_up(Settled(settled.paths, everything))
+            return self._watch.catch_up(EVERYTHING if everything else settled)
         except BaseException:
             self._interrupt()
             raise

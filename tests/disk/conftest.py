@@ -13,7 +13,7 @@ import pytest
 
 from memory_sidecar.disk.observe import Observer, Report
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.disk.watch import Debouncer, Settled, Watch, open_observer
+from memory_sidecar.disk.watch import EVERYTHING, Debouncer, Watch, open_observer
 
 DEADLINE_S = 60.0
 
@@ -92,22 +92,22 @@ class Heard:
     """Collects what a watch says, and waits for it."""
 
     def __init__(self) -> None:
-        self.batches: list[Settled] = []
+        self.batches: list[frozenset[str]] = []
         self._changed = threading.Condition()
 
-    def __call__(self, settled: Settled) -> None:
+    def __call__(self, settled: frozenset[str]) -> None:
         with self._changed:
             self.batches.append(settled)
             self._changed.notify_all()
 
     @property
     def paths(self) -> set[str]:
-        return {path for batch in self.batches for path in batch.paths}
+        return {path for batch in self.batches for path in batch - EVERYTHING}
 
     @property
     def everything(self) -> int:
         """How often a scan of everything was asked for."""
-        return sum(batch.everything for batch in self.batches)
+        return self.batches.count(EVERYTHING)
 
     def wait_for(self, *paths: str) -> None:
         """Until each of `paths` was in some batch."""
@@ -138,7 +138,7 @@ class Watching(threading.Thread):
         self,
         root: Path,
         *,
-        on_settled: Callable[[Settled], None],
+        on_settled: Callable[[frozenset[str]], None],
         debounce_ms: int = 50,
         max_wait_ms: int = 2_000,
         poll_ms: int = 2_000,

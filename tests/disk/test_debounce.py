@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from memory_sidecar.disk.watch import LONE_PATHS, MAX_PATHS, Debouncer, Settled
+from memory_sidecar.disk.watch import EVERYTHING, LONE_PATHS, MAX_PATHS, Debouncer
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def test_changes_settle_when_none_came_for_a_while(gathering):
     assert gathering.due_s == pytest.approx(10.1)
     gathering.add("b.py", 10.05)
     assert gathering.due_s == pytest.approx(10.15)
-    assert gathering.take() == Settled(frozenset({"a.py", "b.py"}), everything=False)
+    assert gathering.take() == {"a.py", "b.py"}
 
 
 def test_a_file_that_changes_without_a_pause_holds_up_nothing_for_long(gathering):
@@ -39,7 +39,7 @@ def test_a_save_after_a_pause_settles_soon(saving):
         assert saving.due_s == pytest.approx(began_s + 0.1)
         saving.add("a.py", began_s + 0.03, is_whole=True)  # and closed
         assert saving.due_s == pytest.approx(began_s + 0.05)
-        assert saving.take() == Settled(frozenset({"a.py"}), everything=False)
+        assert saving.take() == {"a.py"}
 
 
 def test_of_many_saves_without_a_pause_only_the_first_settles_soon(saving):
@@ -64,25 +64,25 @@ def test_a_checkout_settles_as_a_whole(saving):
 
 def test_what_was_taken_does_not_come_again(gathering):
     gathering.add("", 10.0)
-    assert gathering.take() == Settled(frozenset(), everything=True)
+    assert gathering.take() == EVERYTHING
     assert gathering.is_empty
     assert gathering.due_s == math.inf
     gathering.add("a.py", 15.0)
     assert gathering.due_s == pytest.approx(15.1)
-    assert gathering.take() == Settled(frozenset({"a.py"}), everything=False)
+    assert gathering.take() == {"a.py"}
 
 
 def test_the_root_stands_for_everything(gathering):
     for path in ("a.py", "", "b.py"):
         gathering.add(path, 10.0)
-    assert gathering.take() == Settled(frozenset(), everything=True)
+    assert gathering.take() == EVERYTHING
 
 
 def test_too_many_paths_become_everything(gathering):
     for number in range(MAX_PATHS):
         gathering.add(f"{number}.py", 10.0)
         gathering.add(f"{number}.py", 10.0)
-    assert len(gathering.take().paths) == MAX_PATHS
+    assert len(gathering.take()) == MAX_PATHS
     for number in range(MAX_PATHS + 1):
         gathering.add(f"{number}.py", 10.0)
-    assert gathering.take() == Settled(frozenset(), everything=True)
+    assert gathering.take() == EVERYTHING

@@ -13,7 +13,7 @@ import pytest
 
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.disk.walk import walk
-from memory_sidecar.disk.watch import Settled
+from memory_sidecar.disk.watch import EVERYTHING
 from tests.disk.conftest import Watching
 
 LIMIT = 1 << 20
@@ -30,14 +30,13 @@ class Mirror:
         self._folders: set[str] = set()
         self.watch = Watching(root, on_settled=self._take_over, debounce_ms=5, max_wait_ms=50)
         self.watch.begin([])
-        self._take_over(Settled(paths=frozenset(), everything=True))
+        self._take_over(EVERYTHING)
 
     def comes_to_know(self, there: dict[str, SourceFile]) -> bool:
         with self.changed:
             return self.changed.wait_for(lambda: self.files == there, DEADLINE_S)
 
-    def _take_over(self, settled: Settled) -> None:
-        under = frozenset([""]) if settled.everything else settled.paths
+    def _take_over(self, under: frozenset[str]) -> None:
         scan = walk(self._root, max_file_bytes=LIMIT, under=under)
         with self.changed:
             self.files = {p: f for p, f in self.files.items() if not _is_below(p, under)}

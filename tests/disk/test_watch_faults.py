@@ -16,7 +16,7 @@ from watchdog.observers.polling import PollingObserver
 
 from memory_sidecar.disk.observe import Observer, Report
 from memory_sidecar.disk.tree_observer import TreeObserver
-from memory_sidecar.disk.watch import Settled, open_observer
+from memory_sidecar.disk.watch import EVERYTHING, open_observer
 from tests.disk.conftest import Heard, Watching
 
 LONGER = "x = 1000\n"  # a poll cannot tell two saves of one size in the same clock tick
@@ -219,8 +219,8 @@ def test_a_root_that_goes_before_what_changed_in_it_is_scanned_is_noticed(root, 
     watch = Watching(root, on_settled=print).watch
     watch.start(["pkg"])
     shutil.rmtree(root)
-    assert watch.catch_up(Settled(frozenset({"pkg"}), everything=False)).everything
-    assert not watch.catch_up(Settled(frozenset({"pkg"}), everything=False)).everything
+    assert watch.catch_up(frozenset({"pkg"})) == EVERYTHING
+    assert watch.catch_up(frozenset({"pkg"})) == {"pkg"}
     watch.stop()
 
 

@@ -19,6 +19,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.disk.watch import EVERYTHING
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.owner import Owner
@@ -280,7 +281,7 @@ def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
     watched.record(run_around, None, clock=system_clock)
     assert watched.due_s < clock.now_s + RESCAN_S
     clock.now_s = watched.due_s
-    assert watched.begin(lambda: (), everything=False).everything
+    assert watched.begin(lambda: (), everything=False) == EVERYTHING
     watched.record(lambda: outcome, None, clock=system_clock)
     assert watched.due_s == clock.now_s + RESCAN_S
     assert watched.state(None).error == ""
