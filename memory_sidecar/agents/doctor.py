@@ -22,7 +22,7 @@ from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.paths import StorePaths
-from memory_sidecar.core.results import Reporter, about, pluralize
+from memory_sidecar.core.results import Reporter, about, name_first, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
@@ -320,5 +320,4 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
 
 
 def _shorten(names: Sequence[str]) -> str:
-    shown = "; ".join(names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown}; and {len(names) - SHOWN:,} more"
+    return name_first(names, SHOWN, by="; ")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.results import Time, about, name_first
 
 SHOWN: Final = 5  # conflicts named in one line, at most
 
@@ -43,6 +43,5 @@ class Exchanged:
 
 def conflict_line(conflicts: Sequence[Differing]) -> str:
     """Name the first SHOWN of `conflicts` and count the others, in one line for people."""
-    named = ", ".join(f"{each.path} (by {each.written_by})" for each in conflicts[:SHOWN])
-    more = f" and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
-    return f"changed both here and by the team, and left as they are: {named}{more}"
+    named = [f"{each.path} (by {each.written_by})" for each in conflicts]
+    return f"changed both here and by the team, and left as they are: {name_first(named, SHOWN)}"

@@ -25,7 +25,7 @@ from memory_sidecar.code.results import CodeHit, Cut, DefinitionHit, ReferenceHi
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.paths import real_place
-from memory_sidecar.core.results import pluralize
+from memory_sidecar.core.results import name_first, pluralize
 
 MAX_TOP_K = 10_000
 TOP_K = 50
@@ -277,8 +277,7 @@ def impact(
         else:
             outside.append(str(path))
     if outside:
-        others = f" and {len(outside) - 1} more" if outside[1:] else ""
-        call.reporter.notice(f"no source contains {outside[0]}{others}")
+        call.reporter.notice(f"no source contains {name_first(outside, 1)}")
     found = ask_code(call, within, lambda here: impact_of(here.graph, changed, within, top_k=top_k))
     return show_references(call, found)
 

@@ -13,6 +13,7 @@ from datetime import date
 from memory_sidecar.context.atoms import LAST_GIVEN, Atom, Shelf
 from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
+from memory_sidecar.core.results import name_first
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.atoms import (
     COLD_AFTER,
@@ -162,7 +163,4 @@ def _statistics(
 
 
 def _named(ids: Sequence[str]) -> str:
-    if not ids:
-        return "none"
-    more = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
-    return f"{len(ids)}: {', '.join(ids[:MAX_NAMED])}{more}"
+    return f"{len(ids)}: {name_first(ids, MAX_NAMED)}" if ids else "none"

@@ -176,6 +176,12 @@ def name_all(names: Sequence[str]) -> str:
     return f"{', '.join(names)} {'are' if names[1:] else 'is'}"
 
 
+def name_first(names: Sequence[str], most: int, *, by: str = ", ") -> str:
+    """Name the first `most` of `names`, with `by` between them, and count the others."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return by.join(names[:most]) + more
+
+
 def object_schema_of(shape: type) -> Schema:
     """Return the JSON Schema of a dataclass with `"type": "object"` at its top, as MCP demands."""
     _, definitions = schema_components([shape])
