@@ -7,6 +7,7 @@ are no fault either: they are listed, and left to the user.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,9 @@ from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.engine_state import bytes_of, kept_aside
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
+from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
+from memory_sidecar.memories.model import address
 from memory_sidecar.memories.strength import today
 from memory_sidecar.sessions.store import SESSIONS
 
@@ -288,7 +291,9 @@ def _agents(services: Services) -> list[Check]:
 
 def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a failed check for each kind of fault in the agent's files, and list skipped ones."""
-    found = [(what, hint, column(connection, sql)) for what, hint, sql in FAULTS]
+    archive = Archive(agent.paths.archive, agent.paths.tree).all()
+    values = {"archived": json.dumps([address(each.directory, each.path) for each in archive])}
+    found = [(what, hint, column(connection, sql, values)) for what, hint, sql in FAULTS]
     skipped, unread = (
         column(connection, SKIPPED, {"sessions": SESSIONS, "is_session": is_session})
         for is_session in (False, True)

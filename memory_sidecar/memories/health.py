@@ -42,7 +42,8 @@ FAULTS = (
         " FROM memories m"
         " JOIN memory_relations r ON r.memory = m.key WHERE r.relation = 'superseded_by'"
         " AND NOT EXISTS (SELECT 1 FROM memories o WHERE o.path = r.target)"
-        " ORDER BY m.path, r.target",
+        # Of one that was removed or pruned the user knows, and may bring it back.
+        " AND r.target NOT IN (SELECT value FROM json_each(:archived)) ORDER BY m.path, r.target",
     ),
     (
         "supersede each other",
@@ -54,7 +55,10 @@ FAULTS = (
         " ORDER BY m.path, r.target",
     ),
 )
-"""What is wrong with the files of an agent, the hint, and the SQL that lists them."""
+"""What is wrong with the files of an agent, the hint, and the SQL that lists them.
+
+Bind `archived`, a JSON array of the paths in the archive.
+"""
 
 _USUAL = "', '".join((reasons.EMPTY, reasons.UNFILLED, reasons.OWN_INDEX))
 

@@ -41,6 +41,8 @@ def test_it_is_back_when_that_one_goes_and_hides_when_it_comes_again(serve, own,
         assert listed(serve) == ["e/the-new-way.md"]
         return
     assert listed(serve) == ["d/old.md"]
+    is_archived = bool(words) and "--for-good" not in words
+    assert ("d/old.md -> d/the-new-way.md" in serve("doctor").out) is not is_archived
     if words == ("remove", "d/the-new-way"):
         assert serve("restore", "d/the-new-way", "--agent", "a").status == 0
         assert listed(serve) == ["d/the-new-way.md"]
