@@ -765,8 +765,8 @@ def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
 def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_path):
     large = tmp_path / "large"
     large.mkdir()
-    for number in range(1500):
-        (large / f"{number}.py").write_text(f"def okapi_{number}(): pass\n" * 30)
+    for number in range(300):
+        (large / f"{number}.py").write_text(f"def okapi_{number}(): pass\n" * 150)
     codebase.close()
     before = (data_dir / "codebase.sqlite").stat().st_size
     codebase.index([large], reporter=notices)

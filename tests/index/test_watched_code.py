@@ -29,13 +29,13 @@ from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
-from memory_sidecar.index.apply import SLICE_FILES
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
 from tests.waiting import eventually
 
 DEADLINE_S = 60.0
 WITHOUT_MODEL = Settings(model_dir="/nowhere")
+SLICE = 32  # files between which requests are served, instead of 512
 
 
 @pytest.fixture
@@ -54,6 +54,11 @@ def codebase(tmp_path):
     yield codebase
     codebase.close()
     models.close()
+
+
+@pytest.fixture(autouse=True)
+def _short_slices(monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.apply.SLICE_FILES", SLICE)
 
 
 @pytest.fixture
@@ -303,7 +308,7 @@ def test_a_save_does_not_wait_for_a_long_pass(
 ):
     second = tmp_path / "second"
     second.mkdir()
-    for number in range(2 * SLICE_FILES):
+    for number in range(2 * SLICE):
         (second / f"s{number}.py").write_text(f"def heron{number}(): pass\n")
     started, saved = threading.Event(), threading.Event()
     built, built_before = list[str](), list[int]()
@@ -332,8 +337,8 @@ def test_a_save_does_not_wait_for_a_long_pass(
     eventually(lambda: files_with(codebase, "okapi") == {"pkg/okapi.py"})
     assert not is_same_source or not live.owner.states()["project"].is_current
     eventually(lambda: live.owner.states()["project"].is_current)
-    eventually(lambda: len(built) == 2 * SLICE_FILES)
-    assert built_before[0] <= SLICE_FILES
+    eventually(lambda: len(built) == 2 * SLICE)
+    assert built_before[0] <= SLICE
 
 
 @pytest.mark.parametrize("is_reached", [False, True])
@@ -367,7 +372,7 @@ def test_new_rules_do_not_wait_for_a_long_pass(codebase, live, root, monkeypatch
     started, saved, built = held_builds(monkeypatch, lambda _, file: "heron" in file.path)
     new = root.with_name("new")
     (new / "kept").mkdir(parents=True)
-    for number in range(4 * SLICE_FILES):
+    for number in range(4 * SLICE):
         (new / f"heron{number}.py").write_text(f"def heron{number}(): pass\n")
     if not is_first:
         new = new.rename(root / "new")
@@ -379,7 +384,7 @@ def test_new_rules_do_not_wait_for_a_long_pass(codebase, live, root, monkeypatch
     eventually(lambda: live.owner.states()[name].waiting)
     saved.set()
     eventually(lambda: live.owner.states()[name].is_current)
-    assert len(built) <= 2 * SLICE_FILES
+    assert len(built) <= 2 * SLICE
     assert files_with(codebase, "heron1") == set()
     (new / "kept" / "okapi.py").write_text("def okapi(): pass\n")
     eventually(lambda: len(files_with(codebase, "okapi")) == 1)
@@ -393,7 +398,7 @@ def test_the_report_counts_what_was_done_within_the_pass(
     started, saved, built = held_builds(monkeypatch, lambda b, _: b._source.name == "new")
     new = root.with_name("new")
     new.mkdir()
-    for number in range(SLICE_FILES):
+    for number in range(SLICE):
         (new / f"okapi{number}.py").write_text("pass\n")
         (new / f"heron{number}.py").write_text(f"def heron{number}(): return 0\n")
     with ThreadPoolExecutor() as pool:
@@ -405,7 +410,7 @@ def test_the_report_counts_what_was_done_within_the_pass(
         eventually(lambda: live.owner.states()["new"].waiting)
         saved.set()
         report = indexing.result(DEADLINE_S)
-    assert (report.files_total, report.files_processed) == (SLICE_FILES + 1, len(built))
+    assert (report.files_total, report.files_processed) == (SLICE + 1, len(built))
     assert len(live.open().paths("new")) == report.files_total
     eventually(lambda: live.owner.states()["new"].is_current)
     assert len(live.open().paths("new")) == report.files_total
@@ -453,7 +458,7 @@ def test_a_source_that_is_removed_as_its_pass_begins_leaves_no_rows(
 ):
     second = tmp_path / "second"
     second.mkdir()
-    for number in range(SLICE_FILES + 10):
+    for number in range(SLICE + 10):
         (second / f"s{number}.py").write_text(f"def heron{number}(): pass\n")
     begins, goes_on = threading.Event(), threading.Event()
     start = Watch.start
@@ -606,7 +611,7 @@ def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypa
 def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
     codebase, live, root
 ):
-    for number in range(3 * SLICE_FILES):
+    for number in range(500):
         (root / f"m{number}.py").write_text(f"def zebra_{number}(): pass\n")
     passes = codebase.data.owner.activity
     with ThreadPoolExecutor(2) as pool:
@@ -617,8 +622,8 @@ def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
         eventually(lambda: files_with(codebase, "okapi") == {"pkg/last.py"})
         assert waiting.result(DEADLINE_S)
         report = indexing.result(DEADLINE_S)
-    assert report.files_total >= 3 * SLICE_FILES
-    assert codebase.status().sources[0].files_indexed == 3 * SLICE_FILES + 2
+    assert report.files_total >= 500
+    assert codebase.status().sources[0].files_indexed == 502
 
 
 def damage(db: Path) -> None:
