@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory_sidecar.daemon.log import MAX_BYTES, OLD_FILES
+from memory_sidecar.daemon.log import OLD_FILES
 
-LOG_MUCH = """
+MAX_BYTES = 100_000
+LOG_MUCH = f"""
 import logging, sys
-from memory_sidecar.daemon.log import log_to_file
-log_to_file(sys.argv[1], "info")
+from memory_sidecar.daemon import log
+log.MAX_BYTES = {MAX_BYTES}
+log.log_to_file(sys.argv[1], "info")
 logging.info("begin of %s", sys.argv[2])
 for number in range(int(sys.argv[3])):
     logging.info("%d %s", number, "x" * 1000)

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -33,17 +35,26 @@ MEMVID = "memvid-cli@2.0.151"
 
 
 @pytest.fixture(scope="session")
-def memvid_environ(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+def memvid_environ() -> Mapping[str, str]:
     """An environment with memvid on its PATH: the one that is there, else npm's."""
     if shutil.which("memvid"):
         return os.environ
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("neither memvid nor npm is on the PATH")
-    folder = tmp_path_factory.mktemp("npm")
-    install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", MEMVID]
-    done = subprocess.run(install, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"npm has no {MEMVID} for us: {done.stderr[-200:]}")
+    cached = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    folder = cached / "memory-sidecar-tests" / MEMVID
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(mkdtemp(dir=folder.parent))
+        install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", MEMVID]
+        done = subprocess.run(install, cwd=made, capture_output=True, text=True, check=False)
+        if done.returncode:
+            shutil.rmtree(made)
+            pytest.skip(f"npm has no {MEMVID} for us: {done.stderr[-200:]}")
+        try:
+            made.rename(folder)
+        except OSError:  # another worker was first
+            shutil.rmtree(made)
     path = os.pathsep.join([str(folder / "node_modules" / ".bin"), os.environ["PATH"]])
     return {**os.environ, "PATH": path}
