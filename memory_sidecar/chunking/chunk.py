@@ -50,10 +50,10 @@ class Parsed:
 
 def chunk_text(text: str, language: str) -> tuple[Chunk, ...]:
     """Return the chunks of `text`, as `parse_text` makes them."""
-    return parse_text(text, language, with_references=False).chunks
+    return parse_text(text, language).chunks
 
 
-def parse_text(text: str, language: str, *, with_references: bool = True) -> Parsed:
+def parse_text(text: str, language: str) -> Parsed:
     """Cut `text`, in a language of `core.language`, into chunks; an unknown one is plain text.
 
     Chunks are about 1,000 bytes, seldom below 250 or above 1,500. Takes any text. Half a
@@ -62,7 +62,7 @@ def parse_text(text: str, language: str, *, with_references: bool = True) -> Par
     lines = Lines(text)
     if has_outline(language):
         language = dialect_of(lines.data, language)
-        found = outline(lines.data, language, with_references=with_references)
+        found = outline(lines.data, language)
         return Parsed(tuple(_chunk_code(lines, language, found)), found, lines.data)
     if language == "markdown":
         return Parsed(tuple(chunk_markdown(lines)))

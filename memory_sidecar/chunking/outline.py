@@ -118,7 +118,7 @@ def has_outline(language: str) -> bool:
     return language in _QUERIES and has_grammar(language)
 
 
-def outline(data: bytes, language: str, *, with_references: bool = False) -> Outline:
+def outline(data: bytes, language: str) -> Outline:
     """Return the outline of `data`, UTF-8 with LF line breaks; `language` must have outlines.
 
     It is empty and not sound for text that would take the parser or the query minutes or gigabytes.
@@ -151,7 +151,7 @@ def outline(data: bytes, language: str, *, with_references: bool = False) -> Out
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
     is_sound = not _is_mostly_errors(tree.root_node)
     references: list[Reference] = []
-    if with_references and is_sound and has_references(language):
+    if is_sound and has_references(language):
         spans = {bare_byte(data, each.name): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
     definitions = _join_clauses(kept.values()) if language in _IN_CLAUSES else kept.values()

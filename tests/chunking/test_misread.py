@@ -84,7 +84,7 @@ ONE_BRANCH = "".join(
     ],
 )
 def test_what_is_misread_hides_no_definition(language, text, names):
-    found = outline(text.encode(), language, with_references=True)
+    found = outline(text.encode(), language)
     assert " ".join(d.symbol for d in found.definitions if d.symbol) == names
     tree = parse(text.encode(), language)
     assert tree
@@ -97,7 +97,7 @@ def test_what_is_misread_hides_no_definition(language, text, names):
 
 def test_a_name_that_is_misread_keeps_its_name():
     text = "class A {\n  operator fun get(id: Int) = 1\n  fun f() { val b = c\n set = b\n }\n}"
-    found = outline(text.encode(), "kotlin", with_references=True)
+    found = outline(text.encode(), "kotlin")
     assert [d.path for d in found.definitions] == ["A", "A.get", "A.f"]
     assert "set" in [each.name for each in found.references]
 

@@ -81,7 +81,7 @@ def test_a_function_that_is_a_value_is_one_definition_by_its_outer_name(language
 
 def test_what_elixir_calls_is_a_definition_by_the_word_that_is_called():
     source = (SAMPLES / "cart.ex").read_bytes()
-    found = outline(source, "elixir", with_references=True)
+    found = outline(source, "elixir")
     kinds = {each.path: each.kind for each in found.definitions}
     assert kinds["Shop.Cart"] == "module"
     assert kinds["Shop.Cart.__using__"] == "macro"
@@ -168,7 +168,7 @@ def test_what_a_property_runs_is_no_part_of_its_signature(language, source, sign
 )
 def test_a_file_made_to_be_slow_takes_no_time(language, source):
     began = time.thread_time()
-    outline(source.encode(), language, with_references=True)
+    outline(source.encode(), language)
     assert time.thread_time() - began < 15
 
 

@@ -75,10 +75,10 @@ def test_variables_are_left_out_wherever_the_file_binds_them():
 
 def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it():
     source = "def f(): return g\ndef g(): return f\ndef h(g): return g\ndef w(): g = g; use(g)\n"
-    found = outline(source.encode(), "python", with_references=True).references
+    found = outline(source.encode(), "python").references
     assert [(one.row, one.name) for one in found] == [(0, "g"), (1, "f"), (3, "use")]
     source = "def f():\n  def g(): pass\n  g = wrap(g)\n  return g\n"
-    found = outline(source.encode(), "python", with_references=True).references
+    found = outline(source.encode(), "python").references
     assert [one.name for one in found] == ["wrap", "g", "g"]
 
 
@@ -86,7 +86,7 @@ def test_of_more_names_than_are_followed_the_first_are():
     names = [f"name_{number}" for number in range(MAX_FOLLOWED + 100)]
     imports = "".join(f"from shop import {name}\n" for name in names)
     uses = "".join(f"def use_{name}():\n    {name} = 1\n    {name}()\n" for name in names)
-    found = outline((imports + uses).encode(), "python", with_references=True)
+    found = outline((imports + uses).encode(), "python")
     called = [one.name for one in found.references if one.how == "call"]
     assert called == names[MAX_FOLLOWED:]
 

@@ -99,7 +99,7 @@ def test_every_chunk_of_a_real_file_has_a_head_of_its_own():
 
 def test_every_definition_of_a_generated_file_is_known():
     text = "".join(f"#define R{number} {number}\n" for number in range(20_001))
-    names = FileNames.of(parse_text(text, "c", with_references=False))
+    names = FileNames.of(parse_text(text, "c"))
     assert (len(names.definitions), names.definitions[-1].name) == (20_001, "R20000")
 
 
