@@ -224,7 +224,7 @@ def _measure_recall(results: Results, reader: Asked, address: str) -> None:
     with reader.rows(CodeFilter()) as (rows, _):
         for question in QUESTIONS:
             best = ids[np.argsort(-(vectors @ reader.vector(question)))[:NEAREST]]
-            near = rows.vector_search()(reader.vector(question), 200).best(NEAREST)
+            near = rows.vector_search(static=False)(reader.vector(question), 200).best(NEAREST)
             found.append(len(np.intersect1d(best, near)) / NEAREST)
     results.add("recall@10 of the vector arm", statistics.mean(found), "", wanted="≥ .99")
 

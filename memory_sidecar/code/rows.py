@@ -78,11 +78,8 @@ class CodeRows(Protocol):
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         """Return, by stem, the chunks that hold each word: ascending, the filter not applied."""
 
-    def vector_search(self) -> VectorSearch:
-        """Return the search by the vectors of the model."""
-
-    def static_search(self) -> VectorSearch:
-        """Return the search by static vectors."""
+    def vector_search(self, *, static: bool) -> VectorSearch:
+        """Return the search by the vectors of the model, or by static ones."""
 
     def chunk_at(self, at: Line) -> int | None:
         """Return the id of the chunk that holds a line; it need not satisfy the filter."""
@@ -175,14 +172,8 @@ class LocalRows:
     def chunks_by_word(self, keywords: Keywords) -> Mapping[str, Ids]:
         return read_postings(self.connection, CHUNKS, keywords).lists
 
-    def vector_search(self) -> VectorSearch:
-        return self._nearest(self._store.vectors[CHUNKS])
-
-    def static_search(self) -> VectorSearch:
-        return self._nearest(self._store.static[CHUNKS])
-
-    def _nearest(self, index: VectorIndex) -> VectorSearch:
-        view = index.view(self.connection)
+    def vector_search(self, *, static: bool) -> VectorSearch:
+        view = self._index(static=static).view(self.connection)
         return lambda query, depth: VectorArm(view, query, self.allowed, depth)
 
     def chunk_at(self, at: Line) -> int | None:
@@ -194,8 +185,10 @@ class LocalRows:
         return found
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
-        index = (self._store.static if static else self._store.vectors)[CHUNKS]
-        return stored_vector(self.connection, index.table, chunk_id)
+        return stored_vector(self.connection, self._index(static=static).table, chunk_id)
+
+    def _index(self, *, static: bool) -> VectorIndex:
+        return (self._store.static if static else self._store.vectors)[CHUNKS]
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
         return self._allowed(named_chunks(self.connection, names, self._directory))

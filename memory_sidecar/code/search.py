@@ -36,7 +36,7 @@ from memory_sidecar.code.ranking import (
     rank_hybrid,
 )
 from memory_sidecar.code.results import CodeHit
-from memory_sidecar.code.rows import CodeRows, SearchArm, VectorSearch
+from memory_sidecar.code.rows import CodeRows, SearchArm
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
@@ -74,7 +74,7 @@ def search_code(
             question, rows, embeddings=embeddings, embed_static=embed_static, depth=depth
         )
     elif query.mode is SearchMode.VECTOR:
-        wait_vector = _submit_search(rows.vector_search, embeddings, depth)
+        wait_vector = _submit_search(rows, embeddings, depth)
         candidates = _candidates(rows, vector=wait_vector(), depth=depth)
         ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.cosine)
     else:
@@ -105,9 +105,9 @@ def _hybrid(
 ) -> tuple[Candidates, ScoredRows]:
     """Return what all arms find, and its ranking. See `search_code`."""
     # First: embedding takes longer than everything else together.
-    wait_vector = _submit_search(rows.vector_search, embeddings, depth)
+    wait_vector = _submit_search(rows, embeddings, depth)
     static_of = [SEARCH_POOL.submit(embed_static, question.subject)] if embed_static else ()
-    wait_static = _submit_search(rows.static_search, static_of, depth)
+    wait_static = _submit_search(rows, static_of, depth, static=True)
     keywords = rows.keywords(question.subject)
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
@@ -165,23 +165,22 @@ def _in_tests(candidates: Candidates, known: Sequence[Defining]) -> Mask:
 
 
 def _submit_search(
-    nearest: Callable[[], VectorSearch], embeddings: Sequence[Future[Vector]], depth: int
+    rows: CodeRows, embeddings: Sequence[Future[Vector]], depth: int, *, static: bool = False
 ) -> Callable[[], SearchArm]:
     """Start a vector search in another thread; the function returned waits for its arm.
 
-    Without `embeddings` that is an arm which knows no row. Their mean counts.
+    It searches by the mean of `embeddings`, which must have been submitted before this. Without any
+    that is an arm which knows no row.
     """
     if not embeddings:
         return lambda: SILENT
-    return SEARCH_POOL.submit(_run_search, nearest(), embeddings, depth).result
+    nearest = rows.vector_search(static=static)
 
+    def search() -> SearchArm:
+        question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
+        return nearest(question, depth)
 
-def _run_search(
-    nearest: VectorSearch, embeddings: Sequence[Future[Vector]], depth: int
-) -> SearchArm:
-    """Search by the mean of `embeddings`, which must have been submitted before this."""
-    question = np.stack([embedding.result() for embedding in embeddings]).mean(axis=0)
-    return nearest(question, depth)
+    return SEARCH_POOL.submit(search).result
 
 
 def _candidates(
@@ -221,10 +220,10 @@ def related_chunks(rows: CodeRows, at: Line, *, top_k: int) -> list[CodeHit]:
     if chunk is None:
         hint = f"`memory-sidecar why {at.path}` says more"
         raise NotFound(f"nothing is indexed at {at.path}:{at.line}", hint=hint)
-    for nearest, static in ((rows.vector_search, False), (rows.static_search, True)):
+    for static in (False, True):
         vector = rows.vector_of(chunk, static=static)
         if vector is not None:
-            arm = nearest()(vector, top_k + 1)
+            arm = rows.vector_search(static=static)(vector, top_k + 1)
             break
     else:
         raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")

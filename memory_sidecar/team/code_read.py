@@ -96,11 +96,20 @@ class SharedRows:
         words = [stems for stems, _ in self.words.terms_with_idf(keywords) if len(stems) == 1]
         return {stems[0]: self.words.entries_of(stems) for stems in words}
 
-    def vector_search(self) -> VectorSearch:
-        return self._nearest("chunk_vectors", self._beside)
+    def vector_search(self, *, static: bool) -> VectorSearch:
+        reads = self._reads if static else self._beside
 
-    def static_search(self) -> VectorSearch:
-        return self._nearest("chunk_static", self._reads)
+        def nearest(query: Floats, depth: int) -> SearchArm:
+            arm = _SharedVectors(self, _table_of(static=static), query)
+            self._arms.append(arm)
+            found = reads.ask(*self._query_of(arm, depth))
+            found.sort(key=lambda row: row[2])  # an index gives them nearly in order
+            self._in_scope([row for row, _, _ in found], [file for _, file, _ in found])
+            arm.known.update((row, 1 - distance) for row, _, distance in found)
+            arm.found = np.array([row for row, _, _ in found], np.int64)
+            return arm
+
+        return nearest
 
     def chunk_at(self, at: Line) -> int | None:
         source = self._by_name.get(at.source)
@@ -118,8 +127,8 @@ class SharedRows:
         return chunk
 
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
-        table = "chunk_static" if static else "chunk_vectors"
-        rows = self._reads.ask(f"SELECT embedding::real[] FROM {table} WHERE id = %s", (chunk_id,))
+        vector = f"SELECT embedding::real[] FROM {_table_of(static=static)} WHERE id = %s"
+        rows = self._reads.ask(vector, (chunk_id,))
         return np.array(rows[0][0], np.float32) if rows else None
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
@@ -219,19 +228,6 @@ class SharedRows:
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
 
-    def _nearest(self, table: str, reads: ReadTransaction | ParallelReads) -> VectorSearch:
-        def nearest(query: Floats, depth: int) -> SearchArm:
-            arm = _SharedVectors(self, table, query)
-            self._arms.append(arm)
-            found = reads.ask(*self._query_of(arm, depth))
-            found.sort(key=lambda row: row[2])  # an index gives them nearly in order
-            self._in_scope([row for row, _, _ in found], [file for _, file, _ in found])
-            arm.known.update((row, 1 - distance) for row, _, distance in found)
-            arm.found = np.array([row for row, _, _ in found], np.int64)
-            return arm
-
-        return nearest
-
     def _query_of(self, arm: _SharedVectors, depth: int) -> tuple[str, Mapping[str, Any]]:
         """Build the query for the ids, files and distances of the `depth` nearest chunks."""
         values: dict[str, Any] = {"sources": self._sources, arm.table: arm.query, "depth": depth}
@@ -254,6 +250,10 @@ class SharedRows:
         ]
         self._file_of.update(found)
         return [row for row, _ in found]
+
+
+def _table_of(*, static: bool) -> str:
+    return "chunk_static" if static else "chunk_vectors"
 
 
 class _SharedVectors:

@@ -96,13 +96,12 @@ class OverlaidRows:
             for stem, ids in self._shared.chunks_by_word(keywords).items()
         }
 
-    def vector_search(self) -> VectorSearch:
-        theirs = self._shared.vector_search() if self._has_vectors else _search_none
-        return _search_both(theirs, self._local.vector_search())
-
-    def static_search(self) -> VectorSearch:
-        theirs = self._shared.static_search() if self._has_static else _search_none
-        return _search_both(theirs, self._local.static_search())
+    def vector_search(self, *, static: bool) -> VectorSearch:
+        theirs: VectorSearch = _search_none
+        if self._is_comparable(static=static):
+            theirs = self._shared.vector_search(static=static)
+        own = self._local.vector_search(static=static)
+        return lambda query, depth: _OverlaidArm(theirs(query, depth), own(query, depth))
 
     def chunk_at(self, at: Line) -> int | None:
         own = self._local.chunk_at(at)
@@ -111,8 +110,12 @@ class OverlaidRows:
     def vector_of(self, chunk_id: int, *, static: bool) -> Floats | None:
         if chunk_id >= OWN:
             return self._local.vector_of(chunk_id - OWN, static=static)
-        is_ours = self._has_static if static else self._has_vectors
-        return self._shared.vector_of(chunk_id, static=static) if is_ours else None
+        if not self._is_comparable(static=static):
+            return None
+        return self._shared.vector_of(chunk_id, static=static)
+
+    def _is_comparable(self, *, static: bool) -> bool:
+        return self._has_static if static else self._has_vectors
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
         return [
@@ -188,13 +191,6 @@ class _OverlaidArm:
         scores[~own] = self.theirs.scores_of(wanted[~own])
         scores[own] = self.own.scores_of(wanted[own] - OWN)
         return scores
-
-
-def _search_both(theirs: VectorSearch, own: VectorSearch) -> VectorSearch:
-    def nearest(query: Floats, depth: int) -> SearchArm:
-        return _OverlaidArm(theirs(query, depth), own(query, depth))
-
-    return nearest
 
 
 def _search_none(_query: Floats, _depth: int) -> SearchArm:
