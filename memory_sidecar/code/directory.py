@@ -21,10 +21,10 @@ import numpy.typing as npt
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.globs import compile_globs
-from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.arms import locate
+from memory_sidecar.index.codes import Ids, Mask
 from memory_sidecar.index.report import source_names
 
-Mask = npt.NDArray[np.bool_]
 FileNumbers = npt.NDArray[np.int32]
 
 MOSTLY_DELETED = 2  # rebuilt when it knows this many times the chunks there are
@@ -99,10 +99,8 @@ class Directory:
 
         A directory that was first read in a newer snapshot may lack chunks of an older one.
         """
-        if not len(self.ids):
-            return None if len(ids) else self.file_numbers
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return self.file_numbers[at] if (self.ids[at] == ids).all() else None
+        at, known = locate(ids, self.ids)
+        return self.file_numbers[at] if known.all() else None
 
     def files_at(self, path: str) -> list[ChunkFile]:
         """Return the files that `path` means, shallowest first; some may be gone."""

@@ -51,10 +51,10 @@ class Arm:
 
     def scores_of(self, wanted: Ids) -> Scores:
         """Return the scores (n,) of the rows `wanted`; NaN for those that the arm does not know."""
-        if not len(self.ids):
-            return np.full(len(wanted), np.nan)
-        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return np.where(self.ids[at] == wanted, self.scores[at].astype(np.float64), np.nan)
+        at, known = locate(wanted, self.ids)
+        scores = np.full(len(wanted), np.nan)
+        scores[known] = self.scores[at[known]]
+        return scores
 
 
 class VectorArm:
@@ -78,15 +78,21 @@ def mask_allowed(ids: Ids, allowed: Ids | None) -> Mask:
     """Return a mask (n,) of the `ids` that are in `allowed`, which is sorted; None allows all."""
     if allowed is None:
         return np.ones(len(ids), np.bool_)
-    at = np.searchsorted(allowed, ids)
-    at[at == len(allowed)] = 0
-    return allowed[at] == ids if len(allowed) else np.zeros(len(ids), np.bool_)
+    return locate(ids, allowed)[1]
 
 
 def places_of(wanted: Ids, ids: Ids) -> Ids:
     """Return the places in `ids`, which ascends, of those of `wanted` that it holds."""
+    at, known = locate(wanted, ids)
+    return at[known]
+
+
+def locate(wanted: Ids, ids: Ids) -> tuple[Ids, Mask]:
+    """Return the place of each of `wanted` in `ids`, which ascends, and whether it is there: (n,).
+
+    The place of one that is missing means nothing.
+    """
     if not len(ids):
-        return np.empty(0, np.int64)
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    found: Ids = at[ids[at] == wanted]
-    return found
+    return at, ids[at] == wanted

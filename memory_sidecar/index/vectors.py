@@ -62,10 +62,6 @@ class VectorIndex:
         self._coming: int | None = None  # the version that a writer of this process is committing
         self._rows = _Rows(table.dimension)
 
-    def cosines(self, query: Floats, connection: apsw.Connection) -> tuple[Ids, Floats]:
-        """Return `VectorView.cosines` for the commit that `connection` sees."""
-        return self.view(connection).cosines(query)
-
     def view(self, connection: apsw.Connection) -> VectorView:
         """Return the vectors of the commit that `connection` sees, whatever is written later."""
         with self._lock:

@@ -89,7 +89,7 @@ def memories_like(
     connection: Connection, store: DerivedStore, vector: Vector
 ) -> list[NearDuplicate]:
     """List the memories whose first chunk has a vector near `vector`, the nearest first."""
-    ids, cosines = store.vectors[MEMORY_CHUNKS].cosines(vector, connection)
+    ids, cosines = store.vectors[MEMORY_CHUNKS].view(connection).cosines(vector)
     near = np.flatnonzero(cosines >= NEAR_DUPLICATE)
     near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
     found: list[tuple[float, str, str]] = []

@@ -125,8 +125,8 @@ class _Search:
         chosen = chosen_chunks(rows, query.filter)
         words, meaning = _word_arm(query, rows.connection, chosen), Arm.silent()
         if embedding is not None:
-            index = readable.store.vectors[MEMORY_CHUNKS]
-            meaning = _filtered_arm(*index.cosines(embedding.result(), rows.connection), chosen)
+            view = readable.store.vectors[MEMORY_CHUNKS].view(rows.connection)
+            meaning = _filtered_arm(*view.cosines(embedding.result()), chosen)
         return cls(query, rows, words, meaning)
 
     def hits(self, average: float | None) -> list[RankedMemory]:

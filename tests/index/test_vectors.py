@@ -46,9 +46,9 @@ def database_of(version):
 def test_a_cosine_does_not_depend_on_where_its_row_lies():
     vectors, query = unit_vectors(1501), unit_vectors(1)[0]
     connection = database_of(version=0)
-    in_order = index_of(vectors, range(1501)).cosines(query, connection)
+    in_order = index_of(vectors, range(1501)).view(connection).cosines(query)
     shuffled = index_of(vectors, np.random.default_rng(8).permutation(1501).tolist())
-    ids, cosines = shuffled.cosines(query, connection)
+    ids, cosines = shuffled.view(connection).cosines(query)
     assert ids.tolist() == in_order[0].tolist()
     assert cosines.tolist() == in_order[1].tolist()
     assert np.abs(cosines - vectors @ query).max() < 0.004
@@ -66,7 +66,7 @@ def test_a_reader_between_commit_and_hand_over_waits_and_does_not_read_the_table
     connection.exec_trace = trace
     index.expect(1)
     with ThreadPoolExecutor(1) as reader:
-        reading = reader.submit(index.cosines, vectors[0], connection)
+        reading = reader.submit(lambda: index.view(connection).cosines(vectors[0]))
         has_asked.wait()
         index.apply(version=1, removed=[], added=[(2, vectors[2].tobytes())])
         assert reading.result()[0].tolist() == [0, 1, 2]
