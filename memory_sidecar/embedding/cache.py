@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 import apsw
 import numpy as np
-import numpy.typing as npt
 from filelock import FileLock
 
 from memory_sidecar.core.errors import (
@@ -37,11 +36,10 @@ from memory_sidecar.core.sqlite import (
     transaction,
 )
 from memory_sidecar.core.times import DAY_MS, Clock, system_clock
-from memory_sidecar.embedding.embedder import Embedder, Vectors
+from memory_sidecar.embedding.embedder import Embedder, Floats
 
 KEEP_EVERY = 64  # passages embedded between two writes, about 2 s: what a kill can cost
 
-Vector = npt.NDArray[np.float32]
 Answer = TypeVar("Answer")
 
 MAX_ROWS = 400_000  # about 800 MB
@@ -91,14 +89,14 @@ class VectorCache:
         self._logged = ""  # why it is off
         self._rows_since_trim = TRIM_EVERY_ROWS  # not known: the first write looks
 
-    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Vector]:
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Floats]:
         """Return the cached vectors of `keys`, by key, as read-only arrays."""
         wanted = tuple(set(keys))
         if not wanted:
             return {}
         return self._attempt(lambda connection: self._get(connection, wanted), otherwise={})
 
-    def put_many(self, vectors: Mapping[bytes, Vector]) -> None:
+    def put_many(self, vectors: Mapping[bytes, Floats]) -> None:
         """Store `vectors`, in one transaction."""
         if vectors:
             self._attempt(lambda connection: self._put(connection, vectors), otherwise=None)
@@ -107,9 +105,9 @@ class VectorCache:
         with self._lock:
             self._disconnect()
 
-    def _get(self, connection: apsw.Connection, wanted: tuple[bytes, ...]) -> dict[bytes, Vector]:
+    def _get(self, connection: apsw.Connection, wanted: tuple[bytes, ...]) -> dict[bytes, Floats]:
         today = self._today()
-        found: dict[bytes, Vector] = {}
+        found: dict[bytes, Floats] = {}
         stale: list[bytes] = []
         for key, vector, used_day in connection.execute(
             "SELECT key, vector, used_day FROM vectors WHERE key IN carray(?)",
@@ -126,7 +124,7 @@ class VectorCache:
                 )
         return found
 
-    def _put(self, connection: apsw.Connection, vectors: Mapping[bytes, Vector]) -> None:
+    def _put(self, connection: apsw.Connection, vectors: Mapping[bytes, Floats]) -> None:
         today = self._today()
         with transaction(connection):
             connection.executemany(
@@ -242,7 +240,7 @@ def embed_texts(
     embedder: Embedder,
     cache: VectorCache,
     stop: threading.Event | None = None,
-) -> Vectors:
+) -> Floats:
     """Return the vectors of `texts` in order, (n, dimension) float32 of length one each.
 
     Loads the model only when the cache lacks one of them; raises as `Embedder.embed_passages`.

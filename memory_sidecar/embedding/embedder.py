@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer  # as ONNX Runtime, with a model only
 
 Model = TypeVar("Model")
-Output = npt.NDArray[np.float32]
-Vectors = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float32]
 
 
 class OnDemand(ABC, Generic[Model]):
@@ -128,7 +127,7 @@ class OnnxModel:
         )
         self._inputs = [each.name for each in self._session.get_inputs()]
 
-    def run(self, text: str, beside: str | None = None) -> Output:
+    def run(self, text: str, beside: str | None = None) -> Floats:
         """Return the model's first output, (1, …), for `text` or for the pair `text`, `beside`."""
         encoded = self._tokenizer.encode(readable(text), beside and readable(beside))
         fields = {
@@ -137,7 +136,7 @@ class OnnxModel:
             "token_type_ids": encoded.type_ids,
         }
         inputs = {name: np.array([fields[name]], np.int64) for name in self._inputs}
-        output: Output = self._session.run(None, inputs)[0]
+        output: Floats = self._session.run(None, inputs)[0]
         return output
 
     def give_back_arena(self) -> None:
@@ -221,11 +220,11 @@ class Embedder(OnDemand[OnnxModel]):
         self._turn = threading.Lock()  # of those with many passages
         self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> Floats:
         """Return the vector of a question, (dimension,) float32 of length one, before passages."""
         return self._vector_of(text[:MAX_CHARACTERS])
 
-    def _embed_question(self, text: str) -> Vectors:
+    def _embed_question(self, text: str) -> Floats:
         model = self._loaded()
         with self._gate.query():
             vector = _embed(model, QUERY_PREFIX + text)
@@ -234,7 +233,7 @@ class Embedder(OnDemand[OnnxModel]):
 
     def embed_passages(
         self, texts: Sequence[str], *, stop: threading.Event | None = None
-    ) -> Vectors:
+    ) -> Floats:
         """Return the vectors of `texts` in order, (n, dimension) float32 of length one each.
 
         A few texts go first, like a question. Otherwise pass many at once, which the threads share;
@@ -244,7 +243,7 @@ class Embedder(OnDemand[OnnxModel]):
             return np.empty((0, self.files.dimension), dtype=np.float32)
         model = self._loaded()
 
-        def embed_when_free(text: str) -> Vectors:
+        def embed_when_free(text: str) -> Floats:
             self._gate.pass_through()
             if stop is not None and stop.is_set():
                 raise EmbeddingStopped
@@ -254,7 +253,7 @@ class Embedder(OnDemand[OnnxModel]):
             if len(texts) <= FEW_PASSAGES:
                 with self._gate.query():
                     return np.stack([_embed(model, text) for text in texts])
-            vectors: list[Vectors] = []
+            vectors: list[Floats] = []
             for start in range(0, len(texts), 8 * self.threads):
                 with self._turn:
                     part = texts[start : start + 8 * self.threads]
@@ -284,10 +283,10 @@ class Embedder(OnDemand[OnnxModel]):
         return model
 
 
-def _embed(model: OnnxModel, text: str) -> Vectors:
+def _embed(model: OnnxModel, text: str) -> Floats:
     first_token = model.run(text[:MAX_CHARACTERS])[:, 0]
     length = np.linalg.norm(first_token, axis=1)
-    vector: Vectors = (first_token / np.maximum(length, _LEAST_LENGTH))[0]
+    vector: Floats = (first_token / np.maximum(length, _LEAST_LENGTH))[0]
     return vector
 
 

@@ -13,7 +13,7 @@ from memory_sidecar.core.errors import ModelCorrupt, ModelError
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.cache import VectorCache, embed_texts
-from memory_sidecar.embedding.embedder import Embedder, QueryGate, Reranker, Vectors
+from memory_sidecar.embedding.embedder import Embedder, Floats, QueryGate, Reranker
 from memory_sidecar.embedding.static import StaticEmbedder, find_static
 from memory_sidecar.embedding.supply import ModelFiles, fetch_model, find_model, find_reranker
 
@@ -68,7 +68,7 @@ class Models:
             return self._embedder
 
     @property
-    def embed(self) -> partial[Vectors]:
+    def embed(self) -> partial[Floats]:
         """`embed_texts`, bound to model and cache. Raises ModelMissing, ModelCorrupt."""
         return partial(embed_texts, embedder=self.embedder, cache=self.cache)
 

@@ -24,13 +24,12 @@ import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt, ModelMissing
 from memory_sidecar.core.installation import install_command
-from memory_sidecar.embedding.embedder import OnDemand, readable
+from memory_sidecar.embedding.embedder import Floats, OnDemand, readable
 from memory_sidecar.embedding.supply import package_files
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-Floats = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 
 STATIC_DIMENSION = 256

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
-from memory_sidecar.embedding.embedder import FEW_PASSAGES, EmbeddingStopped, Vectors
+from memory_sidecar.embedding.embedder import FEW_PASSAGES, EmbeddingStopped
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import count_pending
 from memory_sidecar.index.schema import Corpus, read_identity, write_identity
@@ -102,7 +103,7 @@ def embed_pending(
 
 def embed_in_turn(
     models: Models, texts: Sequence[str], stop: threading.Event, so_far: T
-) -> Generator[T, None, Vectors | None]:
+) -> Generator[T, None, Floats | None]:
     """Return the vectors of `texts`, or None if `stop` is set meanwhile. Raises ModelError.
 
     Databases take turns, unless the texts are few. While another has the turn, yields `so_far`

@@ -16,15 +16,14 @@ import pytest
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.embedding.cache import (
     RETRY_S,
-    Vector,
     VectorCache,
     embed_texts,
     vector_key,
 )
-from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.embedder import Embedder, Floats
 
 
-def some_vectors(count: int, *, start: int = 0) -> dict[bytes, Vector]:
+def some_vectors(count: int, *, start: int = 0) -> dict[bytes, Floats]:
     numbers = np.random.default_rng(7)
     return {
         vector_key("model", f"text {start + index}"): numbers.random(384, dtype=np.float32)
@@ -32,7 +31,7 @@ def some_vectors(count: int, *, start: int = 0) -> dict[bytes, Vector]:
     }
 
 
-def same(found: dict[bytes, Vector], expected: dict[bytes, Vector]) -> bool:
+def same(found: dict[bytes, Floats], expected: dict[bytes, Floats]) -> bool:
     return found.keys() == expected.keys() and all(
         np.array_equal(found[key], expected[key]) for key in expected
     )
@@ -205,7 +204,7 @@ def test_threads_share_one_cache(path):
     parts = [some_vectors(50, start=50 * index) for index in range(8)]
     right: list[bool] = []
 
-    def use(part: dict[bytes, Vector]) -> None:
+    def use(part: dict[bytes, Floats]) -> None:
         cache.put_many(part)
         right.append(same(cache.get_many(part), part))
 
