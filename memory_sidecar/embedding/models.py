@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -51,6 +52,13 @@ class Models:
     def files(self) -> ModelFiles:
         """The files of the embedding model. Raises ModelMissing, ModelCorrupt."""
         return find_model(self._settings)
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of the embedding model's file, which vectors are tied to; `None` without one."""
+        with suppress(ModelError):
+            return self.files.sha256
+        return None
 
     def fetch(self) -> None:
         """Download the model, if it is not on this machine yet. Raises ModelMissing."""

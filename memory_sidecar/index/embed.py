@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -45,7 +45,7 @@ def vector_lookup(
     models: Models, corpora: Collection[Corpus]
 ) -> Callable[[Collection[str]], ReadyVectors]:
     """Make a function that finds the cached and the static vectors of texts of `corpora`."""
-    model = models.files.sha256 if models.problem is None else None
+    model = models.sha256
     static = models.static if any(corpus.has_static for corpus in corpora) else None
 
     def look_up(texts: Collection[str]) -> ReadyVectors:
@@ -75,28 +75,21 @@ def embed_pending(
     the source. Each slice is one transaction. Raises ModelError without a model. Setting `stop`
     ends it within one text, without the vectors of the slice under way.
     """
-    if models.problem is None:
-        adopt_model(store, models.files.sha256)
-    chosen = _pending_of(store, parts) if parts is not None else None
-    total = count_waiting(store) if chosen is None else len(chosen)
-    turns = _Turns(store)
-    done = taken = 0
-    while not stop.is_set() and (chosen is None or taken < total):
-        if chosen is None:
-            rows = turns.next_rows()
-            if not rows:
-                return
-        else:
-            rows = _with_texts(store, chosen[taken : taken + SLICE_TEXTS])
-        taken += SLICE_TEXTS
-        if rows:
-            so_far = done, max(done, total)
-            vectors = yield from embed_in_turn(models, [row.text for row in rows], stop, so_far)
-            if vectors is None:
-                return
-            put_vectors(store, list(zip(rows, vectors, strict=True)))
-            done += len(rows)
-        if chosen is None and done >= total:  # of what was there at first: more may have come
+    adopt_model(store, models.sha256)
+    if parts is None:
+        total, slices = count_waiting(store), _slices_in_turn(store)
+    else:
+        chosen = _pending_of(store, parts)
+        total, slices = len(chosen), _slices_of(store, chosen)
+    done = 0
+    while not stop.is_set() and (rows := next(slices, None)):
+        so_far = done, max(done, total)
+        vectors = yield from embed_in_turn(models, [row.text for row in rows], stop, so_far)
+        if vectors is None:
+            return
+        put_vectors(store, list(zip(rows, vectors, strict=True)))
+        done += len(rows)
+        if parts is None and done >= total:  # of what was there at first: more may have come
             total = done + count_waiting(store)
         yield done, max(done, total)
 
@@ -135,11 +128,13 @@ def count_waiting(store: DerivedStore, corpora: Collection[Corpus] | None = None
         return count_pending(connection, store.SCHEMA.corpora if corpora is None else corpora)
 
 
-def adopt_model(store: DerivedStore, model: str) -> None:
+def adopt_model(store: DerivedStore, model: str | None) -> None:
     """Note that the vectors here are those of `model`, the hash of its file.
 
-    If they were of another model, delete them all and queue every row.
+    If they were of another model, delete them all and queue every row. With None they stay.
     """
+    if model is None:
+        return
     with store.reading() as connection:
         if read_identity(connection, "model") == model:
             return
@@ -185,29 +180,21 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
         write_identity(write.connection, "static", static.version)
 
 
-class _Turns:
-    """Whose rows are embedded next: in every other slice those of the newest pass.
+def _slices_in_turn(store: DerivedStore) -> Iterator[list[PendingText]]:
+    """Yield the rows to embed, slice by slice: in every other one those of the newest pass.
 
     In the slices between, the older passes have their turns, so that no source waits for another.
     """
-
-    def __init__(self, store: DerivedStore) -> None:
-        self._store = store
-        self._is_of_newest = False
-        self._newest = self._older = 0  # `queued_at` of the last rows that had their turn
-
-    def next_rows(self) -> list[PendingText]:
-        self._is_of_newest = not self._is_of_newest
-        if not self._is_of_newest:
-            for before in (self._older, self._newest):
-                rows = next_pending(self._store, SLICE_TEXTS, before=before) if before else []
-                if rows:
-                    self._older = rows[-1].queued_at
-                    return rows
-        rows = next_pending(self._store, SLICE_TEXTS)
-        if rows:
-            self._newest = rows[0].queued_at
-        return rows
+    older = 0  # `queued_at` of the last rows of an older pass
+    while rows := next_pending(store, SLICE_TEXTS):
+        newest = rows[0].queued_at
+        yield rows
+        for before in (older, newest):
+            rows = next_pending(store, SLICE_TEXTS, before=before) if before else []
+            if rows:
+                older = rows[-1].queued_at
+                yield rows
+                break
 
 
 def next_pending(
@@ -264,16 +251,18 @@ def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list
     return found
 
 
-def _with_texts(store: DerivedStore, rows: Iterable[PendingText]) -> list[PendingText]:
-    """Return those of `rows` that still wait for a vector, with their text."""
-    found = []
-    with store.reading() as connection:
-        for row in rows:
-            text: Any = connection.execute(
-                f"SELECT {row.corpus.text} FROM {row.corpus.rows}"
-                f" JOIN {row.corpus.pending} USING (id) WHERE id = ?",
-                (row.row_id,),
-            ).get
-            if text is not None:
-                found.append(PendingText(row.corpus, row.row_id, text))
-    return found
+def _slices_of(store: DerivedStore, chosen: Sequence[PendingText]) -> Iterator[list[PendingText]]:
+    """Yield those of `chosen` that still wait for a vector, with their text, slice by slice."""
+    for at in range(0, len(chosen), SLICE_TEXTS):
+        rows = []
+        with store.reading() as connection:
+            for row in chosen[at : at + SLICE_TEXTS]:
+                text: Any = connection.execute(
+                    f"SELECT {row.corpus.text} FROM {row.corpus.rows}"
+                    f" JOIN {row.corpus.pending} USING (id) WHERE id = ?",
+                    (row.row_id,),
+                ).get
+                if text is not None:
+                    rows.append(PendingText(row.corpus, row.row_id, text))
+        if rows:
+            yield rows

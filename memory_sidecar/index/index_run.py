@@ -12,7 +12,6 @@ from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.results import IndexReport, Reporter
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.embed import adopt_model
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import count_pending_of, count_rows, list_files
 from memory_sidecar.index.source import PassResult, ScanScope
@@ -31,9 +30,6 @@ def index_sources(
 ) -> IndexReport:
     """Index `sources` as `Database.update` says, within a request in the owner's thread."""
     started = time.monotonic()
-    store, problem = owner.file.open(), owner.models.problem
-    if problem is None:
-        adopt_model(store, owner.models.files.sha256)
     passes: list[PassResult] = []
     absent: dict[str, SidecarError] = {}
     for source in sources:
@@ -46,14 +42,14 @@ def index_sources(
     for why in absent.values():
         reporter.notice(f"{why.message}: its index stays as it was; {why.hint}")
     embedded = 0
-    if problem is not None:
+    if (problem := owner.models.problem) is not None:
         reporter.notice(f"no vectors: {problem.with_hint}")
     elif embed:
         folders = () if embed is True else embed
         parts = [(each.name, part) for each in sources for part in _parts_of(each, folders)]
         embedded = owner.embed(reporter, parts=parts or None)
     return _report_of(
-        store,
+        owner.file.open(),
         sources,
         passes,
         absent=absent,

@@ -315,8 +315,7 @@ class Owner(Generic[S]):
         """Return a new flow for `source`, once the store fits the installed models."""
         store, models = self.file.open(), self.models
         adopt_static(store, models)
-        if models.problem is None:
-            adopt_model(store, models.files.sha256)  # before the first vector comes
+        adopt_model(store, models.sha256)  # before the first vector comes
         return SourceFlow(
             source,
             builder=self._builder(source),
