@@ -39,8 +39,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.history import HistoryBoost
+from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import NAME_WEIGHT, Question
 from memory_sidecar.index.arms import Scores, mask_allowed
 from memory_sidecar.index.codes import Ids, Mask
@@ -89,9 +91,7 @@ def rank_hybrid(
     question: Question,
     *,
     path_terms: Sequence[PathTerms],
-    defined: Sequence[int],
-    defines_name: Mask,
-    in_tests: Mask,
+    defining: Sequence[Defining],
     at_named_path: Mask,
     holds_message: Mask,
     words: Sequence[tuple[float, Ids]],
@@ -99,9 +99,7 @@ def rank_hybrid(
     """Score `candidates` by all arms, by their paths and by what `question` names.
 
     `path_terms`, by file of `candidates`: what its path tells.
-    `defined`, by chunk: the bits (`Question.match_bits`) of the names that it defines.
-    `defines_name`, by chunk: whether it defines a name in the question.
-    `in_tests`, by chunk: whether it is in a module of tests beside the code.
+    `defining`, by chunk: what it defines.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
     `words`: each word's share of the question's idf, and the chunks that hold it.
@@ -113,7 +111,7 @@ def rank_hybrid(
     average = 0.0
     if known.any():
         average = float((candidates.cosine - STATIC_ALONE * static)[known].mean())
-    boosts = _file_boosts(candidates, question, path_terms, defined)
+    boosts = _file_boosts(candidates, question, path_terms, defining)
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
     level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
@@ -129,9 +127,10 @@ def rank_hybrid(
     summands["same_file"] = boosts["same_file"]
     relevance += boosts["same_file"]
     if "tests" in question.asides:  # after the above: a file is about what its tests are about
-        penalty = -INNER_TEST_PENALTY * in_tests
+        penalty = -INNER_TEST_PENALTY * _in_tests(candidates, defining)
         summands["tests"] = boosts["tests"] = boosts["tests"] + penalty
         relevance += penalty
+    defines_name = np.array([each.is_name for each in defining], np.bool_)
     is_located = at_named_path[candidates.file_numbers]
     boosts["exact_symbol"] = defines_name.astype(float)
     boosts["exact_path"] = is_located.astype(float)
@@ -171,13 +170,13 @@ def _file_boosts(
     candidates: Candidates,
     question: Question,
     by_path: Sequence[PathTerms],
-    defined: Sequence[int],
+    defining: Sequence[Defining],
 ) -> dict[str, Scores]:
     """Return, by name of the boost, what each candidate gains or loses by its file: (n,) each."""
     count = np.bincount(candidates.file_numbers)
     defined_bits = [0] * len(candidates.files)
-    for number, bits in zip(candidates.file_numbers.tolist(), defined, strict=True):
-        defined_bits[number] |= bits
+    for number, each in zip(candidates.file_numbers.tolist(), defining, strict=True):
+        defined_bits[number] |= each.bits
     shares = np.array([question.share_of_bits(bits) for bits in defined_bits])
     name_shares = question.name_shares([each.name_bits for each in by_path])
     by_file = {
@@ -195,6 +194,13 @@ def _file_boosts(
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
+
+
+def _in_tests(candidates: Candidates, defining: Sequence[Defining]) -> Mask:
+    """Return which candidates are in modules of tests beside the code, as Rust has them: (n,)."""
+    is_rust = [file.language == "rust" for file in candidates.files]
+    numbered = zip(defining, candidates.file_numbers.tolist(), strict=True)
+    return np.array([is_rust[n] and in_tests(d.symbols, d.scope) for d, n in numbered], np.bool_)
 
 
 def _word_shares_of_files(candidates: Candidates, words: Sequence[tuple[float, Ids]]) -> Scores:

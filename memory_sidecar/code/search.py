@@ -21,7 +21,6 @@ import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.code import hits
-from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import ChunkFile, Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
@@ -41,7 +40,7 @@ from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
-from memory_sidecar.index.codes import Ids, Mask
+from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
@@ -141,27 +140,17 @@ def _hybrid(
     ids: list[int] = candidates.ids.tolist()
     others = [each for each in ids if each not in defined]
     defined |= named.definitions_in(others, question, rows)
-    known = [defined.get(each, Defining()) for each in ids]
     paths = [file.path for file in candidates.files]
     ranked = rank_hybrid(
         candidates,
         question,
         path_terms=[path_terms(file) for file in candidates.files],
-        defined=[each.bits for each in known],
-        defines_name=np.array([each.is_name for each in known], np.bool_),
-        in_tests=_in_tests(candidates, known),
+        defining=[defined.get(each, Defining()) for each in ids],
         at_named_path=np.array(named.names.match_paths(paths), np.bool_),
         holds_message=np.isin(candidates.ids, named.literal_ids),
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
     )
     return candidates, ranked
-
-
-def _in_tests(candidates: Candidates, known: Sequence[Defining]) -> Mask:
-    """Return which candidates are in modules of tests beside the code, as Rust has them: (n,)."""
-    is_rust = [file.language == "rust" for file in candidates.files]
-    numbered = zip(known, candidates.file_numbers.tolist(), strict=True)
-    return np.array([is_rust[n] and in_tests(k.symbols, k.scope) for k, n in numbered], np.bool_)
 
 
 def _submit_search(

@@ -8,6 +8,7 @@ import pytest
 from memory_sidecar.code.asides import in_tests
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.history import HistoryBoost
+from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import KEYWORD_WEIGHT, Question
 from memory_sidecar.code.ranking import (
     FILE_WORDS_WEIGHT,
@@ -16,6 +17,7 @@ from memory_sidecar.code.ranking import (
     PathTerms,
     rank_hybrid,
 )
+from memory_sidecar.core.language import detect_language
 
 
 def candidates(paths, cosine, keyword=None, history=None):
@@ -25,7 +27,7 @@ def candidates(paths, cosine, keyword=None, history=None):
         cosine=np.array(cosine),
         static=np.full(len(paths), np.nan),
         keyword=np.full(len(paths), np.nan) if keyword is None else np.array(keyword),
-        files=[ChunkFile("a", path, "python") for path in files],
+        files=[ChunkFile("a", path, detect_language(path)) for path in files],
         history=[(history or {}).get(path) for path in files],
         file_numbers=np.array([files.index(path) for path in paths], np.int32),
     )
@@ -40,17 +42,18 @@ def ranked(
     history=None,
     keyword=None,
     words=(),
-    in_tests=None,
+    scopes=None,
 ):
     found = candidates(paths, cosine, keyword, history)
-    question = Question.of(text)
+    question, none = Question.of(text), [""] * len(paths)
     return found, rank_hybrid(
         found,
         question,
         path_terms=[PathTerms.of(question, file.path, 0.0) for file in found.files],
-        defined=list(map(question.match_bits, symbols or [""] * len(paths))),
-        defines_name=np.zeros(len(paths), np.bool_),
-        in_tests=np.array(in_tests or [False] * len(paths)),
+        defining=[
+            Defining(question.match_bits(symbol), scope=scope)
+            for symbol, scope in zip(symbols or none, scopes or none, strict=True)
+        ],
         at_named_path=np.zeros(len(found.files), np.bool_),
         holds_message=np.zeros(len(paths), np.bool_),
         words=words,
@@ -74,7 +77,7 @@ def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
     [("how is the body read", 1), ("what tests the reading of the body", 0)],
 )
 def test_code_comes_before_the_tests_beside_it_unless_these_are_asked_for(text, first):
-    found, result = ranked(["a.rs", "b.rs"], [0.8, 0.75], text, in_tests=[True, False])
+    found, result = ranked(["a.rs", "b.rs"], [0.8, 0.75], text, scopes=["tests", ""])
     assert found.ordered(result.scores)[0] == first
     for row in range(2):
         explanation = result.explain(row)
