@@ -87,18 +87,17 @@ def impact(
     A notice says which names have other uses, which nothing but the name connects with them.
     """
     targets = [each for file in changed for each in _touched(graph, file)]
-    uses = list(uses_of(graph, Resolver(graph), distinct(targets)))
-    best = best_references(
-        graph, (use for use in uses if use.confidence != "by name"), wanted, top_k
-    )
+    uses = list(uses_of(Resolver(graph), distinct(targets)))
     is_wanted = file_filter(wanted)
     named = {use.name for use in uses if use.confidence == "by name" and is_wanted(use.at.file)}
-    if not named:
-        return best
-    first, *others = sorted(named)
-    names = f"{first} and {pluralize(len(others), 'other name')}" if others else first
-    notice = f"uses of {names} by name alone are left out: `memory-sidecar refs {first}` shows them"
-    return Cut(best, more=best.more, notices=(notice,))
+    notices = []
+    if named:
+        first, *others = sorted(named)
+        names = f"{first} and {pluralize(len(others), 'other name')}" if others else first
+        shows = f"`memory-sidecar refs {first}` shows them"
+        notices = [f"uses of {names} by name alone are left out: {shows}"]
+    sure = (use for use in uses if use.confidence != "by name")
+    return best_references(graph, sure, wanted, top_k, notices)
 
 
 def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any
@@ -54,15 +54,14 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
 
 def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     """Return the uses of the name, the surest first, then by path and line."""
-    uses, _, notices = _uses_of_query(graph, Resolver(graph), asked)
-    best = best_references(graph, uses, asked.filter, asked.top_k)
-    return Cut(best, more=best.more, notices=notices)
+    uses, _, notices = _uses_of_query(Resolver(graph), asked)
+    return best_references(graph, uses, asked.filter, asked.top_k, notices)
 
 
 def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceHit]:
     """Return the calls of the name, and those of its callers up to `depth` steps, nearest first."""
     resolver = Resolver(graph)
-    uses, targets, notices = _uses_of_query(graph, resolver, asked)
+    uses, targets, notices = _uses_of_query(resolver, asked)
     known = {each.key for each in targets}
     found: list[UsePlace] = []
     unfollowed = 0
@@ -76,8 +75,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         known |= {each.key for each in targets}
         if step < depth:
             unfollowed += len(new) - len(targets)
-            uses = list(uses_of(graph, resolver, targets))
-    best = best_references(graph, found, asked.filter, asked.top_k)
+            uses = list(uses_of(resolver, targets))
     if notices and not found:
         nothing = f"nothing that is indexed here defines or calls {asked.what}"
         notices = (f"{nothing}; `memory-sidecar refs` shows what else uses the name",)
@@ -87,7 +85,7 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
             " their step; ask for one of them by its name"
         )
         notices = (*notices, notice)
-    return Cut(best, more=best.more, notices=notices)
+    return best_references(graph, found, asked.filter, asked.top_k, notices)
 
 
 def report_notices(found: Cut[Any], reporter: Reporter) -> None:
@@ -204,13 +202,14 @@ def _members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[De
 
 
 def _uses_of_query(
-    graph: Graph, resolver: Resolver, asked: NameQuery
+    resolver: Resolver, asked: NameQuery
 ) -> tuple[list[UsePlace], list[Defined], tuple[str, ...]]:
     """Return the uses of the name asked about, its definitions, and notices.
 
     If nothing here defines the name, because another package does, these are all uses of the name.
     Raises UsageError, and NotFound if it is not even used.
     """
+    graph = resolver.graph
     try:
         targets = _targets(graph, asked)
     except NotFound as missing:
@@ -218,7 +217,7 @@ def _uses_of_query(
         if not uses:
             raise
         return uses, [], (f"{missing.message}; what uses the name is shown",)
-    return list(uses_of(graph, resolver, targets)), targets, ()
+    return list(uses_of(resolver, targets)), targets, ()
 
 
 def _uses_of_undefined(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
@@ -252,11 +251,12 @@ def _at_line(graph: Graph, line: Line) -> Defined:
     return first_lines[0] if first_lines else max(around, key=lambda each: each.row.start_line)
 
 
-def uses_of(graph: Graph, resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
+def uses_of(resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
     """Yield the uses that may mean one of `targets`, each once.
 
     A call of a class is one of its constructors, which code seldom names.
     """
+    graph = resolver.graph
     wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
     owners: dict[str, set[str]] = {}
     for each in targets:
@@ -288,13 +288,14 @@ def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
 
 
 def best_references(
-    graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int
+    graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int, notices: Sequence[str]
 ) -> Cut[ReferenceHit]:
     """Return the first `top_k` of the uses in `wanted` files, in `UsePlace.order`."""
     is_wanted = file_filter(wanted)
     uses = sorted((use for use in found if is_wanted(use.at.file)), key=UsePlace.order)
     first = Cut.first(uses, top_k)
-    return Cut((_reference_hit(graph, use) for use in first), more=first.more)
+    hits = (_reference_hit(graph, use) for use in first)
+    return Cut(hits, more=first.more, notices=notices)
 
 
 def distinct(found: Iterable[Defined]) -> list[Defined]:

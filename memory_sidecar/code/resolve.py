@@ -54,6 +54,7 @@ class Resolver:
     """Resolves references, and caches the results for one answer."""
 
     def __init__(self, graph: Graph) -> None:
+        self.graph = graph
         self._finder = CandidateFinder(graph)
         self._lineages = Lineages(graph)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
