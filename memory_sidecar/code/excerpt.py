@@ -73,24 +73,6 @@ def excerpt(
     return Excerpt(kept[0], tuple(lines[kept[0] : kept[-1] + 1]))
 
 
-def excerpt_within(
-    lines: Sequence[str],
-    stems: Collection[str],
-    *,
-    characters: int,
-    around: int | None = None,
-) -> Excerpt:
-    """Return the `excerpt` of as many lines as fit into `characters`, none if not one fits."""
-    at_most = len(lines)
-    while at_most > 0:
-        found = excerpt(lines, stems, at_most=at_most, around=around)
-        size = sum(len(line) + 1 for line in found.lines)
-        if size <= characters:
-            return found
-        at_most = min(at_most - 1, at_most * characters // size)
-    return Excerpt(0, ())
-
-
 def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
     """Cut prose to the `characters` with the most of `stems`; `…` stands for what is left out.
 
@@ -113,10 +95,21 @@ def shorten(text: str, characters: int, stems: Collection[str] = ()) -> str:
 def best_part(
     lines: Sequence[str], stems: Collection[str], characters: int, *, around: int | None = None
 ) -> Excerpt:
-    """Return the best of `lines`, or those `around` a row, that fit into `characters`, `elided`."""
+    """Return all of `lines`, or the `excerpt` of as many as fit into `characters`, `elided`.
+
+    None if not one fits.
+    """
     if sum(len(line) + 1 for line in lines) <= characters:
         return Excerpt(0, tuple(lines))
-    return excerpt_within(lines, stems, characters=characters - len("…\n…\n"), around=around)
+    characters -= len("…\n…\n")
+    at_most = len(lines)
+    while at_most > 0:
+        found = excerpt(lines, stems, at_most=at_most, around=around)
+        size = sum(len(line) + 1 for line in found.lines)
+        if size <= characters:
+            return found
+        at_most = min(at_most - 1, at_most * characters // size)
+    return Excerpt(0, ())
 
 
 def elided(part: Excerpt, lines: Sequence[str]) -> str:
