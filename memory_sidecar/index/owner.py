@@ -24,7 +24,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
@@ -162,11 +161,10 @@ class Owner(Generic[S]):
 
         A `scope` of some paths is widened to the whole source until this process has scanned that.
         """
-        is_seen = source.name in self._seen or source.name in self._under_way
-        part = scope.under if is_seen else None
-        scope = replace(scope, under=part, changed=scope.changed or scope.under)
+        if source.name not in self._seen and source.name not in self._under_way:
+            scope = scope.widened()
         watched = self._watched.get(source.name)
-        if part is not None or watched is None or watched.source != source:
+        if scope.under is not None or watched is None or watched.source != source:
             return self._pass_over(source, scope, reporter)
         watched.begin(self._known_folders(source), everything=True)
         return self._watched_pass(watched, scope, reporter)

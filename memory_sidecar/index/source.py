@@ -45,10 +45,14 @@ class ScanScope:
     """Which part of a source a pass scans, and how much it trusts what it knows already."""
 
     under: Collection[str] | None = None  # scan only these paths and what lies below; None: all
+    full: bool = False  # read unchanged files again, and accept that a root has no files any more
     # Paths that the caller has just seen: where one is missing now, its file is gone, rather than
     # its disk not mounted.
-    changed: Collection[str] | None = None
-    full: bool = False  # read unchanged files again, and accept that a root has no files any more
+    seen: Collection[str] | None = None
+
+    def widened(self) -> ScanScope:
+        """Return the scope of the whole source; what it was limited to, the caller has seen."""
+        return replace(self, under=None, seen=self.seen or self.under)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +90,19 @@ class SourceFlow(Applier):
             text = f"the state of {self._source.name} is broken ({broken}): rebuilding it"
             _log.warning("%s; it is kept as %s", text, self._state.set_aside())
             notice(text)
-            whole = replace(scope, under=None, changed=scope.changed or scope.under)
-            return self._refresh(whole, progress, notice)
+            return self._refresh(scope.widened(), progress, notice)
 
     def _refresh(self, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
         require_root_is_itself(self._source)
         name, version, around = self._source.name, self._builder.version, self.under_way
-        made_by, under = self._made_by(), scope.under
+        made_by = self._made_by()
         if made_by != version and around is None:
-            under = None  # a part would leave the rows of an older builder in the rest
+            scope = scope.widened()  # a part would leave the rows of an older builder in the rest
+        under = scope.under
         manifest = self._store.manifest(name, under=under)
-        scan, rules = self._scan(scope, under, manifest)
+        scan, rules = self._scan(scope, manifest)
         if under is None and not (scan.files or scope.full or self._builder.trusts_empty_root):
-            require_rows_unneeded(self._source, self._store, scope.changed or scope.under)
+            require_rows_unneeded(self._source, self._store, scope.seen)
         if made_by is None:
             self._reset_state()
         for path in self._builder.outdated_paths(manifest):
@@ -126,15 +130,13 @@ class SourceFlow(Applier):
             unreadable=scan.unreadable,
         )
 
-    def _scan(
-        self, scope: ScanScope, under: Collection[str] | None, manifest: Mapping[str, ManifestEntry]
-    ) -> tuple[Scan, str]:
-        """Scan the paths `under`, or all of the source; return the scan and `outer_rules_digest`.
+    def _scan(self, scope: ScanScope, manifest: Mapping[str, ManifestEntry]) -> tuple[Scan, str]:
+        """Scan the source within `scope`; return the scan and `outer_rules_digest`.
 
         The digest is "" where ignore rules were written during the scan, so that the next scan does
         not rely on this one.
         """
-        before = self._store.rules_of(self._source.name)
+        before, under = self._store.rules_of(self._source.name), scope.under
         if under is not None:
             rules, known = self._builder.outer_rules_digest(()), None
             if rules and rules.partition(" ")[0] == before.partition(" ")[0]:
@@ -229,17 +231,17 @@ def _differs(file: SourceFile, entry: ManifestEntry | None) -> bool:
 
 
 def require_rows_unneeded(
-    source: Source, store: DerivedStore, changed: Collection[str] | None
+    source: Source, store: DerivedStore, seen: Collection[str] | None
 ) -> None:
     """Raise NotFound if files of `source` are indexed, but its root holds none, not even ignored.
 
-    Files at or below the paths `changed`, which the caller has just seen, may be gone.
+    Files at or below the paths `seen`, which the caller has just seen, may be gone.
     """
     if has_files(source.root):
         return
     known = len(store.manifest(source.name))
-    if changed is not None:
-        known -= len(store.manifest(source.name, under=changed))
+    if seen is not None:
+        known -= len(store.manifest(source.name, under=seen))
     if known:
         raise NotFound(
             f"{source.root} holds no files any more, but {known} are indexed",
