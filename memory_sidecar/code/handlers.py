@@ -40,6 +40,7 @@ from memory_sidecar.index.report import (
     count_pending,
     count_sources,
     count_vectors,
+    is_indexed,
     list_files,
     recorded_roots,
     scan_times,
@@ -49,7 +50,10 @@ T = TypeVar("T")
 
 
 class Codebase:
-    """A database of code and the registry of its sources. Opened at first use."""
+    """A database of code and the registry of its sources. Opened at first use.
+
+    `sharing` is what a team shares of it.
+    """
 
     def __init__(
         self,
@@ -83,17 +87,12 @@ class Codebase:
             remedy="memory-sidecar index",
             embed=team.embed if team is not None else embed_pending,
         )
-        self._team = team
+        self.sharing = Sharing(self.registry, self.data, team)
 
     @property
     def clones(self) -> Clones:
         """The clones of git addresses among the sources."""
         return Clones(self.paths, self.registry)
-
-    @property
-    def sharing(self) -> Sharing:
-        """What a team shares of this codebase."""
-        return Sharing(self.registry, self.data, self._team)
 
     def close(self) -> None:
         self.data.close()
@@ -340,8 +339,8 @@ class Codebase:
 
     def is_indexed(self, source: Source, path: str) -> bool:
         """Whether the file at `path` is indexed, as of the last scan of `source`."""
-        known = self.data.open_anew().manifest(source.name, under=[path])
-        return path in known and known[path].status is FileStatus.INDEXED
+        with self.data.open_anew().reading() as connection:
+            return is_indexed(connection, source.name, path)
 
     def files(self, status: FileStatus) -> list[ListedFile]:
         """Return all files with that status, with the reason."""

@@ -102,7 +102,7 @@ def why_inside(
         if reason := files[inside].skip_reason:
             return Why(absolute, "skipped", reason, _hint_of(reason, source.root, inside), name)
         return Why(absolute, "waiting", "not scanned yet", scan_at_once, name)
-    if why := _why_known(absolute, name, inside, known):
+    if why := _why_known(absolute, source, inside, known):
         return why
     if builder.shared and is_left_out(known[inside].fingerprint):
         return _why_shared(absolute, name, inside, builder.shared)
@@ -136,21 +136,20 @@ def _why_shared(absolute: str, source: str, inside: str, shared: SharedSource) -
 
 
 def _why_known(
-    absolute: str, source: str, inside: str, known: Mapping[str, ManifestEntry]
+    absolute: str, source: Source, inside: str, known: Mapping[str, ManifestEntry]
 ) -> Why | None:
     """Explain a path by the manifest of the last scan; `None` for an indexed file."""
-    entry = known.get(inside)
+    name, entry = source.name, known.get(inside)
     if entry is None:
         counted = Counter(each.status for each in known.values())
         counts = ", ".join(f"{counted[status]:,} {status.value}" for status in FileStatus)
         hint = "`memory-sidecar status --skipped --failed` lists those that are not"
-        return Why(absolute, "folder", f"a folder; of its files {counts}", hint, source)
+        return Why(absolute, "folder", f"a folder; of its files {counts}", hint, name)
     if entry.status is FileStatus.SKIPPED:
-        root = Path(absolute.removesuffix(inside))
-        return Why(absolute, "skipped", entry.reason, _hint_of(entry.reason, root, inside), source)
+        hint = _hint_of(entry.reason, source.root, inside)
+        return Why(absolute, "skipped", entry.reason, hint, name)
     if entry.status is FileStatus.FAILED:
-        hint = "fix that; it is retried automatically"
-        return Why(absolute, "failed", entry.reason, hint, source)
+        return Why(absolute, "failed", entry.reason, "fix that; it is retried automatically", name)
     return None
 
 
