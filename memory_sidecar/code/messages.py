@@ -1,4 +1,4 @@
-"""Finds the chunks that hold, or make, an error message or other text pasted as a query.
+"""Reads a query that is an error message or other pasted text, and finds what makes it. Pure.
 
 `No such option: --verbos` stands in no source, but the string template `"No such option: {name}"`
 does: its fixed parts all stand in the message, in order. Several strings in a row, which the code
@@ -8,9 +8,9 @@ joins, may make a message, too. What a program puts before a message stands else
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from memory_sidecar.code.question import QUESTION_WORD, Question
+from memory_sidecar.code.question import QUESTION_WORD
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.words import plain_words
 
@@ -28,9 +28,6 @@ _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
 _PLACEHOLDER = re.compile(
     r"%(?:\(\w+\))?[-+#0-9.]*[a-zA-Z]|[$#]?\{[^{}]*\}|\\\([^()]*\)|\$\w+|\\[nrt]"
 )
-
-ReadChunks = Callable[[Sequence[int]], Sequence[StoredChunk]]
-"""Return the chunks with these ids."""
 
 
 def message_phrase(text: str) -> str:
@@ -50,44 +47,7 @@ def readings(text: str) -> list[str]:
     return [text, *sorted(after, key=len, reverse=True)[:MAX_READINGS]]
 
 
-def chunks_with_message(
-    question: Question,
-    *,
-    find: Callable[[str], Sequence[int]],
-    read: ReadChunks,
-    likely: Callable[[], Sequence[int]],
-) -> list[int]:
-    """Return the ids of the chunks where the message that `question` is stands, or is made.
-
-    `find`: returns the chunks that hold the words of a text in a row. `likely`: those that may make
-    the message, asked only if no source holds it.
-
-    Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
-    aside counts only if it holds the message letter by letter, and none for a message of few words.
-    It counts less than a source that makes the message: it may be a test that quotes it.
-    """
-    in_asides: list[int] = []
-    for reading in readings(question.message):
-        words = reading.split()
-        ids = find(reading)
-        holding = read(ids) if ids else ()
-        if found := [each.chunk_id for each in _in_sources(holding, question)]:
-            return found
-        if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
-            text = " ".join(words)
-            in_asides = [c.chunk_id for c in holding if text in " ".join(c.chunk.code.split())]
-    makers = read(likely())
-    made = _words_made_of(question.message, makers)
-    sources = {each.chunk_id for each in _in_sources(makers, question)}
-    in_sources = {each: words for each, words in made.items() if each in sources}
-    return _best_makers(in_sources) or in_asides or _best_makers(made)
-
-
-def _in_sources(chunks: Iterable[StoredChunk], question: Question) -> list[StoredChunk]:
-    return [each for each in chunks if not question.penalties(each.filename)]
-
-
-def _words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:
+def words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:
     """Return how many words of one line of `text` the string templates in each chunk make, by id.
 
     0 where no line is made well enough.
@@ -101,7 +61,7 @@ def _words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:
     return {each.chunk_id: _most_words(lines, each.chunk.code) for each in chunks} if lines else {}
 
 
-def _best_makers(words_made: Mapping[int, int]) -> list[int]:
+def best_makers(words_made: Mapping[int, int]) -> list[int]:
     """Return the ids of the chunks that make most words; none if many make as many, or no words."""
     most = max(words_made.values(), default=0)
     found = [chunk_id for chunk_id, words in words_made.items() if words == most]

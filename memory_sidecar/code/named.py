@@ -1,19 +1,37 @@
-"""Finds the chunks that a question names: candidates of a search, whatever its arms find."""
+"""Finds the chunks that a question names: candidates of a search, whatever its arms find.
+
+A name that no source defines is first looked for in the text of chunks, letter by letter: it may be
+the key of a setting, a flag, or defined by another package. If no chunk holds it, it stands for the
+defined names that begin with it, else for those that do so whatever the case of letters, else for
+those one typo away: a letter too many, too few, wrong, or two swapped. A name with many candidates
+stands for none. A query of one word in lower case also stands for the names that differ in the case
+of letters alone: `router` for `Router`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from memory_sidecar.code.directory import Line, is_at
-from memory_sidecar.code.messages import chunks_with_message
+from memory_sidecar.code.messages import (
+    MAX_MESSAGE_CHUNKS,
+    MIN_WORDS_IN_ASIDE,
+    best_makers,
+    readings,
+    words_made_of,
+)
+from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.rows import CodeRows
+from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
+from memory_sidecar.index.words import plain_words
 
 # Always candidates if a guide is asked for: the arms would find tests for "how do I run the tests".
 ENTRY_PAGES = tuple(
@@ -24,6 +42,10 @@ ENTRY_PAGES = tuple(
 # Chunks searched for the template of a message: those that hold most of its words. Its rarest are
 # often its values, which no template holds, so that many more rows are looked at than by BM25.
 MESSAGE_DEPTH = 100
+MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
+MIN_LETTERS = 4  # of an unknown name that is completed or corrected
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 class Defining(NamedTuple):
@@ -61,17 +83,10 @@ class NamedChunks:
 
 def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedChunks:
     """Return the chunks of `rows` that `question` names; `keywords` are those of its subject."""
-    names, literal_ids = rows.resolve_undefined(names_in(question.text))
+    asked = names_in(question.text)
+    names, literal_ids = _resolve_undefined(asked, rows)
     if question.message and not names.is_single_word:
-
-        def likely_makers() -> Sequence[int]:
-            arm = rows.coverage_arm(keywords.rarest(MAX_ROWS_READ))
-            best: list[int] = arm.best(MESSAGE_DEPTH).tolist()
-            return best
-
-        literal_ids = chunks_with_message(
-            question, find=rows.message_chunks, read=rows.read, likely=likely_makers
-        )
+        literal_ids = _chunks_with_message(question, keywords, rows)
     # A message, or a test that is asked for, may name what it is about: that does not lead then.
     is_about_name = not (question.message and literal_ids) and "tests" in question.asides
     if called := _files_called(names, question, rows):
@@ -80,11 +95,85 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     if at_lines := _chunks_at_lines(rows, names, ids):
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
-    qualified = {rows.chunk_at(place) for place in names.places if is_about_name}
+    symbols = asked.symbols if is_about_name else ()
+    places = (place for name in symbols for place in rows.defined_names.places_of(name))
+    qualified = set(map(rows.chunk_at, places))
     pages: Sequence[int] = ()
     if question.asks_for_guide:
         pages = rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
     return NamedChunks(names, [*ids, *literal_ids, *pages], literal_ids, qualified)
+
+
+def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, list[int]]:
+    """Look for those of `names` that nothing defines.
+
+    Returns `names` with the unknown ones and the defined names that they stand for, and the ids of
+    chunks that hold an unknown name which is the whole query.
+    """
+    known = rows.defined_names
+    symbols: list[tuple[str, ...]] = []
+    chunks: list[int] = []
+    undefined: list[str] = []
+    for token in names.tokens:
+        if names.is_single_word and token.islower() and (same := known.same_but_for_case(token)):
+            symbols += [(name,) for name in same]
+            continue
+        if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
+            continue
+        undefined.append(token)
+        holding = _chunks_holding(token, rows)
+        if not holding and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
+            similar = (
+                known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
+            )
+            symbols += [(name,) for name in similar]
+        elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
+            chunks += holding
+    found = replace(names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined))
+    return found, chunks
+
+
+def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
+    """Return the ids of the chunks that hold `token` letter by letter.
+
+    Where `MAX_PHRASE_CHUNKS` hold its stem and one of them holds `token`, all are returned.
+    """
+    words = plain_words(token)
+    if not token.isascii() or not words:
+        return []
+    ids = rows.phrase_chunks(" ".join(words), MAX_PHRASE_CHUNKS)
+    exact = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
+    holding = [each.chunk_id for each in rows.read(ids) if exact.search(each.chunk.code)]
+    return ids if holding and len(ids) == MAX_PHRASE_CHUNKS else holding
+
+
+def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows) -> list[int]:
+    """Return the ids of the chunks where the message that `question` is stands, or is made.
+
+    Docs and changelogs describe a feature in the words of a question about it. So a chunk of an
+    aside counts only if it holds the message letter by letter, and none for a message of few words.
+    It counts less than a source that makes the message: it may be a test that quotes it.
+    """
+    in_asides: list[int] = []
+    for reading in readings(question.message):
+        words = reading.split()
+        ids = rows.message_chunks(reading)
+        holding = rows.read(ids) if ids else ()
+        if found := [each.chunk_id for each in _in_sources(holding, question)]:
+            return found
+        if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
+            text = " ".join(words)
+            in_asides = [c.chunk_id for c in holding if text in " ".join(c.chunk.code.split())]
+    likely = rows.coverage_arm(keywords.rarest(MAX_ROWS_READ)).best(MESSAGE_DEPTH)
+    makers = rows.read(likely.tolist())
+    made = words_made_of(question.message, makers)
+    sources = {each.chunk_id for each in _in_sources(makers, question)}
+    in_sources = {each: words for each, words in made.items() if each in sources}
+    return best_makers(in_sources) or in_asides or best_makers(made)
+
+
+def _in_sources(chunks: Iterable[StoredChunk], question: Question) -> list[StoredChunk]:
+    return [each for each in chunks if not question.penalties(each.filename)]
 
 
 def _files_called(names: QueryNames, question: Question, rows: CodeRows) -> Sequence[str]:

@@ -18,7 +18,7 @@ from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.name_parts import definitions_meant, parse_name
-from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, nearest_names
+from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
 from memory_sidecar.core.errors import NotFound
@@ -177,7 +177,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     hint = "`memory-sidecar search` finds what it may be called"
     near = [
         each
-        for name in nearest_names(graph.connection, sources, parts[-1])
+        for name in DefinedNames(graph.connection, sources).nearest(parts[-1])
         for each in defined(name)
     ]
     members = _members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []

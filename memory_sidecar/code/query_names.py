@@ -1,29 +1,23 @@
-"""Finds the names and paths that a query quotes, unfinished and mistyped names included.
+"""Finds the names and paths that a query quotes, and what is defined that is called like them.
 
 A word of a query counts as a name if it is written like one (`parse_args`, `HttpClient`,
 `Cart.add`, `main()`, `src/app.py`) or is the whole query. Plain words in a sentence do not count: a
 question about how to `set` a `name` is not about functions called `set` and `name`.
 
-A name that no source defines is first looked for in the text of chunks, letter by letter: it may be
-the key of a setting, a flag, or defined by another package. If no chunk holds it, it stands for the
-defined names that begin with it, else for those that do so whatever the case of letters, else for
-those one typo away: a letter too many, too few, wrong, or two swapped. A name with many candidates
-stands for none. A query of one word in lower case also stands for the names that differ in the case
-of letters alone: `router` for `Router`.
+Which defined names an unfinished or mistyped one may mean, `DefinedNames` tells. What a name that
+nothing defines stands for, `code.named` decides.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import chain
 
-from memory_sidecar.code.directory import ChunkFile, Directory, Line, is_at, parse_place
+from memory_sidecar.code.directory import Line, is_at, parse_place
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks
 from memory_sidecar.code.name_parts import (
     QUALIFIER_SEPARATOR,
     definitions_meant,
@@ -32,15 +26,10 @@ from memory_sidecar.code.name_parts import (
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.sqlite import Connection, column
-from memory_sidecar.index.keyword import match_expression
-from memory_sidecar.index.words import index_words, plain_words
 
-MAX_CHUNKS_PER_NAME = 50
-MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
 MAX_PLACES = 10  # of a qualified name; the chunk of each is looked up
 MAX_NAMES = 32  # of each kind in a query
-MAX_PARTS = 16  # words of one name
 
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
@@ -48,18 +37,12 @@ _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 _LINE = re.compile(r"(?:\"?, |:)line (\d{1,9})\b")  # behind a path in a traceback
 _MAX_PATH = 256
 
-MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 MAX_SIMILAR_NAMES = 10  # that an unknown name may stand for
-MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MAX_COMPARED = 20_000  # names compared with an unknown one: a tenth of a second
 MIN_LIKENESS = 0.7  # ratio of difflib, 0…1, of a suggested name
 MAX_NEAREST_NAMES = 3  # suggestions
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _LAST = "\U0010ffff"  # sorts after every name
-
-FindPhrase = Callable[[str, int], Sequence[int]]
-"""Return the ids of chunks whose text holds these words in a row; a limit of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +54,7 @@ class QueryNames:
     is_single_word: bool  # whether the query is one word
     paths: tuple[str, ...]  # as written, with / for each backslash
     lines: tuple[tuple[str, int], ...] = ()  # of those of `paths` that come with one
-    undefined: tuple[str, ...] = ()  # of `tokens`: see `resolve_undefined`
-    places: tuple[Line, ...] = ()  # that define qualified names: see there
+    undefined: tuple[str, ...] = ()  # of `tokens`: those that nothing defines, once looked for
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:
         """Whether a chunk that defines `symbols` inside `scope` defines one of these names.
@@ -133,81 +115,6 @@ def names_in(text: str) -> QueryNames:
     )
 
 
-def named_chunks(connection: Connection, names: QueryNames, directory: Directory) -> list[int]:
-    """Return ids of chunks that define one of `names`, qualifiers aside, or lie at a path."""
-    ids: list[int] = []
-    for name in names.symbols:
-        ids += _chunks_defining(connection, name[-1])
-    for path in names.paths:
-        ids += _chunks_of(connection, directory.files_at(path))
-    return ids
-
-
-def symbol_phrase(name: str) -> str:
-    """Return the phrase by which the keyword index finds the chunks that define `name`.
-
-    That is the words of the name; of one in camelCase the whole in lower case, which is indexed,
-    too, and which longer names do not hold.
-    """
-    parts, _, whole = index_words(name).partition("\n")
-    words = [whole] if whole == name.lower() else parts.replace("_", " ").split()
-    return " ".join(words[:MAX_PARTS])
-
-
-def resolve_undefined(
-    connection: Connection,
-    names: QueryNames,
-    sources: Collection[str],
-    *,
-    find: FindPhrase,
-    read: ReadChunks,
-) -> tuple[QueryNames, list[int]]:
-    """Look for those of `names` that `sources` (all if empty) do not define.
-
-    `connection` reads definitions, `find` and `read` chunks: a team has these elsewhere. Returns
-    `names` with the unknown ones, the defined names that they stand for and the places of qualified
-    ones, and the ids of chunks that hold an unknown name which is the whole query.
-    """
-    known = _Definitions(connection, sources)
-    symbols: list[tuple[str, ...]] = []
-    chunks: list[int] = []
-    undefined: list[str] = []
-    for token in names.tokens:
-        if names.is_single_word and token.islower() and (same := known.same_but_for_case(token)):
-            symbols += [(name,) for name in same]
-            continue
-        if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
-            continue
-        undefined.append(token)
-        holding = _chunks_holding(token, find, read)
-        if not holding and len(token) >= MIN_LETTERS and _IDENTIFIER.fullmatch(token):
-            similar = (
-                known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
-            )
-            symbols += [(name,) for name in similar]
-        elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
-            chunks += holding
-    places = chain.from_iterable(_places_of(connection, name, sources) for name in names.symbols)
-    found = replace(
-        names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined), places=tuple(places)
-    )
-    return found, chunks
-
-
-def _places_of(
-    connection: Connection, name: Sequence[str], sources: Collection[str]
-) -> Iterator[Line]:
-    """Yield the first lines that define the qualified `name`, as `def` finds them.
-
-    They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`.
-    """
-    parts = without_prototype(list(name))
-    named = Graph(connection).defined_near(parts[-1], parts[-2]) if len(parts) > 1 else []
-    known = [each for each in named if not sources or each.at.file.source in sources]
-    for each in definitions_meant(parts, known)[:MAX_PLACES]:
-        yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
-
-
 def is_one_typo_apart(name: str, other: str) -> bool:
     """Whether one letter added, removed or replaced, or two swapped, turn `name` into `other`."""
     start = 0
@@ -219,31 +126,38 @@ def is_one_typo_apart(name: str, other: str) -> bool:
     return max(len(name), len(other)) <= 1 or (len(name) == 2 and name == other[::-1])
 
 
-def nearest_names(connection: Connection, sources: Collection[str], name: str) -> list[str]:
-    """Return the names defined in `sources` (all if empty) that are most like `name`, best first.
-
-    Case and underscores do not count: `parseArgs` is like `parse_args` and like `HttpParseArgs`.
-    """
-    known: dict[str, list[str]] = {}
-    for other in _Definitions(connection, sources).all()[:MAX_COMPARED]:
-        known.setdefault(_normalized(other), []).append(other)
-    near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
-    return [other for normalized in near for other in known[normalized]]
-
-
 def _normalized(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-class _Definitions:
-    """Queries the names that `sources` (all if empty) define."""
+class DefinedNames:
+    """The names that `sources` (all if empty) define."""
 
     def __init__(self, connection: Connection, sources: Collection[str]) -> None:
         self._connection = connection
-        self._sources = json.dumps(sorted(sources))
+        self._sources = sources
 
-    def all(self) -> list[str]:
-        return self._between("", _LAST)
+    def nearest(self, name: str) -> list[str]:
+        """Return the names that are most like `name`, best first.
+
+        Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
+        """
+        known: dict[str, list[str]] = {}
+        for other in self._between("", _LAST)[:MAX_COMPARED]:
+            known.setdefault(_normalized(other), []).append(other)
+        near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
+        return [other for normalized in near for other in known[normalized]]
+
+    def places_of(self, name: Sequence[str]) -> Iterator[Line]:
+        """Yield the first lines that define the qualified `name`, as `def` finds them.
+
+        They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`.
+        """
+        parts = without_prototype(list(name))
+        named = Graph(self._connection).defined_near(parts[-1], parts[-2]) if len(parts) > 1 else []
+        known = [d for d in named if not self._sources or d.at.file.source in self._sources]
+        for each in definitions_meant(parts, known)[:MAX_PLACES]:
+            yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
 
     def has(self, name: str) -> bool:
         return bool(self._between(name, name))
@@ -301,49 +215,9 @@ class _Definitions:
             "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
             " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
             f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){in_sources}",
-            (low, high, self._sources, length, prefix),
+            (low, high, json.dumps(sorted(self._sources)), length, prefix),
         )
 
 
 def _unless_many(names: list[str]) -> list[str]:
     return names if len(names) <= MAX_SIMILAR_NAMES else []
-
-
-def _chunks_holding(token: str, find: FindPhrase, read: ReadChunks) -> Sequence[int]:
-    """Return the ids of the chunks that hold `token` letter by letter.
-
-    Where `MAX_PHRASE_CHUNKS` hold its stem and one of them holds `token`, all are returned.
-    """
-    words = plain_words(token)
-    if not token.isascii() or not words:
-        return []
-    ids = find(" ".join(words), MAX_PHRASE_CHUNKS)
-    exact = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
-    holding = [each.chunk_id for each in read(ids) if exact.search(each.chunk.code)]
-    return ids if holding and len(ids) == MAX_PHRASE_CHUNKS else holding
-
-
-def _chunks_defining(connection: Connection, name: str) -> list[int]:
-    """Return the ids of chunks that define `name`, in the same case."""
-    symbols = f"symbols : ({match_expression([symbol_phrase(name)])})"
-    return column(
-        connection,
-        "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
-        " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
-        " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
-        (symbols, MAX_SYMBOL_ROWS, name, MAX_CHUNKS_PER_NAME),
-    )
-
-
-def _chunks_of(connection: Connection, files: Iterable[ChunkFile]) -> list[int]:
-    """Return the ids of chunks of `files`."""
-    ids: list[int] = []
-    for file in files:
-        if len(ids) >= MAX_CHUNKS_PER_NAME:
-            break
-        ids += column(
-            connection,
-            "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
-            (file.source, file.path, MAX_CHUNKS_PER_NAME - len(ids)),
-        )
-    return ids

@@ -7,7 +7,7 @@ implements the same protocol over PostgreSQL and SQLite together.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,14 +20,9 @@ from memory_sidecar.code.directory import (
     allowed_chunks,
 )
 from memory_sidecar.code.history import File, HistoryBoost, history_boosts
-from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, ReadChunks, message_phrase
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.model import CodeFilter
-from memory_sidecar.code.query_names import (
-    FindPhrase,
-    QueryNames,
-    named_chunks,
-    resolve_undefined,
-)
+from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
@@ -43,8 +38,12 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
+from memory_sidecar.index.words import index_words
 
 KEYWORD_DEPTH = 1000  # rows that the keyword arm knows, the best, unless a filter is applied
+MAX_CHUNKS_PER_NAME = 50
+MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
+MAX_PARTS = 16  # words of one name
 
 
 class SearchArm(Protocol):
@@ -65,6 +64,7 @@ class CodeRows(Protocol):
     """The chunks of one snapshot that satisfy a filter. All methods share the same ids."""
 
     is_deleted: IsDeleted  # asked of each chunk that is about to be shown
+    defined_names: DefinedNames  # in all files of the filter's sources; no other filter applies
 
     def keywords(self, text: str) -> Keywords:
         """Return the words of a question with their idf among all rows."""
@@ -88,13 +88,13 @@ class CodeRows(Protocol):
         """Return a chunk's vector of the model, or its static one; None if it has none yet."""
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
-        """Return the ids of chunks that define one of `names`, or lie in a file that it names."""
-
-    def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
-        """Look for those of `names` that nothing defines: see `query_names.resolve_undefined`."""
+        """Return ids of chunks that define one of `names`, qualifiers aside, or lie at a path."""
 
     def paths_called(self, stem: str) -> Sequence[str]:
         """Return the paths of the files with this name, not counting what follows its first dot."""
+
+    def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
+        """Return the ids of at most `limit` chunks whose text holds `words` in a row."""
 
     def message_chunks(self, text: str) -> Sequence[int]:
         """Return the ids of chunks that hold the words of `text`, an error message, in a row.
@@ -135,6 +135,7 @@ class LocalRows:
         self._store = store
         self.wanted = wanted
         self.is_deleted = is_deleted
+        self.defined_names = DefinedNames(connection, wanted.sources)
         self._directory = store.directory.read(connection)
         self.allowed = allowed_chunks(connection, self._directory, wanted)
 
@@ -191,22 +192,17 @@ class LocalRows:
         return (self._store.static if static else self._store.vectors)[CHUNKS]
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
-        return self._allowed(named_chunks(self.connection, names, self._directory))
+        ids: list[int] = []
+        for name in names.symbols:
+            ids += _chunks_defining(self.connection, name[-1])
+        for path in names.paths:
+            ids += _chunks_of(self.connection, self._directory.files_at(path))
+        return self._allowed(ids)
 
     def paths_called(self, stem: str) -> Sequence[str]:
         return self._directory.paths_called(stem)
 
-    def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
-        return self.resolve_undefined_with(names, find=self.phrase_chunks, read=self.read)
-
-    def resolve_undefined_with(
-        self, names: QueryNames, *, find: FindPhrase, read: ReadChunks
-    ) -> tuple[QueryNames, Sequence[int]]:
-        """Resolve like `resolve_undefined`, by definitions here and chunks of `find` and `read`."""
-        return resolve_undefined(self.connection, names, self.wanted.sources, find=find, read=read)
-
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
-        """Return the ids of at most `limit` chunks whose text holds `words` in a row."""
         return self._allowed(self._phrase_chunks(words, limit))
 
     def message_chunks(self, text: str) -> Sequence[int]:
@@ -272,3 +268,40 @@ class LocalRows:
         before = "".join(f"{code}\n" for start, code in rows if start < first)
         after = "".join(f"\n{code}" for start, code in rows if start > last)
         return before, after
+
+
+def symbol_phrase(name: str) -> str:
+    """Return the phrase by which the keyword index finds the chunks that define `name`.
+
+    That is the words of the name; of one in camelCase the whole in lower case, which is indexed,
+    too, and which longer names do not hold.
+    """
+    parts, _, whole = index_words(name).partition("\n")
+    words = [whole] if whole == name.lower() else parts.replace("_", " ").split()
+    return " ".join(words[:MAX_PARTS])
+
+
+def _chunks_defining(connection: Connection, name: str) -> list[int]:
+    """Return the ids of chunks that define `name`, in the same case."""
+    symbols = f"symbols : ({match_expression([symbol_phrase(name)])})"
+    return column(
+        connection,
+        "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
+        " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
+        " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
+        (symbols, MAX_SYMBOL_ROWS, name, MAX_CHUNKS_PER_NAME),
+    )
+
+
+def _chunks_of(connection: Connection, files: Iterable[ChunkFile]) -> list[int]:
+    """Return the ids of chunks of `files`."""
+    ids: list[int] = []
+    for file in files:
+        if len(ids) >= MAX_CHUNKS_PER_NAME:
+            break
+        ids += column(
+            connection,
+            "SELECT id FROM code_chunks WHERE source = ? AND filename = ? LIMIT ?",
+            (file.source, file.path, MAX_CHUNKS_PER_NAME - len(ids)),
+        )
+    return ids

@@ -11,8 +11,14 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line, is_at
-from memory_sidecar.code.query_names import MAX_CHUNKS_PER_NAME, QueryNames, symbol_phrase
-from memory_sidecar.code.rows import KEYWORD_DEPTH, SearchArm, VectorSearch
+from memory_sidecar.code.query_names import QueryNames
+from memory_sidecar.code.rows import (
+    KEYWORD_DEPTH,
+    MAX_CHUNKS_PER_NAME,
+    SearchArm,
+    VectorSearch,
+    symbol_phrase,
+)
 from memory_sidecar.code.store import CHUNKS, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids

@@ -49,6 +49,7 @@ class OverlaidRows:
         self._shared = shared
         self._local = local
         self.is_deleted = local.is_deleted
+        self.defined_names = local.defined_names  # of all files, the team's included
         self._has_vectors = has_vectors
         self._has_static = has_static
 
@@ -123,11 +124,7 @@ class OverlaidRows:
             *map(OWN.__add__, self._local.named_chunks(names)),
         ]
 
-    def resolve_undefined(self, names: QueryNames) -> tuple[QueryNames, Sequence[int]]:
-        # This machine knows the definitions of all files, the team's included.
-        return self._local.resolve_undefined_with(names, find=self._phrase_chunks, read=self.read)
-
-    def _phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
+    def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
         theirs = self._shared.phrase_chunks(words, limit)
         own = self._local.phrase_chunks(words, limit - len(theirs))
         return [*theirs, *map(OWN.__add__, own)]
@@ -138,7 +135,7 @@ class OverlaidRows:
 
     def message_chunks(self, text: str) -> Sequence[int]:
         words = message_phrase(text)
-        found = self._phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        found = self.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
         return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:

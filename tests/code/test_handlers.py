@@ -15,11 +15,11 @@ from filelock import FileLock
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION
 from memory_sidecar.code import builder as flow
-from memory_sidecar.code.directory import ChunkDirectory, Line
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.document import build_document
 from memory_sidecar.code.files import read_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.query_names import named_chunks, names_in
+from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.search import search_code, take_apart
 from memory_sidecar.core.crash_log import MAX_CRASHES, CrashLog
@@ -779,7 +779,7 @@ def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_
 
 def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
     connection = connect(codebase.paths.db, read_only=True)
-    directory = ChunkDirectory().read(connection)
+    chunks = LocalRows(connection, codebase.data.open(), CodeFilter())
     plans: list[tuple[str, Any]] = []
 
     def trace(_: object, sql: str, values: object) -> bool:
@@ -787,7 +787,7 @@ def test_names_of_paths_and_lists_of_files_are_looked_up_by_an_index(codebase):
         return True
 
     connection.exec_trace = trace
-    found = named_chunks(connection, names_in("what is in shop/cart.py"), directory)
+    found = chunks.named_chunks(names_in("what is in shop/cart.py"))
     list_files(connection, FileStatus.SKIPPED)
     connection.exec_trace = None
     told = [
@@ -814,4 +814,5 @@ def test_a_symbol_with_spaces_is_one(make_codebase, tmp_path, notices):
         ("Flag", "operator bool"),
     }
     with codebase.data.open().reading() as connection:
-        assert named_chunks(connection, names_in("item"), ChunkDirectory().read(connection)) == []
+        chunks = LocalRows(connection, codebase.data.open(), CodeFilter())
+        assert chunks.named_chunks(names_in("item")) == []

@@ -11,8 +11,8 @@ from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import (
     MAX_FILES_AT_PATHS,
     MAX_PLACES,
+    DefinedNames,
     names_in,
-    resolve_undefined,
 )
 from memory_sidecar.core.results import Silent
 
@@ -147,11 +147,12 @@ def test_of_a_qualified_name_only_what_its_qualifier_may_name_is_read(
     monkeypatch.setattr(graph, "Defined", defined)
     names = names_in("C7.__init__ many.__init__ Reply.prototype.send C7.gone")
     with codebase.data.open().reading() as connection:
-        found, _ = resolve_undefined(connection, names, (), find=lambda *_: (), read=lambda _: ())
-    many = [place for place in found.places if place.path == "many.py"]
-    assert found.places[0].line == 3 * 7 + 2
+        known = DefinedNames(connection, ())
+        places = [place for name in names.symbols for place in known.places_of(name)]
+    many = [place for place in places if place.path == "many.py"]
+    assert places[0].line == 3 * 7 + 2
     assert len(many) == 1 + MAX_PLACES
-    assert [(each.path, each.line) for each in found.places[len(many) :]] == [("reply.js", 2)]
+    assert [(each.path, each.line) for each in places[len(many) :]] == [("reply.js", 2)]
     assert len(read) == 1 + 60 + 1
 
 

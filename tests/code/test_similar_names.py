@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory_sidecar.code.model import CodeFilter, CodeQuery
-from memory_sidecar.code.query_names import (
-    MAX_PHRASE_CHUNKS,
-    MAX_SIMILAR_NAMES,
-    is_one_typo_apart,
-)
+from memory_sidecar.code.named import MAX_PHRASE_CHUNKS
+from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
 from memory_sidecar.core.results import Silent
 
 
