@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError, StoreBusy, StoreCorrupt
+from memory_sidecar.core.errors import ModelError, NoIndex, StoreBusy, StoreCorrupt
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
@@ -279,25 +279,25 @@ class ReadableDatabase(ABC, Generic[S]):
         meanwhile = BY_STATIC if static else BY_KEYWORD
         if not asked.rows and not required:
             return None
-        embedder: Embedder | None = None
-        problem: SidecarError | None = None
         try:
             embedder = self._embedder_for(connection, asked)
         except (ModelError, NoIndex) as error:
-            problem = error
-        if problem is None and asked.pending:
-            reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
-            if asked.pending == asked.rows:
-                problem = NoIndex(
-                    "no vectors yet (0 % done)",
-                    hint=f"`--mode hybrid` ranks {meanwhile} until they are there; "
-                    "`memory-sidecar status` shows the progress",
-                )
-        elif problem is not None and not required:
-            reporter.notice(f"ranking {meanwhile}: {problem.with_hint}")
-        if problem is not None and required:
-            raise problem
-        return embedder.embed_query if embedder and problem is None else None
+            if required:
+                raise
+            reporter.notice(f"ranking {meanwhile}: {error.with_hint}")
+            return None
+        if not asked.pending:
+            return embedder.embed_query
+        reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
+        if asked.pending < asked.rows:
+            return embedder.embed_query
+        if required:
+            raise NoIndex(
+                "no vectors yet (0 % done)",
+                hint=f"`--mode hybrid` ranks {meanwhile} until they are there; "
+                "`memory-sidecar status` shows the progress",
+            )
+        return None
 
     def embed_static(self, connection: Connection) -> EmbedQuery | None:
         """Return a function that makes static vectors of questions; `None` if no row has any."""
