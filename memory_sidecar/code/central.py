@@ -18,7 +18,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from memory_sidecar.code.asides import in_tests, is_aside
 from memory_sidecar.code.graph import TYPES, Graph
@@ -26,6 +25,8 @@ from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.arms import Scores
+from memory_sidecar.index.codes import Ids
 
 AROUND_HITS = 20  # hits of a question that a map starts from
 MAX_DEFINED = 8  # definitions of one name; of more, the one meant cannot be told
@@ -42,9 +43,6 @@ _FUNCTIONS = frozenset({"function", "method"})
 _RETURNS_INNER = _EXPORTING | {"lua"}
 # The beginning of its signature: a private member, a macro of C that is a constant.
 _HIDDEN = re.compile(r"(?:\w+ )*?private |#\s*define \w+(?!\()\b")
-
-_Numbers = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
 
 
 class _Defined(NamedTuple):
@@ -93,10 +91,10 @@ def hit_weights(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
 class UseGraph:
     """The edges between files and the definitions that they use, each pair once; arrays (n,)."""
 
-    users: _Numbers  # ids of the using files
-    owners: _Numbers  # ids of the defining files
-    numbers: _Numbers  # of the definitions in their files
-    weights: _Floats
+    users: Ids  # ids of the using files
+    owners: Ids  # ids of the defining files
+    numbers: Ids  # of the definitions in their files
+    weights: Scores
 
     @classmethod
     def read(cls, connection: Connection, sources: Sequence[str]) -> UseGraph:
