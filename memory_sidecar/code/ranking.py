@@ -115,35 +115,34 @@ def rank_hybrid(
     is_aside = sum((boosts[kind] for kind in question.asides), np.zeros(len(known))) < 0
     level_rank = COMMON_WORDS_RANK_OF_LANGUAGE if question.names_language else COMMON_WORDS_RANK
     boosts["file_words"] = FILE_WORDS_WEIGHT * _word_shares_of_files(candidates, words)
-    summands = {
+    by_arms = {
         "cosine": np.nan_to_num(candidates.cosine),
         "assumed": np.where(known, 0.0, average),
         "static": np.where(known, STATIC_BESIDE, STATIC_ALONE) * static,
         "keyword": question.keyword_weight * _above_level(candidates.keyword, is_aside, level_rank),
-        **boosts,
     }
-    relevance: Scores = sum(summands.values(), np.zeros(len(candidates.ids)))
+    relevance: Scores = sum((by_arms | boosts).values(), np.zeros(len(known)))
     boosts["same_file"] = _same_file_boosts(relevance, candidates.file_numbers)
-    summands["same_file"] = boosts["same_file"]
     relevance += boosts["same_file"]
     if "tests" in question.asides:  # after the above: a file is about what its tests are about
         penalty = -INNER_TEST_PENALTY * _in_tests(candidates, defining)
-        summands["tests"] = boosts["tests"] = boosts["tests"] + penalty
+        boosts["tests"] = boosts["tests"] + penalty
         relevance += penalty
-    defines_name = np.array([each.is_name for each in defining], np.bool_)
-    is_located = at_named_path[candidates.file_numbers]
-    boosts["exact_symbol"] = defines_name.astype(float)
-    boosts["exact_path"] = is_located.astype(float)
-    boosts["exact_text"] = holds_message.astype(float)
+    summands = by_arms | boosts
     best_cosine = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)
     full = best_cosine + question.keyword_weight + NAME_WEIGHT
     share = saturate(relevance, full)
     lifted = lift_named(share)
-    steps = {
-        "exact_symbol": np.where(defines_name, lifted, 0.0),
-        "exact_path": np.where(is_located & ~defines_name, lifted, 0.0),
-        "exact_text": np.where(holds_message & ~(is_located | defines_name), lifted, 0.0),
+    named = {
+        "exact_symbol": np.array([each.is_name for each in defining], np.bool_),
+        "exact_path": at_named_path[candidates.file_numbers],
+        "exact_text": holds_message,
     }
+    steps, is_lifted = dict[str, Scores](), np.zeros(len(known), np.bool_)
+    for kind, is_named in named.items():
+        boosts[kind] = is_named.astype(float)
+        steps[kind] = np.where(is_named & ~is_lifted, lifted, 0.0)  # once, however it is named
+        is_lifted |= is_named
     scores: Scores = NAMED_FROM * share + sum(steps.values())
     rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
     steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
