@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from typing import TypeAlias
 
 import tree_sitter
 
@@ -64,6 +65,9 @@ def languages() -> frozenset[str]:
     return frozenset(filter(has_grammar, DIALECTS))
 
 
+_Meaning: TypeAlias = tree_sitter.Query | tuple[Reading, ...]
+"""Of a pattern in one language: a query, or the trees that code may stand for."""
+
 _QUERY = re.compile(r"\(.*?(?:\(#|[)\]]\s*@\w)", re.DOTALL)
 
 
@@ -80,8 +84,7 @@ class Finder:
                 hint=f"at most {MAX_CHARS} characters and {MAX_HOLES} metavariables",
             )
         self._pattern = pattern.strip()
-        self._queries: dict[str, tree_sitter.Query] = {}
-        self._readings: dict[str, tuple[Reading, ...]] = {}
+        self._meanings: dict[str, _Meaning] = {}
         self._is_query = _QUERY.match(self._pattern) is not None
         self._query_error = ""  # the last error of reading it as a query
         self._too_deep: NestedTooDeep | None = None  # in some language
@@ -92,7 +95,7 @@ class Finder:
         Raises UsageError if it is in none of them.
         """
         asked = sorted(languages)
-        failing = [language for language in asked if not self._prepare(language)]
+        failing = [language for language in asked if not self._meaning_in(language)]
         if not asked or failing != asked:
             return failing
         if self._is_query:
@@ -107,11 +110,10 @@ class Finder:
 
     def may_find(self, text: bytes, language: str) -> bool:
         """Whether `text` holds the words of the pattern: a quick check without false negatives."""
-        language = dialect_of(text, language)
-        if not self._prepare(language):
-            return False
-        readings = self._readings.get(language)
-        return readings is None or any(reading.may_match(text) for reading in readings)
+        meaning = self._meaning_in(dialect_of(text, language))
+        if isinstance(meaning, tree_sitter.Query):
+            return True
+        return any(reading.may_match(text) for reading in meaning)
 
     def find(self, text: bytes, language: str) -> list[Found] | None:
         """Return all hits in `text`, UTF-8 with LF line breaks, in order.
@@ -119,34 +121,35 @@ class Finder:
         `None` if it cannot be parsed: nested too deep, too long a line, or out of time.
         """
         language = dialect_of(text, language)
-        if not self._prepare(language):
+        meaning = self._meaning_in(language)
+        if not meaning:
             return []
         parsed = parse_with_text(text, language)
         if parsed is None:
             return None
         tree, as_parsed = parsed
-        if language in self._readings:
-            return find(self._readings[language], text, tree)
-        return find_by_query(self._queries[language], as_parsed, language)
+        if isinstance(meaning, tree_sitter.Query):
+            return find_by_query(meaning, as_parsed, language)
+        return find(meaning, text, tree)
 
-    def _prepare(self, language: str) -> bool:
-        """Read the pattern in that language, once; whether it means anything there."""
-        if language in self._readings or language in self._queries:
-            return bool(self._readings.get(language, True))
+    def _meaning_in(self, language: str) -> _Meaning:
+        """Return what the pattern means in that language, read once; () for nothing."""
+        if language not in self._meanings:
+            self._meanings[language] = self._read_in(language)
+        return self._meanings[language]
+
+    def _read_in(self, language: str) -> _Meaning:
         if self._pattern.startswith("("):  # `(a, b) => c` is code that begins like a query
             try:
-                self._queries[language] = read_query(self._pattern, language)
+                return read_query(self._pattern, language)
             except tree_sitter.QueryError as error:
                 self._query_error = str(error)
-            else:
-                return True
-        self._readings[language] = ()
         if not self._is_query:
             try:
-                self._readings[language] = read_pattern(self._pattern, language)
+                return read_pattern(self._pattern, language)
             except NestedTooDeep as error:
                 self._too_deep = error
-        return bool(self._readings[language])
+        return ()
 
 
 def _why_no_code(pattern: str) -> str:
