@@ -73,12 +73,7 @@ def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
 
 
 def read_file(
-    codebase: Codebase,
-    sources: Sequence[Source],
-    path: str,
-    *,
-    max_file_bytes: int,
-    by_ending: bool = False,
+    codebase: Codebase, sources: Sequence[Source], path: str, *, by_ending: bool = False
 ) -> FileText:
     """Read the file that `path` means in the first of `sources` that has it.
 
@@ -94,7 +89,7 @@ def read_file(
             continue
         try:
             is_indexed = codebase.is_indexed(each.source, each.path)
-            text = _read(codebase, each.source, each.path, max_file_bytes, is_indexed=is_indexed)
+            text = _read(codebase, each.source, each.path, is_indexed=is_indexed)
         except PathRefused as error:
             refused = refused or error
             continue
@@ -105,7 +100,7 @@ def read_file(
     if refused is not None:
         raise refused
     if by_ending and (only := only_ending(codebase.files(FileStatus.INDEXED), meant)):
-        text = _read(codebase, only.source, only.path, max_file_bytes, is_indexed=True)
+        text = _read(codebase, only.source, only.path, is_indexed=True)
         if text is not None:
             return FileText(only.source, only.path, only.first, only.last, text)
     raise NotFound(
@@ -188,9 +183,7 @@ def _relative_to(root: Path, path: str) -> str:
     return "" if real == root else real.relative_to(root).as_posix()
 
 
-def _read(
-    codebase: Codebase, source: Source, relative: str, max_file_bytes: int, *, is_indexed: bool
-) -> str | None:
+def _read(codebase: Codebase, source: Source, relative: str, *, is_indexed: bool) -> str | None:
     """Return the text of a file of `source`; `None` if it is missing or ignored.
 
     An indexed file is not ignored. For others the ignore rules are evaluated, which can take as
@@ -207,7 +200,8 @@ def _read(
     if file.skip_reason:
         raise _skipped(relative, file.skip_reason)
     try:
-        read = read_text(source.root, file, max_file_bytes=max_file_bytes)
+        limit_bytes = codebase.settings.max_file_bytes
+        read = read_text(source.root, file, max_file_bytes=limit_bytes)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

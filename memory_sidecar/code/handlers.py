@@ -70,6 +70,7 @@ class Codebase:
         `own_folders` hold our own data; they and the database are never indexed.
         """
         self.paths = paths
+        self.settings = settings
         recover = partial(recorded_roots, paths.db)
         self.registry = Registry(paths.registry, data_dirs=own_folders, recover=recover)
         self._models = models

@@ -204,10 +204,7 @@ class FileLines(Answer):
 def read_file(caller: Caller, asked: ReadFile, report: Reporter) -> FileLines:
     """Read lines of an indexed file, as it is now: src/cart.py:10-20."""
     path, sources = path_and_sources(caller, asked.path, asked.source)
-    limit_bytes = caller.services.settings.max_file_bytes
-    file = read_source_file(
-        caller.codebase, sources, path, max_file_bytes=limit_bytes, by_ending=True
-    )
+    file = read_source_file(caller.codebase, sources, path, by_ending=True)
     notice_foreign(caller, file, asked.source, report)
     text = file.text.removesuffix("\n")  # no empty line after the last line break
     total = text.count("\n") + 1

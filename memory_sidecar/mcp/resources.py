@@ -77,6 +77,4 @@ def read_resource(caller: Caller, uri: str) -> types.ReadResourceResult:
 
 def _file(caller: Caller, source: str, path: str) -> str:
     codebase = caller.codebase
-    limit_bytes = caller.services.settings.max_file_bytes
-    wanted = [codebase.registry.get(source)]
-    return read_file(codebase, wanted, path, max_file_bytes=limit_bytes).text
+    return read_file(codebase, [codebase.registry.get(source)], path).text

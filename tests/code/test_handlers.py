@@ -550,14 +550,14 @@ def test_what_settings_exclude_is_not_read(make_codebase, project, notices, by):
     codebase = make_codebase(settings=Settings(excludes=excludes if by == "user" else ()))
     codebase.index([project], reporter=notices)
     with pytest.raises(NotFound):
-        read_file(codebase, codebase.registry.all(), "private/salaries.txt", max_file_bytes=1 << 20)
+        read_file(codebase, codebase.registry.all(), "private/salaries.txt")
 
 
 def test_no_path_that_no_file_can_have_is_looked_for(make_codebase, project, notices):
     codebase = make_codebase()
     codebase.index([project], reporter=notices)
     with pytest.raises(PathRefused, match="is not a path"):
-        read_file(codebase, codebase.registry.all(), "a/" * 3000, max_file_bytes=1 << 20)
+        read_file(codebase, codebase.registry.all(), "a/" * 3000)
 
 
 def test_a_source_that_is_gone_is_named_and_answered_of(make_codebase, project, notices):
