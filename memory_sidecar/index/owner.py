@@ -139,10 +139,7 @@ class Owner(Generic[S]):
     def stop(self) -> None:
         """Tell the loop and the running passes to end; what is committed stays."""
         self.loop.stop()
-        with self._state:
-            flows = list(self._under_way.values())
-        for flow in flows:
-            flow.stop()
+        self._stop_passes()
 
     def close(self, *, until_s: float = math.inf) -> bool:
         """Stop, wait for the end until `until_s`, and return whether it came."""
@@ -200,10 +197,7 @@ class Owner(Generic[S]):
         self.file.start_over()
         self._seen.clear()
         self._has_pending = True
-        with self._state:
-            flows = list(self._under_way.values())
-        for flow in flows:  # they write to the database that was set aside
-            flow.stop()
+        self._stop_passes()  # they write to the database that was set aside
         for each in self.watched_sources():
             each.rescan_soon()
 
@@ -285,6 +279,12 @@ class Owner(Generic[S]):
         if refreshed.chunks_indexed:
             self._has_pending = True
         return refreshed
+
+    def _stop_passes(self) -> None:
+        with self._state:
+            flows = list(self._under_way.values())
+        for flow in flows:
+            flow.stop()
 
     def _require_registered(self, source: Source) -> None:
         """Raise SourceGone if `source` was removed or moved: no later pass would delete its rows.
