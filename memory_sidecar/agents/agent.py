@@ -215,7 +215,7 @@ class Agent:
         before = self.registry.get(name).root.as_posix()
         moved = self.registry.move(name, root, force=force)
         self.data.move(moved, reporter=reporter)
-        self.data.update([moved], reporter, embed=not self.data.is_watching)
+        self.data.update([moved], reporter)
         with self.short_connection() as connection:
             chunks = next(each.chunks for each in count_sources(connection) if each.name == name)
         return SourceMoved(name, before, moved.root.as_posix(), chunks)

@@ -82,7 +82,7 @@ def repair(
         elif "rebuild" in wanted:
             codebase.rebuild((), reporter=reporter)
         elif agent:
-            agent.data.update(agent.sources(), reporter)
+            agent.data.update(agent.sources(), reporter, embed=True)
         else:
             codebase.index((), reporter=reporter, embed=True)
 

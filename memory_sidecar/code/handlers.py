@@ -126,7 +126,7 @@ class Codebase:
         sources = [self._register(root, excludes, reporter, force=force) for root in roots]
         sources = list({s.name: s for s in sources}.values()) or self._all_sources()
         sources = [self.sharing.begin_sharing(source, reporter) for source in sources]
-        wanted = not self.data.is_watching if embed is None else embed and (roots or True)
+        wanted = (roots or True) if embed else embed
         report = self.data.update(sources, reporter, full=full, embed=wanted)
         self.sharing.tell_problems(report.sources, reporter)
         return self.sharing.with_team_counts(report, reporter)
@@ -153,7 +153,7 @@ class Codebase:
         moved = self.registry.move(source.name, root, force=force)
         self.data.move(moved, reporter=reporter)
         self.clones.remove(source)
-        self.data.update([moved], reporter, embed=not self.data.is_watching)
+        self.data.update([moved], reporter)
         chunks = next(each.chunks for each in self.status().sources if each.name == moved.name)
         return SourceMoved(moved.name, source.root.as_posix(), moved.root.as_posix(), chunks)
 

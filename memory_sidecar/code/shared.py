@@ -140,7 +140,7 @@ class Sharing:
             reporter.notice(
                 f"another model made the vectors of {source.name} at the team: all are made again"
             )
-        self._data.update([source], reporter, embed=not self._data.is_watching)
+        self._data.update([source], reporter)
         shared = self.source(replace(source, publishes=True))
         assert shared
         try:

@@ -98,17 +98,18 @@ class Database(ReadableDatabase[S]):
         reporter: Reporter,
         *,
         full: bool = False,
-        embed: Embed = True,
+        embed: Embed | None = None,
     ) -> IndexReport:
         """Index what changed in `sources`, and all of registered sources that have no rows.
 
-        `full` reads unchanged files, too; `embed=False` leaves vectors for later. The rows of an
-        absent source stay, with a notice; it is an error only if all `sources` are absent.
+        `full` reads unchanged files, too. New rows are embedded by default unless a daemon will.
+        The rows of an absent source stay, with a notice; it is an error only if all are absent.
         """
 
         def work(reporter: Reporter) -> IndexReport:
             wanted = self._with_missing(sources, reporter)
-            return index_sources(self.owner, wanted, reporter, full=full, embed=embed)
+            embeds = not self.is_watching if embed is None else embed
+            return index_sources(self.owner, wanted, reporter, full=full, embed=embeds)
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
@@ -200,9 +201,8 @@ class Database(ReadableDatabase[S]):
                     require_files(source)
             for source in sources:  # without its state, the pass below derives every row again
                 remove_state(self.paths.flow_state(source.name))
-            return index_sources(
-                self.owner, self._with_missing(sources, reporter), reporter, embed=True
-            )
+            wanted = self._with_missing(sources, reporter)
+            return index_sources(self.owner, wanted, reporter, embed=True)
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
