@@ -128,11 +128,16 @@ class Engine:
         is_stopped: threading.Event,
     ) -> None:
         self._state = state
-        self._name = name
-        self._build = build
-        self._write = write
-        self._is_stopped = is_stopped
         self._loop = asyncio.new_event_loop()
+        self._root = _Root(
+            build=build,
+            write=write,
+            workers=ThreadPoolExecutor(BUILD_THREADS, thread_name_prefix="build"),
+            writer=ThreadPoolExecutor(1, thread_name_prefix="write"),
+            batches=asyncio.Queue(),
+            failed=self._loop.create_future(),
+            is_stopped=is_stopped,
+        )
         self._thread = threading.Thread(target=self._run_loop, name=f"flow {name}")
 
     def start(self) -> None:
@@ -193,15 +198,6 @@ class Engine:
             raise named from error
 
     async def _open(self) -> None:
-        self._root = _Root(
-            build=self._build,
-            write=self._write,
-            workers=ThreadPoolExecutor(BUILD_THREADS, thread_name_prefix="build"),
-            writer=ThreadPoolExecutor(1, thread_name_prefix="write"),
-            batches=asyncio.Queue(),
-            failed=self._loop.create_future(),
-            is_stopped=self._is_stopped,
-        )
         provider = coco.ContextProvider()
         provider.provide(_ROOT, self._root)
         provider.provide(_SINK, coco.TargetActionSink.from_async_fn(self._root.write_all))
