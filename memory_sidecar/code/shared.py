@@ -225,12 +225,11 @@ class Sharing:
             except DatabaseUnreachable:  # perhaps only the connection was lost
                 answer = self._ask_both(question, local, reporter)
         except WITHOUT_TEAM as error:
-            if isinstance(error, TeamEmpty) and self._data.is_watching:
+            if isinstance(error, TeamEmpty):
                 self._refresh_outdated_soon()
             _notice_local_only(error, local, reporter, doing)
             return question(local)
-        if self._data.is_watching:
-            self._refresh_outdated_soon()
+        self._refresh_outdated_soon()
         return answer
 
     def _ask_both(
@@ -253,7 +252,7 @@ class Sharing:
                 self._data.owner.refresh(source, Silent(), ScanScope(under=paths))
 
     def _refresh_outdated_soon(self) -> None:
-        for source in self._registry.all():
+        for source in self._registry.all() if self._data.is_watching else ():
             shared = self.source(source)
             if shared is not None and shared.has_moved_on:
                 self._data.owner.loop.ask_soon(
