@@ -189,7 +189,9 @@ class LocalRows:
         return stored_vector(self.connection, self._index(static=static).table, chunk_id)
 
     def _index(self, *, static: bool) -> VectorIndex:
-        return (self._store.static if static else self._store.vectors)[CHUNKS]
+        table = CHUNKS.static_table if static else CHUNKS.vector_table
+        assert table
+        return self._store.indexes[table]
 
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
         ids: list[int] = []

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -60,7 +61,7 @@ class ManifestEntry:
 class DerivedStore(ABC):
     """The database at `path`, made if it is missing; one class for each kind of database.
 
-    `vectors` and `static` map each corpus to its in-memory indexes. An existing database is opened
+    `indexes` has the in-memory index of each table of vectors. An existing database is opened
     without writing, so that it can be read on a full disk.
     """
 
@@ -68,10 +69,8 @@ class DerivedStore(ABC):
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
-        self.vectors = {c: VectorIndex(c.vector_table) for c in self.SCHEMA.corpora}
-        self.static = {
-            c: VectorIndex(table) for c in self.SCHEMA.corpora if (table := c.static_table)
-        }
+        tables = chain.from_iterable(corpus.vector_tables for corpus in self.SCHEMA.corpora)
+        self.indexes = {table: VectorIndex(table) for table in tables}
         self._clock = clock
         self._write_lock = threading.Lock()
         found = found_version(path, self.SCHEMA)
@@ -136,7 +135,7 @@ class DerivedStore(ABC):
 
     def unload(self) -> None:
         """Free the vectors in memory, too; the next query reads them again."""
-        for index in (*self.vectors.values(), *self.static.values()):
+        for index in self.indexes.values():
             index.unload()
         self.rest()
 
@@ -166,7 +165,7 @@ class DerivedStore(ABC):
         with self._write_lock:
             write = Write(
                 self._opened_writer(),
-                (*self.vectors.values(), *self.static.values()),
+                self.indexes,
                 now=self._clock(),
                 queued_at=queued_at,
                 at_hand=at_hand,

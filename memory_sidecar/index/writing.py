@@ -7,6 +7,7 @@ reader sees all of them or none. A new kind of vector that is made with the word
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,13 +49,13 @@ class Write:
     def __init__(
         self,
         connection: apsw.Connection,
-        indexes: Iterable[VectorIndex],
+        indexes: Mapping[VectorTable, VectorIndex],
         *,
         now: int,
         queued_at: int | None,
         at_hand: ReadyVectors,
     ) -> None:
-        """`indexes`: the in-memory vector indexes that are updated after the commit.
+        """`indexes`: the in-memory indexes of all tables of vectors, updated after the commit.
 
         `now` (epoch ms) stamps what is written; `queued_at` (epoch ms) orders the queue of rows
         that wait for their vector, `now` by default.
@@ -63,13 +64,11 @@ class Write:
         self.now = now
         self._queued_at = now if queued_at is None else queued_at
         self._at_hand = at_hand
-        self._indexes = {index.table: index for index in indexes}
+        self._indexes = indexes
         self.indexed = 0
         self.deleted = 0
-        self._removed: dict[VectorTable, list[int]] = {table: [] for table in self._indexes}
-        self._added: dict[VectorTable, list[tuple[int, bytes]]] = {
-            table: [] for table in self._indexes
-        }
+        self._removed: dict[VectorTable, list[int]] = defaultdict(list)
+        self._added: dict[VectorTable, list[tuple[int, bytes]]] = defaultdict(list)
 
     def index_row(self, corpus: Corpus, found: Findable, *, can_wait: bool = False) -> None:
         """Index the words and the vectors of the row that this connection inserted last.

@@ -89,7 +89,8 @@ def memories_like(
     connection: Connection, store: DerivedStore, vector: Vector
 ) -> list[NearDuplicate]:
     """List the memories whose first chunk has a vector near `vector`, the nearest first."""
-    ids, cosines = store.vectors[MEMORY_CHUNKS].view(connection).cosines(vector)
+    view = store.indexes[MEMORY_CHUNKS.vector_table].view(connection)
+    ids, cosines = view.cosines(vector)
     near = np.flatnonzero(cosines >= NEAR_DUPLICATE)
     near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
     found: list[tuple[float, str, str]] = []

@@ -125,7 +125,7 @@ class _Search:
         chosen = chosen_chunks(rows, query.filter)
         words, meaning = _word_arm(query, rows.connection, chosen), Arm.silent()
         if embedding is not None:
-            view = readable.store.vectors[MEMORY_CHUNKS].view(rows.connection)
+            view = readable.store.indexes[MEMORY_CHUNKS.vector_table].view(rows.connection)
             meaning = _filtered_arm(*view.cosines(embedding.result()), chosen)
         return cls(query, rows, words, meaning)
 

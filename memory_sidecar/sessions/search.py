@@ -128,7 +128,7 @@ def _start_searches(
     for kind in query.kinds:
         required, allowed = _rows_to_search(connection, kind, query, asked)
         if allowed is None or len(allowed):
-            index = store.vectors[CORPUS_OF[kind]]
+            index = store.indexes[CORPUS_OF[kind].vector_table]
             scanning = _start_scan(connection, index, vector) if vector else None
             searches.append(
                 _RowSearch(connection, kind, query.mode, asked.text, scanning, allowed, required)

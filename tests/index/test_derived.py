@@ -43,7 +43,7 @@ def document(path: str, text: str) -> CodeDocument:
 
 def vectors_of(store: CodeStore) -> list[int]:
     with store.reading() as connection:
-        ids, _ = store.vectors[CHUNKS].view(connection).cosines(UNIT)
+        ids, _ = store.indexes[CHUNKS.vector_table].view(connection).cosines(UNIT)
     return [int(each) for each in ids]
 
 

@@ -46,7 +46,7 @@ def test_vectors_go_from_memory_however_late_it_is_looked_at(make_codebase, proj
     codebase = make_codebase()
     codebase.index([project], reporter=Silent())
     codebase.search(CodeQuery("a cart"), reporter=Silent())
-    vectors = codebase.data.open().vectors[CHUNKS]
+    vectors = codebase.data.open().indexes[CHUNKS.vector_table]
     assert len(vectors._rows.codes.ids) > 0
     codebase.data.file.used_at_s = time.monotonic() - 2 * UNLOAD_AFTER_S
     scheduler = Scheduler()
