@@ -12,7 +12,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from memory_sidecar.chunking.chunk import CHUNKER_VERSION, Parsed, parse_text
 from memory_sidecar.chunking.notebook import read_program
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     from memory_sidecar.code.directory import ChunkFile
     from memory_sidecar.core.sqlite import Connection
 
-_LETTERS: Final[dict[How, str]] = {
-    "call": "c",
-    "type": "t",
-    "import": "i",
-    "attribute": "a",
-    "other": "o",
-}
+_LETTERS: Final[dict[How, str]] = {how: how[0] for how in get_args(How)}
 _HOW: Final[dict[str, How]] = {letter: how for how, letter in _LETTERS.items()}
 _PLACE = re.compile(r"([ctiao])(\d+)(?::(\d+))?(?:\.(.*))?")  # c12:3.self
 HEAD_CHARACTERS = 200  # 66 tokens of code in the mean; 5 % have more than 86
