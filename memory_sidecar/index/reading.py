@@ -249,7 +249,7 @@ class ReadableDatabase(ABC, Generic[S]):
                 self._index_missing(known, missing, reporter, wanted=wanted, embeds=embeds)
                 store = self.open()
                 connection = stack.enter_context(store.reading())
-            self._say_standings(connection, wanted, reporter)
+            self._notice_incomplete(connection, wanted, reporter)
             yield store, connection
 
     def begin_embedding(
@@ -317,7 +317,7 @@ class ReadableDatabase(ABC, Generic[S]):
             embedder.load()
         return embedder
 
-    def _say_standings(
+    def _notice_incomplete(
         self, connection: Connection, wanted: Collection[str], reporter: Reporter
     ) -> None:
         begun, rebuilt = list[str](), list[str]()
