@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.shared import count_files_here, was_shared
-from memory_sidecar.core.errors import ModelError, TeamEmpty, UsageError
+from memory_sidecar.core.errors import TeamEmpty, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
@@ -168,11 +168,8 @@ class TeamCode:
             _log.info("%s has no graph of vectors: %s", self.link.shown, error)
 
     def _vector_models(self) -> VectorModels:
-        try:
-            model = self.models.files.sha256
-        except ModelError:
-            model = ""
-        return VectorModels(model, self.models.static.version if self.models.static else "")
+        static = self.models.static
+        return VectorModels(self.models.sha256 or "", static.version if static else "")
 
     def _scope(self, connection: Connected, local: LocalRows, rows: _Rows) -> SearchScope:
         files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
