@@ -111,8 +111,9 @@ def test_a_place_that_cannot_be_is_wrong_usage(run):
 
 
 @pytest.mark.parametrize("number", ["-1", HUGE, DIGITS])
-def test_a_setting_that_counts_nothing_is_wrong_usage(sidecar, number):
-    done = sidecar("status", "--no-daemon", MEMORY_SIDECAR_EMBED_THREADS=number)
+def test_a_setting_that_counts_nothing_is_wrong_usage(run, tmp_path, number):
+    given = {"MEMORY_SIDECAR_EMBED_THREADS": number, "MEMORY_SIDECAR_DATA_DIR": str(tmp_path)}
+    done = run("status", environ=given)
     assert (done.status, len(done.err.splitlines())) == (2, 1)
 
 
@@ -185,7 +186,7 @@ def test_a_data_directory_that_no_file_system_takes_is_refused_in_a_line(sidecar
 
 @pytest.mark.parametrize("length", [500, 4_080])
 def test_a_data_directory_whose_databases_sqlite_cannot_open_is_refused_in_a_line(
-    sidecar, tmp_path, length
+    run, tmp_path, length
 ):
     """Its folder may exist, and the disk takes its path, up to 4,095 bytes."""
     name = f"{tmp_path}/{'x' * 100}"
@@ -194,7 +195,7 @@ def test_a_data_directory_whose_databases_sqlite_cannot_open_is_refused_in_a_lin
     name += "/" + "x" * (length - len(name) - 1)
     texts = (("store", "x"), ("query", "x"), ("list",), ("doctor",), ("status",), ("index", "."))
     for command in texts:
-        done = sidecar(*command, MEMORY_SIDECAR_DATA_DIR=name)
+        done = run(*command, environ={"MEMORY_SIDECAR_DATA_DIR": name})
         assert done.status == 2
         assert "is too long for a database" in done.err
         assert len([line for line in done.err.splitlines() if "too long" in line]) == 1
