@@ -22,6 +22,7 @@ from memory_sidecar.code.candidates import (
     is_self,
 )
 from memory_sidecar.code.classes import Lineages
+from memory_sidecar.code.declared import member_of_variable
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.results import Confidence
@@ -66,7 +67,7 @@ class Resolver:
             return candidates.by_name
         may_inherit = at.file.language in _MEMBERS_OF_CLASSES and bool(candidates.members)
         needs_around = is_self(place.receiver, at) or (
-            not place.receiver and (may_inherit or at.id in candidates.files)
+            may_inherit or (not place.receiver and at.id in candidates.files)
         )
         within = place.within if needs_around else None
         key = (name, at.id, place.receiver, place.how, within)
@@ -111,6 +112,8 @@ class _Resolving:
             return self._resolve_bare()
         if is_self(receiver, self._at):
             return self._resolve_self()
+        if found := member_of_variable(self._lineages, self._at, self._place, self._candidates):
+            return found
         table = self._in_required_table(receiver) if self._at.family == "lua" else ()
         return _one(table, "likely") or self._resolve_member(receiver)
 

@@ -66,11 +66,11 @@ FILES = {
     ),
     "net/Daemon.cs": (
         "class Daemon {\n"
-        "  Gossip oldGossip; Clock last_clock;\n"
-        "  void Both(Gossip a, Clock b) {\n"
+        "  dynamic oldGossip; dynamic last_clock;\n"
+        "  void Both(Gossip a, Clock b, dynamic c) {\n"
         "    oldGossip.Merge(a);\n"
         "    last_clock.Merge(b);\n"
-        "    a.Merge(a);\n"
+        "    c.Merge(a);\n"
         "  }\n}\n"
     ),
     "net/Ask.cs": "class Ask { void Go(object any) { any.Merge(1); } }\n",

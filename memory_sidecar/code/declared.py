@@ -1,0 +1,88 @@
+"""Tells what a variable of C# or Java has, by the type that signatures declare it with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memory_sidecar.code.candidates import Meaning
+from memory_sidecar.code.classes import Lineages
+from memory_sidecar.code.document import Place
+from memory_sidecar.code.graph import Defined, NamedFile
+
+_LANGUAGES = frozenset({"csharp", "java"})
+_PARAMETER_OF_TYPE = re.compile(r"T(?:[A-Z]\w*)?|[A-Z]\d?")  # `T item`, `TSource item`
+_NO_TYPES = frozenset("return new await is as in out ref var dynamic else case throw".split())
+_TYPE = re.compile(r"(\w+)(?:<[^()]*>)?(?:\[[],]*\])?[?]?\s+\Z")
+_END_OF_WORD = re.compile(r"\b")
+_END = re.compile(r"\b(?!\s*\()")
+
+
+def member_of_variable(
+    lineages: Lineages, at: NamedFile, place: Place, candidates: Sequence[Defined]
+) -> Meaning | None:
+    """Return what the variable before the dot has of `candidates`; `None` if its type is unknown.
+
+    An extension method of C# that takes such a variable is likely, like the method.
+    """
+    if at.file.language not in _LANGUAGES:
+        return None
+    types = lineages.of(at, _declared_type(lineages, at, place))
+    if not types:
+        return None
+    owned: dict[str, list[Defined]] = {}
+    for each in candidates:
+        owned.setdefault(each.owner, []).append(each)
+    found = tuple(next(filter(None, map(owned.get, types)), ()))
+    takes = tuple(f"(this {type_}" for type_ in types)
+    extensions = tuple(each for each in candidates if _extends(each.row.signature, takes))
+    if extensions:
+        return Meaning((*found, *extensions), "likely")
+    is_one = len({each.identity for each in found}) == 1
+    return Meaning(found, "exact" if is_one else "by name") if found else None
+
+
+def _extends(signature: str, takes: Sequence[str]) -> bool:
+    """Whether it is the head of an extension method that has one of `takes` in it as a word."""
+    at = signature.find("(this ")
+    return at > 0 and any(
+        signature.startswith(each, at) and _END_OF_WORD.match(signature, at + len(each))
+        for each in takes
+    )
+
+
+def _declared_type(lineages: Lineages, at: NamedFile, place: Place) -> str:
+    """Return the type of a parameter, or of a field that classes around `place` have or inherit.
+
+    Empty if none of them is called like the receiver, or its type is a parameter itself.
+    """
+    name = place.receiver
+    for signature in _signatures(lineages, at, place):
+        begin = signature.find(f" {name}") + 1
+        if not begin or not _END.match(signature, begin + len(name)):
+            continue
+        found = _TYPE.search(signature[:begin])
+        if found and found[1] not in _NO_TYPES:
+            return "" if _PARAMETER_OF_TYPE.fullmatch(found[1]) else found[1]
+    return ""
+
+
+def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str]:
+    """Yield the signatures that may declare the receiver, the nearest first."""
+    around = lineages.graph.enclosing(at, place)
+    if around is None:
+        return
+    yield around.row.signature
+    fields = [d for d in lineages.graph.defined(place.receiver) if d.row.scope]
+    scope = around.row.path if fields else ""
+    while scope:
+        yield from (
+            d.row.signature
+            for d in fields
+            if d.row.scope == scope and (d.at.id == at.id or at.family == "csharp")
+        )
+        scope, _, outer = scope.rpartition(".")
+        for base in lineages.of(at, outer)[1:]:
+            inherited = [d for d in fields if d.owner == base]
+            if len(inherited) == 1:
+                yield inherited[0].row.signature

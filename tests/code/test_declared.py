@@ -1,0 +1,48 @@
+"""What a variable has: the type that a signature declares it with tells its members apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.code.trees import write_tree
+
+FILES = {
+    "Refs.cs": (
+        "namespace Lib;\ninterface IRef\n{\n    void Tell(object o, IRef sender);\n}\n"
+        "class Log\n{\n    public void Tell(object o) {}\n    public void Warn() {}\n}\n"
+        "class Meter\n{\n    public void Warn() {}\n    public int Count;\n}\n"
+        "static class Extensions\n{\n    public static void Tell(this IRef to, object o) {}\n}\n"
+    ),
+    "Actor.cs": (
+        "namespace Lib;\nclass Actor\n{\n    protected IRef Self { get; }\n"
+        "    readonly Meter _all;\n"
+        "    void A(Log sink) { sink.Warn(); sink.Tell(1); }\n"
+        "    void B() { _all.Warn(); }\n    void C<T>(T one) { one.Warn(); }\n}\n"
+    ),
+    "Child.cs": "namespace Lib;\nclass Child : Actor\n{\n    void D() { Self.Tell(2); }\n}\n",
+    "One.java": (
+        "class One {\n  void go() {}\n}\nclass Two {\n  void go() {}\n}\n"
+        "class Three extends Two {}\n"
+        "class Use {\n  private final Three tool;\n"
+        "  void a() { tool.go(); }\n  void b(One tool) { tool.go(); }\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"),
+    [
+        ("Log.Warn", ["Actor.cs:6 exact", "Actor.cs:8 by name"]),
+        ("Meter.Warn", ["Actor.cs:7 exact", "Actor.cs:8 by name"]),
+        ("Log.Tell", ["Actor.cs:6 exact"]),
+        ("IRef.Tell", ["Child.cs:4 likely"]),
+        ("Extensions.Tell", ["Child.cs:4 likely"]),
+        ("One.go", ["One.java:11 exact"]),
+        ("Two.go", ["One.java:10 exact"]),
+    ],
+)
+def test_a_member_is_of_the_type_that_its_variable_is_declared_with(run, tmp_path, name, uses):
+    write_tree(tmp_path, FILES)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    found = run("callers", name, "--json", cwd=tmp_path).json
+    assert [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found] == uses
