@@ -234,8 +234,9 @@ def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, A
             values[field.name] = json.dumps(value) if isinstance(value, tuple) else value
     if not wanted.with_expired:
         parts.append(f"NOT {EXPIRED_SQL}")
-    if not (wanted.with_superseded or wanted.statuses):
-        parts.append(f"(kind <> '' OR NOT {SUPERSEDED_SQL})")
+    if not (wanted.with_superseded or SUPERSEDED in map(str.lower, wanted.statuses)):
+        hidden = "superseded" if wanted.statuses else SUPERSEDED_SQL
+        parts.append(f"(kind <> '' OR NOT {hidden})")
     return " AND ".join(parts), values
 
 

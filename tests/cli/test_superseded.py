@@ -48,6 +48,16 @@ def test_it_is_back_when_that_one_goes_and_hides_when_it_comes_again(serve, own,
         assert listed(serve) == ["d/the-new-way.md"]
 
 
+def test_asking_for_its_status_does_not_bring_it_back(serve, own):
+    assert serve("update", "d/old", "--status", "active", "--agent", "a").status == 0
+    for given, count in (("active",), 0), (("active", "Superseded"), 1), ((), 0):
+        words = [word for each in given for word in ("--status", each)]
+        found = serve("list", *words, "--agent", "a", "--json").json
+        assert [each["path"] for each in found].count("d/old.md") == count, given
+    asked = ("list", "--status", "active", "--include-superseded", "--agent", "a", "--json")
+    assert [each["path"] for each in serve(*asked).json] == ["d/old.md"]
+
+
 def test_a_successor_that_was_renamed_by_hand_is_named_as_it_is_called_now(serve, own):
     (own / "d/the-new-way.md").rename(own / "d/renamed.md")
     assert serve("reindex", "--agent", "a").status == 0
