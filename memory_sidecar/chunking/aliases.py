@@ -10,6 +10,8 @@ import.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import NamedTuple
 
 import tree_sitter
@@ -29,6 +31,10 @@ _MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
 _PATHS_OF_MODULES = frozenset(
     {"string_fragment", "interpreted_string_literal_content", "raw_string_literal_content"}
 )
+_IMPORTER = re.compile(
+    rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
+)
+_PLAIN_PATH = re.compile(r"\S{1,200}")
 
 
 class Alias(NamedTuple):
@@ -72,6 +78,40 @@ def _is_required(alias: Alias, by: tree_sitter.Node, data: bytes) -> bool:
     """
     is_class = alias.is_of_module and is_capital(alias.alias, data)
     return data[by.start_byte : by.end_byte] in (b"alias", b"require") and not is_class
+
+
+def file_paths(
+    captures: Mapping[str, list[tree_sitter.Node]], data: bytes
+) -> list[tree_sitter.Node]:
+    """Return the strings that name an imported file."""
+    arguments = captures.get("argument", ())
+    return captures.get("path", []) + [
+        node
+        for node in arguments
+        if _IMPORTER.search(data[max(0, node.start_byte - 24) : node.start_byte])
+    ]
+
+
+def modules_of_imports(
+    imports: Iterable[tree_sitter.Node], aliases: Mapping[int, Alias], data: bytes, language: str
+) -> dict[int, str]:
+    """Return what each of `imports` of JavaScript is from, by first byte: the path behind it.
+
+    A path itself counts as an import, too. Left out are paths with spaces, or of over 200 bytes.
+    """
+    if _ALIAS_QUERIES.get(language) != "ecmascript":
+        return {}
+    found = {a.name.start_byte: _text(data, a.module) for a in aliases.values() if a.module}
+    waiting: list[int] = []
+    for node in sorted(imports, key=attrgetter("start_byte")):
+        if node.type not in _PATHS_OF_MODULES:
+            waiting.append(node.start_byte)
+            continue
+        path = _text(data, node)
+        for at in (*waiting, node.start_byte):
+            found.setdefault(at, path)
+        waiting = []
+    return {at: path for at, path in found.items() if _PLAIN_PATH.fullmatch(path)}
 
 
 def is_capital(name: tree_sitter.Node, data: bytes) -> bool:

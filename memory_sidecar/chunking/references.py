@@ -23,10 +23,12 @@ import tree_sitter
 
 from memory_sidecar.chunking.aliases import (
     AliasMeaning,
+    file_paths,
     find_aliases,
     is_capital,
     last_part,
     meaning_of_alias,
+    modules_of_imports,
 )
 from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.implied import PRIMITIVES, implied_names
@@ -96,10 +98,6 @@ _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # characters
 _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 
-_IMPORTER = re.compile(
-    rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
-)
-
 
 class Reference(NamedTuple):  # made in a third of the time that a frozen dataclass takes
     """A use of a name. Rows are 0-based."""
@@ -108,6 +106,7 @@ class Reference(NamedTuple):  # made in a third of the time that a frozen datacl
     row: int
     how: How
     receiver: str = ""  # the name before the dot; "?" for another expression (`make().run`)
+    module: str = ""  # in JavaScript and TypeScript, what an import is from: `./shop/cart`
 
 
 def has_references(language: str) -> bool:
@@ -129,7 +128,7 @@ def find_references(
     """
     captures = _captures(root, data, language)
     aliases = find_aliases(root, data, language)
-    imported = [*(each.name for each in aliases.values()), *_file_paths(captures, data)]
+    imported = [*(each.name for each in aliases.values()), *file_paths(captures, data)]
     captures["import"] = captures.get("import", []) + imported
     found, bound = _identifiers(captures, data, defined)
     types = _types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
@@ -144,17 +143,18 @@ def find_references(
         if (text := data[at : each.alias.end_byte]) not in rebound
     }
     imports = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
+    modules = modules_of_imports(captures["import"], aliases, data, language)
     spans = _variable_spans(bound, imports | own, defined)
     variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": spans}
     if language in _CALLS_VARIABLES:
-        required = (n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n)))
+        required = {n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n))}
         other_uses = {*imports.values(), *own.values(), *required}
         variables["call"] = {
             n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in other_uses
         }
-    finder = _ReferenceFinder(
-        data, language, variables, meanings, {at: type_ for at, (_, type_) in types.items()}
-    )
+        classes = {name for name in required if name[:1].isupper()}
+        variables["other"] = {n: at for n, at in spans.items() if n not in classes}
+    finder = _ReferenceFinder(data, language, variables, meanings, types=types, modules=modules)
     references = finder.references(found)
     more = [Reference(name, row, how) for name, row, how in implied_names(captures, data)]
     return sorted(references + more, key=attrgetter("row")) if more else references
@@ -246,16 +246,6 @@ def _definition_around(byte: int, defined: Mapping[int, Span], *, but: Span | No
     return max(around, default=_WHOLE)
 
 
-def _file_paths(captures: dict[str, list[tree_sitter.Node]], data: bytes) -> list[tree_sitter.Node]:
-    """Return the strings that name an imported file."""
-    arguments = captures.get("argument", ())
-    return captures.get("path", []) + [
-        node
-        for node in arguments
-        if _IMPORTER.search(data[max(0, node.start_byte - 24) : node.start_byte])
-    ]
-
-
 class _ReferenceFinder:
     """Tells which identifiers of one file are references, and what each means."""
 
@@ -265,7 +255,9 @@ class _ReferenceFinder:
         language: str,
         variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
         meanings: Mapping[bytes, AliasMeaning],
-        types: Mapping[int, str],
+        *,
+        types: Mapping[int, tuple[int, str]],
+        modules: Mapping[int, str],
     ) -> None:
         """`variables`: where a name used so is one. `types`: of the literal around each key."""
         self._data = data
@@ -273,6 +265,7 @@ class _ReferenceFinder:
         self._variables = variables
         self._meanings = meanings
         self._types = types
+        self._modules = modules
         self._dots = _DOTS.get(language, (b".",))
         self._dot_ends = {dot[-1] for dot in self._dots}
         self._no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
@@ -303,12 +296,12 @@ class _ReferenceFinder:
             else:
                 text = texts.get(name) or texts.setdefault(name, _decode(name))
                 receiver = self._receiver(start, before) if is_member else ""
-                receiver = types.get(start, receiver)
+                receiver = types[start][1] if start in types else receiver
             if how == "import":
                 text = last_part(text, self._language)
             row += data.count(b"\n", counted, start)
             counted = start
-            references.append(Reference(text, row, how, receiver))
+            references.append(Reference(text, row, how, receiver, self._modules.get(start, "")))
         return references
 
     def _is_variable(self, name: bytes, how: How, byte: int) -> bool:

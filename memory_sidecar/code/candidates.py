@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
+from memory_sidecar.code.modules import ModuleFinder
 from memory_sidecar.code.results import Confidence
 
 MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
@@ -73,6 +74,7 @@ class NameCandidates:
     members: tuple[Defined, ...] = ()  # of classes
     tops: tuple[Defined, ...] = ()  # of files and namespaces
     files: frozenset[int] = frozenset()  # that define it; empty, like these, for too many
+    followed: tuple[Defined, ...] = ()  # those that the imports of the file lead to
 
 
 _NONE_AT_ALL = NameCandidates(Meaning())
@@ -87,6 +89,7 @@ class CandidateFinder:
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
         self._owned: dict[tuple[object, ...], dict[str, list[Defined]]] = {}
         self._imports: dict[tuple[str, str, str], Mapping[int, Sequence[Place]]] = {}
+        self._modules = ModuleFinder(graph)
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
@@ -119,7 +122,41 @@ class CandidateFinder:
             return self._behind(place.receiver, key)
         if at.family in IMPORT_NAMES and (not place.receiver or place.how == "import"):
             return self._imported(name, at, place, key)
+        if at.family == "javascript" and not is_self(place.receiver, at):
+            return self._followed(name, at, place, key)
         return found_all
+
+    def _followed(
+        self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
+    ) -> NameCandidates:
+        """Return those candidates of `key` that the file's imports lead to; all if to none.
+
+        Behind a receiver only its own members and what is of no class must be imported with it.
+        """
+        found_all = self._candidates[key]
+        subject = place.receiver or name
+        own = frozenset({place.module} - {""}) if place.how == "import" else None
+        modules = self._modules.modules_of(subject, at) if own is None else own
+        narrow = (*key, modules, at.id, subject)
+        if not modules:
+            return found_all
+        if narrow not in self._candidates:
+            found = found_all.by_name.definitions
+            tops = frozenset(each.key for each in found_all.tops)
+            meant = [d for d in found if not place.receiver or d.owner == subject or d.key in tops]
+            files = {each.at.id for each in meant}
+            names = {subject, name}
+            reached: set[int] = set()
+            for module in modules:
+                reached |= self._modules.reached(names, at, module, files)
+            followed = tuple(each for each in meant if each.at.id in reached)
+            if followed:
+                others = (each for each in meant if each.at.id not in {at.id, *reached})
+                away = {each.key for each in others}
+                kept = self._sorted_out(tuple(each for each in found if each.key not in away))
+                found_all = replace(kept, followed=followed)
+            self._candidates[narrow] = found_all
+        return self._candidates[narrow]
 
     def _imported(
         self, name: str, at: NamedFile, place: Place, key: tuple[object, ...]
@@ -228,6 +265,11 @@ def _is_file_local(defined: Defined) -> bool:
     return (
         defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
     )
+
+
+def is_at_root(defined: Defined) -> bool:
+    """Whether it is in a Go package that the path of its source names: any import may mean it."""
+    return defined.at.family == "go" and not defined.at.folder
 
 
 def is_field(defined: Defined) -> bool:

@@ -208,7 +208,7 @@ def _is_plain(places: str, modules: Collection[str]) -> bool:
 
     Behind anything else it is a member: `text.lower()` is no function `lower`.
     """
-    receivers = (place.partition(".")[2] for place in places.split(" "))
+    receivers = (place.partition("=")[0].partition(".")[2] for place in places.split(" "))
     return any(not receiver or receiver in modules for receiver in receivers)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _LETTERS: Final[dict[How, str]] = {how: how[0] for how in get_args(How)}
 _HOW: Final[dict[str, How]] = {letter: how for how, letter in _LETTERS.items()}
-_PLACE = re.compile(r"([ctiao])(\d+)(?::(\d+))?(?:\.(.*))?")  # c12:3.self
+_PLACE = re.compile(r"([ctiao])(\d+)(?::(\d+))?(?:\.([^=]*))?(?:=(.*))?")  # c12:3.self, i4=./cart
 HEAD_CHARACTERS = 200  # 66 tokens of code in the mean; 5 % have more than 86
 SIGNATURE_CHARACTERS = 80
 
@@ -65,6 +65,7 @@ class Place:
     how: How
     within: int | None  # the number of the enclosing definition in its file, from 0
     receiver: str  # what stands before the dot: see `chunking.references`
+    module: str = ""  # what an import of JavaScript is from
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,9 @@ def read_places(text: str) -> Iterator[Place]:
     for place in text.split(" "):
         found = _PLACE.fullmatch(place)
         if found:
-            letter, line, within, receiver = found.groups()
-            yield Place(int(line), _HOW[letter], int(within) if within else None, receiver or "")
+            letter, line, within, receiver, module = found.groups("")
+            number = int(within) if within else None
+            yield Place(int(line), _HOW[letter], number, receiver, module)
 
 
 def _places(
@@ -190,12 +192,14 @@ def _places(
     """Return each used name with its places, in the format that `read_places` parses."""
     rows, numbers = _innermost(definitions)
     by_name: dict[str, dict[str, None]] = {}
-    for name, row, how, receiver in references:
+    for name, row, how, receiver, module in references:
         place = f"{_LETTERS[how]}{row + 1}"
         if within := numbers[bisect_right(rows, row) - 1]:
             place += f":{within}"
         if receiver:
             place += f".{receiver}"
+        if module:
+            place += f"={module}"
         if name in by_name:
             by_name[name][place] = None
         else:

@@ -250,13 +250,14 @@ class Graph:
         """
         if at.family not in ("python", "go") or self._has_module(at.file.source, name):
             return False
-        row: Any = self.connection.execute(
-            "SELECT places FROM code_references WHERE file = ? AND name = ?", (at.id, name)
-        ).get
-        lines = [each.line for each in read_places(row or "") if each.how == "import"]
-        return at.family == "go" or all(
-            self.code_at(at, line).startswith("import ") for line in lines
-        )
+        lines = (each.line for each in self.imports_in(at, name))
+        return at.family == "go" or all(self.code_at(at, n).startswith("import ") for n in lines)
+
+    def imports_in(self, at: NamedFile, name: str) -> list[Place]:
+        """Return the places where a file imports `name`, or a module that is called so."""
+        asked = "SELECT places FROM code_references WHERE file = ? AND name = ?"
+        row: Any = self.connection.execute(asked, (at.id, name)).get
+        return [each for each in read_places(row or "") if each.how == "import"]
 
     def _has_module(self, source: str, name: str) -> bool:
         """Whether a file of `source`, or a folder above one, is called `name`."""
@@ -295,8 +296,7 @@ class Graph:
             (at.file.source, at.file.path, line, line),
         ).fetchone()
         if row:
-            code: str = row[1].split("\n")[line - row[0]]
-            return code.strip()
+            return str(row[1].split("\n")[line - row[0]]).strip()
         lines = self.lines_on_disk(at.file.source, at.file.path)
         return lines[line - 1].strip() if line <= len(lines) else ""
 

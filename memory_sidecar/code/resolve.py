@@ -18,6 +18,7 @@ from memory_sidecar.code.candidates import (
     CandidateFinder,
     Meaning,
     NameCandidates,
+    is_at_root,
     is_field,
     is_self,
 )
@@ -48,6 +49,7 @@ _OPENS_ENUMS = frozenset({"csharp", "rust"})
 _BEHIND_ENUM = _OPENS_ENUMS | {"javascript", "php"}
 # Languages where a bare name is a member of the classes around it only, or of what is imported.
 _MEMBERS_OF_CLASSES = frozenset({"csharp", "java"})
+_CALLED = frozenset({"function", "method"})
 _STAR = "*"  # the name that an import of all names is recorded under
 
 
@@ -70,7 +72,7 @@ class Resolver:
             may_inherit or (not place.receiver and at.id in candidates.files)
         )
         within = place.within if needs_around else None
-        key = (name, at.id, place.receiver, place.how, within)
+        key = (name, at.id, place.receiver, place.how, within, place.module)
         if key not in self._meanings:
             resolving = _Resolving(self._lineages, name, at, place, candidates)
             self._meanings[key] = resolving.meaning()
@@ -96,6 +98,7 @@ class _Resolving:
         self._candidates = candidates.by_name.definitions
         self._members = candidates.members
         self._tops = candidates.tops
+        self._followed = candidates.followed
 
     @cached_property
     def _around(self) -> Defined | None:
@@ -115,7 +118,8 @@ class _Resolving:
         if found := member_of_variable(self._lineages, self._at, self._place, self._candidates):
             return found
         table = self._in_required_table(receiver) if self._at.family == "lua" else ()
-        return _one(table, "likely") or self._resolve_member(receiver)
+        sure = _one(self._followed, "exact")
+        return sure or _one(table, "likely") or self._resolve_member(receiver)
 
     def _resolve_bare(self) -> Meaning:
         """Resolve a name without a receiver."""
@@ -205,7 +209,8 @@ class _Resolving:
     def _resolve_imported(self) -> Meaning:
         """Resolve to the imported file, or to a package around it that may re-export the name."""
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        if found := _one(from_there, "exact"):
+        sure: Confidence = "likely" if self._at.family == "javascript" else "exact"
+        if found := _one(self._followed, "exact") or _one(from_there, sure):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
         if self._at.family in IMPORT_NAMES:  # what else has that name is of another package
@@ -222,6 +227,7 @@ class _Resolving:
             and (not d.row.scope or path == d.row.scope or path.startswith(d.row.scope + "."))
             and (self._at.family in _IMPLICIT_SELF or d not in self._members)
             and d.owner != self._name  # not a constructor: its class is meant
+            and (d.row.scope or not self._followed)  # else local to a function without a name
         ]
         innermost = max((len(d.row.scope) for d in visible), default=0)
         return [d for d in visible if len(d.row.scope) == innermost]
@@ -300,7 +306,7 @@ class _Resolving:
 
     def _resolve_member_of_import(self, receiver: str) -> Meaning:
         if self._graph.is_foreign(self._at, receiver):
-            return Meaning(tuple(d for d in self._tops if _is_at_root(d)))
+            return Meaning(tuple(d for d in self._tops if is_at_root(d)))
         takes_any_name = self._at.family == "javascript"
         named = self._graph.defined(receiver)
         is_object = takes_any_name or not all(map(is_field, named))
@@ -324,14 +330,6 @@ class _Resolving:
 
     def _one_or_all(self, candidates: Sequence[Defined]) -> Meaning:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
-
-
-_CALLED = frozenset({"function", "method"})
-
-
-def _is_at_root(defined: Defined) -> bool:
-    """Whether it is in a Go package that the path of its source names: any import may mean it."""
-    return defined.at.family == "go" and not defined.at.folder
 
 
 def _ends_with_class(variable: str, class_name: str) -> bool:

@@ -17,6 +17,7 @@
 (namespace_import (identifier) @bound)
 (import_statement source: (string (string_fragment) @path))
 (export_statement source: (string (string_fragment) @path))
+(export_statement "*" @import)
 (export_statement (export_clause (export_specifier name: (identifier) @import)) source: (_))
 (export_specifier alias: (identifier) @skip)
 (call_expression function: (import) arguments: (arguments . (string (string_fragment) @path)))

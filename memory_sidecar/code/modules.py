@@ -1,0 +1,110 @@
+"""Follows the imports of JavaScript and TypeScript to the files where a name is defined.
+
+A relative path names a file, or the `index` of a folder; any other one a package or an alias of a
+folder, which files in a folder of that name belong to. From there re-exports lead on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from posixpath import commonprefix, join, normpath
+from typing import Any
+
+from memory_sidecar.code.directory import ChunkFile
+from memory_sidecar.code.graph import Graph, NamedFile
+
+MAX_FILES = 50  # that the imports of one name lead through
+_EXTENSIONS = tuple(".ts .tsx .js .jsx .mjs .cjs .mts .cts .d.ts".split())
+_EXTENSION = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?\Z")
+_ALIAS = re.compile(r"[~@#$]?/?")  # of a folder: `~/shop`, `@/shop`, `#shop`
+_ENTRIES = ("/src/index", "/lib/index", "/index", "/src/main", "")  # built files lie beside `src`
+_STAR = "*"
+
+
+class ModuleFinder:
+    """Finds files by what imports call them, and caches them for one answer."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._files: dict[tuple[str, str, bool], list[NamedFile]] = {}
+        self._modules: dict[tuple[int, str], frozenset[str]] = {}
+
+    def modules_of(self, name: str, at: NamedFile) -> frozenset[str]:
+        """Return what a file imports `name` from, or a module that is called so."""
+        key = at.id, name
+        if key not in self._modules:
+            places = self._graph.imports_in(at, name)
+            self._modules[key] = frozenset(each.module for each in places if each.module)
+        return self._modules[key]
+
+    def reached(
+        self, names: Collection[str], at: NamedFile, module: str, defining: Collection[int]
+    ) -> set[int]:
+        """Return those of the files `defining` that an import from `module` leads to.
+
+        On the way are files that import one of `names` themselves, or else export all of others.
+        """
+        found: set[int] = set()
+        seen = {at.id}
+        left = self._named(at, module)
+        for file in left:  # grows while it is iterated
+            if file.id in seen or len(seen) > MAX_FILES:
+                continue
+            seen.add(file.id)
+            if file.id in defining:
+                found.add(file.id)
+                continue
+            onward = {each for name in names for each in self.modules_of(name, file)}
+            for each in onward or self.modules_of(_STAR, file):
+                left += self._named(file, each)
+        return found
+
+    def _named(self, at: NamedFile, module: str) -> list[NamedFile]:
+        """Return the files that `module` may mean in a file."""
+        is_near = module.startswith(".")
+        path = normpath(join(at.folder, module)) if is_near else module
+        key = at.file.source, path, is_near
+        if key not in self._files:
+            find = self._at_path if is_near else self._below_any_folder
+            self._files[key] = find(at.file.source, path)
+        files = self._files[key]
+        nearest = max((_shared(each, at) for each in files), default=0)
+        return [each for each in files if _shared(each, at) == nearest]
+
+    def _at_path(self, source: str, path: str) -> list[NamedFile]:
+        stems = {path, _EXTENSION.sub("", path)}
+        paths = [
+            stem + end + ext for stem in stems for end in ("", "/index") for ext in _EXTENSIONS
+        ]
+        return self._select(source, f"filename IN ({', '.join('?' * len(paths))})", paths)
+
+    def _below_any_folder(self, source: str, path: str) -> list[NamedFile]:
+        """Return the files at `path` in any folder, or in the `src` of a package.
+
+        Of `@shop/cart/rates`, the first part is a scope, which is seldom a folder.
+        """
+        stem = _ALIAS.sub("", _EXTENSION.sub("", path), count=1)
+        first, _, rest = stem.partition("/")
+        stems = [stem, f"{first}/src/{rest}", rest, rest.replace("/", "/src/", 1)]
+        if path.startswith("@"):
+            stems = stems[2:] + stems[:2]
+        last = stem.rpartition("/")[2]
+        files = self._select(source, "instr('/' || filename, ?)", [f"/{last}"])
+        named = [(f"/{_EXTENSION.sub('', each.file.path)}", each) for each in files]
+        for end in (f"/{each}{entry}" for each in stems if each for entry in _ENTRIES):
+            if found := [each for own, each in named if own.endswith(end)]:
+                return found
+        return []
+
+    def _select(self, source: str, condition: str, values: list[str]) -> list[NamedFile]:
+        rows: Any = self._graph.connection.execute(
+            f"SELECT id, filename, language FROM code_files WHERE source = ? AND {condition}",
+            (source, *values),
+        )
+        return [NamedFile(row[0], ChunkFile(source, row[1], row[2])) for row in rows]
+
+
+def _shared(one: NamedFile, other: NamedFile) -> int:
+    """Return how many characters the paths of both files begin with in common."""
+    return len(commonprefix([one.file.path, other.file.path]))

@@ -1,0 +1,71 @@
+"""What an import of JavaScript or TypeScript leads to, by its whole path and through re-exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.code.trees import write_tree
+
+TAX = "export class Tax {\n  static add() {}\n}\n"
+FILES = {
+    "packages/core/index.js": "module.exports = require('./dist/core.js')\n",
+    "packages/core/src/index.ts": "export * from './warning'\nexport { tax } from './money/tax'\n",
+    "packages/core/src/warning.ts": "export function warn() {}\n",
+    "packages/core/src/money/tax.ts": f"{TAX}export const tax = 1\n",
+    "packages/dom/src/index.ts": "export * from '@shop/core'\n",
+    "packages/dom/src/warning.ts": "export function warn() {}\n",
+    "packages/dom/src/near.ts": "import {\n  warn,\n} from './warning.js'\n\nwarn()\n",
+    "packages/site/src/utils/tax.ts": f"{TAX}export const tax = 2\n",
+    "packages/site/src/far.ts": (
+        "import { warn as tell } from '@shop/dom'\nimport { tax } from '@shop/core'\n\n"
+        "tell()\nshow(tax)\n"
+    ),
+    "packages/site/src/alias.ts": (
+        "import { tax, Tax } from '~/utils/tax'\nimport * as all from '../../core/src'\n\n"
+        "show(tax)\nTax.add()\nall.warn()\n"
+    ),
+    "packages/site/src/local.spec.ts": (
+        "import { warn } from '../../dom/src/warning'\n\n"
+        "it('warns', () => {\n  warn()\n})\nit('is quiet', () => {\n  function warn() {}\n})\n"
+    ),
+    "packages/site/src/other.ts": "import { warn } from './missing/warning'\n\nwarn()\n",
+    "packages/site/src/core.ts": "export function warn() {}\n",
+    "old/lib/Cart.js": "class Cart {}\nmodule.exports = Cart\n",
+    "old/shop.js": "const Cart = require('./lib/Cart')\n\nsell(Cart)\n",
+}
+
+
+@pytest.fixture
+def exact(run, tmp_path: Path):
+    """Return the exact references to the definition at a line: path and line, without imports."""
+    write_tree(tmp_path, FILES)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+
+    def references(line: str) -> list[str]:
+        return [
+            f"{each['filename']}:{each['start_line']}"
+            for each in run("refs", line, "--json", cwd=tmp_path).json
+            if each["confidence"] == "exact" and each["how"] != "import"
+        ]
+
+    return references
+
+
+@pytest.mark.parametrize(
+    ("line", "uses"),
+    [
+        ("packages/core/src/warning.ts:1", ["site/src/alias.ts:6", "site/src/far.ts:4"]),
+        ("packages/dom/src/warning.ts:1", ["dom/src/near.ts:5", "site/src/local.spec.ts:4"]),
+        ("packages/core/src/money/tax.ts:4", ["site/src/far.ts:5"]),
+        ("packages/site/src/utils/tax.ts:4", ["site/src/alias.ts:4"]),
+        ("packages/site/src/utils/tax.ts:2", ["site/src/alias.ts:5"]),
+    ],
+)
+def test_an_import_is_of_the_file_that_its_path_leads_to(exact, line, uses):
+    assert exact(line) == [f"packages/{each}" for each in uses]
+
+
+def test_a_class_that_a_module_is_required_as_is_used_by_its_name(exact):
+    assert exact("old/lib/Cart.js:1") == ["old/lib/Cart.js:2", "old/shop.js:3"]
