@@ -6,7 +6,7 @@ They lie in the source and the family of languages of the use. `code.resolve` ch
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -66,15 +66,33 @@ class _Family:
     has_fields: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NameCandidates:
-    """The definitions of a family that references of one kind may mean."""
+    """The definitions of a family that references of one kind may mean.
+
+    What is derived of them is made once: thousands of uses have the same candidates.
+    """
 
     by_name: Meaning  # all of them
     members: tuple[Defined, ...] = ()  # of classes
     tops: tuple[Defined, ...] = ()  # of files and namespaces
     files: frozenset[int] = frozenset()  # that define it; empty, like these, for too many
     followed: tuple[Defined, ...] = ()  # those that the imports of the file lead to
+
+    @cached_property
+    def by_owner(self) -> Mapping[str, Sequence[Defined]]:
+        """All of them by the name of the enclosing definition."""
+        return _by_owner(self.by_name.definitions)
+
+    @cached_property
+    def members_by_owner(self) -> Mapping[str, Sequence[Defined]]:
+        """The members by the name of their class."""
+        return _by_owner(self.members)
+
+    @cached_property
+    def extensions(self) -> Sequence[Defined]:
+        """The extension methods of C#."""
+        return [each for each in self.by_name.definitions if "(this " in each.row.signature]
 
 
 _NONE_AT_ALL = NameCandidates(Meaning())
@@ -87,7 +105,6 @@ class CandidateFinder:
         self._graph = graph
         self._families: dict[tuple[str, str, str], _Family] = {}
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
-        self._owned: dict[tuple[object, ...], dict[str, list[Defined]]] = {}
         self._imports: dict[tuple[str, str, str], Mapping[int, Sequence[Place]]] = {}
         self._modules = ModuleFinder(graph)
 
@@ -201,11 +218,7 @@ class CandidateFinder:
 
     def _behind(self, receiver: str, key: tuple[object, ...]) -> NameCandidates:
         """Return those candidates of `key`, too many, that a class `receiver` has; else all."""
-        if key not in self._owned:
-            owned = self._owned.setdefault(key, {})
-            for each in self._candidates[key].by_name.definitions:
-                owned.setdefault(each.owner, []).append(each)
-        named = self._owned[key].get(receiver) if receiver else None
+        named = self._candidates[key].by_owner.get(receiver) if receiver else None
         if not named or len(named) > MAX_CANDIDATES:
             return self._candidates[key]
         narrow = (*key, receiver)
@@ -243,6 +256,13 @@ class CandidateFinder:
 
     def _is_of_enum(self, defined: Defined) -> bool:
         return defined.row.kind == "constant" and self._graph.kind_around(defined) == "enum"
+
+
+def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]:
+    owned: dict[str, list[Defined]] = {}
+    for each in definitions:
+        owned.setdefault(each.owner, []).append(each)
+    return owned
 
 
 def _package(defined: Defined) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from memory_sidecar.code.candidates import Meaning
+from memory_sidecar.code.candidates import Meaning, NameCandidates
 from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
-from memory_sidecar.code.graph import Defined, NamedFile
+from memory_sidecar.code.graph import NamedFile
 
 _LANGUAGES = frozenset({"csharp", "java"})
 _PARAMETER_OF_TYPE = re.compile(r"T(?:[A-Z]\w*)?|[A-Z]\d?")  # `T item`, `TSource item`
@@ -19,7 +19,7 @@ _END = re.compile(r"\b(?!\s*\()")
 
 
 def member_of_variable(
-    lineages: Lineages, at: NamedFile, place: Place, candidates: Sequence[Defined]
+    lineages: Lineages, at: NamedFile, place: Place, candidates: NameCandidates
 ) -> Meaning | None:
     """Return what the variable before the dot has of `candidates`; `None` if its type is unknown.
 
@@ -30,12 +30,9 @@ def member_of_variable(
     types = lineages.of(at, _declared_type(lineages, at, place))
     if not types:
         return None
-    owned: dict[str, list[Defined]] = {}
-    for each in candidates:
-        owned.setdefault(each.owner, []).append(each)
-    found = tuple(next(filter(None, map(owned.get, types)), ()))
-    takes = tuple(f"(this {type_}" for type_ in types)
-    extensions = tuple(each for each in candidates if _extends(each.row.signature, takes))
+    found = tuple(next(filter(None, map(candidates.by_owner.get, types)), ()))
+    takes = [f"(this {type_}" for type_ in types]
+    extensions = [d for d in candidates.extensions if _extends(d.row.signature, takes)]
     if extensions:
         return Meaning((*found, *extensions), "likely")
     is_one = len({each.identity for each in found}) == 1
@@ -43,9 +40,9 @@ def member_of_variable(
 
 
 def _extends(signature: str, takes: Sequence[str]) -> bool:
-    """Whether it is the head of an extension method that has one of `takes` in it as a word."""
-    at = signature.find("(this ")
-    return at > 0 and any(
+    """Whether the head of an extension method has one of `takes` in it as a word."""
+    at = signature.index("(this ")
+    return any(
         signature.startswith(each, at) and _END_OF_WORD.match(signature, at + len(each))
         for each in takes
     )

@@ -95,6 +95,7 @@ class _Resolving:
         self._name = name
         self._at = at
         self._place = place
+        self._found = candidates
         self._candidates = candidates.by_name.definitions
         self._members = candidates.members
         self._tops = candidates.tops
@@ -115,7 +116,7 @@ class _Resolving:
             return self._resolve_bare()
         if is_self(receiver, self._at):
             return self._resolve_self()
-        if found := member_of_variable(self._lineages, self._at, self._place, self._candidates):
+        if found := member_of_variable(self._lineages, self._at, self._place, self._found):
             return found
         table = self._in_required_table(receiver) if self._at.family == "lua" else ()
         sure = _one(self._followed, "exact")
@@ -175,18 +176,16 @@ class _Resolving:
             return defined.row.kind == "constant"
         return self._graph.imports(self._at, [defined.owner])
 
-    def _inherited(self) -> list[Defined]:
+    def _inherited(self) -> Sequence[Defined]:
         """Return what the classes around the place have of that name, or inherit."""
         if not self._members or self._at.file.language not in _MEMBERS_OF_CLASSES:
             return []
-        members: dict[str, list[Defined]] = {}
-        for each in self._members:
-            if each.owner != self._name:  # not a constructor: its class is meant
-                members.setdefault(each.owner, []).append(each)
+        members = self._found.members_by_owner
         for outer in reversed(self._around.row.path.split(".") if self._around else ()):
-            lineage = self._lineages.of(self._at, outer) if members else ()
-            if found := next(filter(None, map(members.get, lineage)), None):
-                return found
+            for owner in self._lineages.of(self._at, outer):
+                # Not a constructor: its class is meant.
+                if owner in members and owner != self._name:
+                    return members[owner]
         return []
 
     def _resolve_in_namespaces(self) -> Meaning:
@@ -237,7 +236,7 @@ class _Resolving:
         is_above = self._place.receiver in _BASES  # skip the own class
         lineage = self._lineages.of(self._at, self._own_class())
         for class_name in lineage[is_above:]:
-            ours = [d for d in self._members if d.owner == class_name]
+            ours = self._found.members_by_owner.get(class_name, ())
             here = [d for d in ours if d.at.id == self._at.id]
             if found := _one(here or ours, "exact"):
                 return found
@@ -257,7 +256,7 @@ class _Resolving:
 
     def _resolve_member(self, receiver: str) -> Meaning:
         """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
-        named = [d for d in self._candidates if d.owner == receiver]
+        named = self._found.by_owner.get(receiver, ())
         here = (d for d in named if d.at.id == self._at.id)
         if found := _one(named, "exact") or _one(here, "exact"):
             return found
@@ -321,12 +320,14 @@ class _Resolving:
         bare = variable.replace("_", "").lower()
         if len(bare) < MIN_ALIKE:
             return []
-        if alike := [d for d in self._members if d.owner.lower().endswith(bare)]:
-            return alike
-        known = [d for d in self._members if self._graph.mentions(self._at, d.owner)]
-        called = {d.owner for d in known if _ends_with_class(variable, d.owner)}
+        members = self._found.members_by_owner
+        if alike := [owner for owner in members if owner.lower().endswith(bare)]:
+            return [d for owner in alike for d in members[owner]]
+        known = [owner for owner in members if self._graph.mentions(self._at, owner)]
+        called = {owner for owner in known if _ends_with_class(variable, owner)}
         longest = max(called, key=len, default="")
-        return [d for d in known if longest and d.owner.endswith(longest)]
+        of = [owner for owner in known if longest and owner.endswith(longest)]
+        return [d for owner in of for d in members[owner]]
 
     def _one_or_all(self, candidates: Sequence[Defined]) -> Meaning:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
