@@ -124,7 +124,7 @@ class Graph:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._defined: dict[str, list[Defined]] = {}
-        self._users: dict[tuple[str, str], frozenset[int]] = {}  # by name and condition
+        self._users: dict[tuple[str, ...], frozenset[int]] = {}  # by name and condition
         self._modules: dict[tuple[str, str], bool] = {}
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lines: dict[tuple[str, str], list[str]] = {}
@@ -230,8 +230,8 @@ class Graph:
         """
         above, _, last = namespace.rpartition(".")
         above = above.rpartition(".")[2]
-        imported = f"' ' || places || ' ' GLOB '* i[0-9]*{above and f'.{above}'} *'"
-        users = self._users_of(last, imported) if last else {at.id}
+        imported = "' ' || places || ' ' GLOB '* i[0-9]*' || ? || ' *'"
+        users = self._users_of(last, imported, above and f".{above}") if last else {at.id}
         return at.id in users or any(
             at.file.path.startswith(self._folder(each).removesuffix("Properties/"))
             for each in users & self._users_of("global", _IMPORTED)
@@ -315,12 +315,12 @@ class Graph:
                     self._lines[file] = read.text.split("\n")
         return self._lines[file]
 
-    def _users_of(self, name: str, condition: str = "TRUE") -> frozenset[int]:
+    def _users_of(self, name: str, condition: str = "TRUE", *values: str) -> frozenset[int]:
         """Return the files that use `name` at places which satisfy the SQL `condition`."""
-        key = name, condition
+        key = name, condition, *values
         if key not in self._users:
             using = f"SELECT file FROM code_references WHERE name = ? AND {condition}"
-            self._users[key] = frozenset(column(self.connection, using, (name,)))
+            self._users[key] = frozenset(column(self.connection, using, (name, *values)))
         return self._users[key]
 
     def _definitions(self, condition: str, values: tuple[int | str, ...]) -> Iterator[Defined]:

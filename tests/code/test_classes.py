@@ -120,6 +120,17 @@ def test_a_class_of_csharp_is_told_by_the_namespaces_that_a_file_sees(refs, name
     assert refs(name) == uses
 
 
+def test_what_a_namespace_is_called_is_no_part_of_a_query(refs, run, tmp_path):
+    files = {
+        "odd/Item.cs": "namespace A./* it's */B.C { public class Item {} }\n",
+        "odd/Other.cs": "namespace D { public class Item {} }\n",
+        "odd/Use.cs": "using D;\nnamespace E { class Use { Item i; } }\n",
+    }
+    write_tree(tmp_path, files)
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    assert refs("D.Item") == ["odd/Use.cs:2 exact"]
+
+
 MORE = {
     "core/Usings.cs": "global using Shop.Tax;\n",
     "core/Rate.cs": "namespace Shop.Tax;\npublic class Rate\n{\n    public class Zone {}\n}\n",
