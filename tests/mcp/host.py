@@ -88,7 +88,7 @@ class Host:
 
     def answer(self, asked: int) -> dict[str, Any]:
         message = self.hear()
-        assert message.get("id") == asked
+        assert message.get("id") == asked, message
         return message
 
     def ask(self, method: str, params: object = None) -> dict[str, Any]:
