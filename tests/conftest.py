@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import pytest
 
 from memory_sidecar.agents.agent import Agent
@@ -59,6 +60,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--write-golden", action="store_true", help="write down the order of hits as it is now"
     )
+
+
+MEMORY_DISK = Path("/dev/shm")
+MEMORY_NEEDED = 4 << 30  # bytes free; a run takes half a gigabyte
+
+
+def pytest_configure() -> None:
+    """Keep temporary files in memory where there is room: half of a run was waiting for the disk.
+
+    PYTEST_DEBUG_TEMPROOT keeps them elsewhere.
+    """
+    if sys.platform != "linux" or not os.access(MEMORY_DISK, os.R_OK | os.W_OK | os.X_OK):
+        return
+    found = os.statvfs(MEMORY_DISK)
+    room = min(found.f_bavail * found.f_frsize, psutil.virtual_memory().available)
+    if room >= MEMORY_NEEDED and not found.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
 
 
 SLOW = (
