@@ -167,7 +167,7 @@ def _data_directory(data: Path, outside: Outside) -> None:
 def lead_out(data: Path, name: str, outside: Outside) -> None:
     """Put a link in the place of what is called `name` in a data directory."""
     away = outside.folder / "away"
-    (data / name).rename(away)
+    shutil.move(data / name, away)  # which may be another disk
     (data / name).symlink_to(away)
 
 
