@@ -8,11 +8,6 @@ from typing import Literal
 
 import tree_sitter
 
-# Keywords that may stand before a dot, as types of C#.
-PRIMITIVES = frozenset(
-    b"bool byte char decimal double float int long object sbyte short string uint ulong".split()
-)
-
 _CLASSES = frozenset(
     f"{kind}_declaration" for kind in ("class", "struct", "record", "record_struct", "enum")
 )

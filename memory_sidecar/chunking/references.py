@@ -31,7 +31,7 @@ from memory_sidecar.chunking.aliases import (
     modules_of_imports,
 )
 from memory_sidecar.chunking.captures import KEYWORDS
-from memory_sidecar.chunking.implied import PRIMITIVES, implied_names
+from memory_sidecar.chunking.implied import implied_names
 from memory_sidecar.chunking.syntax import bare_byte, load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -80,6 +80,10 @@ _CALLS_VARIABLES = frozenset({"python", "javascript", "typescript", "tsx"})
 _SELVES = frozenset(b"self Self this super base parent static crate".split())
 _VALUES = frozenset(b"await meta".split())  # `read().await.len()`, `import.meta.url`
 _NAMES_TOO = frozenset(b"base parent static".split())  # names if called or members
+# Keywords of C# that may stand before a dot, as types.
+PRIMITIVES = frozenset(
+    b"bool byte char decimal double float int long object sbyte short string uint ulong".split()
+)
 _NO_NAMES = _SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
     b" break class continue false null true".split()

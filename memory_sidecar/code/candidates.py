@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from memory_sidecar.chunking.references import PRIMITIVES
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import ModuleFinder
@@ -25,9 +26,7 @@ _SELVES_OF = {
 }
 # Types whose members are no names of a source.
 _PRIMITIVES_OF = {
-    "csharp": frozenset(
-        "bool byte char decimal double float int long object sbyte short string uint ulong".split()
-    ),
+    "csharp": frozenset(each.decode() for each in PRIMITIVES),
     "rust": frozenset({"bool", "char"}),
 }
 # Languages where a field of a class is named behind a dot or in a literal only.
@@ -152,8 +151,11 @@ class CandidateFinder:
         """
         found_all = self._candidates[key]
         subject = place.receiver or name
-        own = frozenset({place.module} - {""}) if place.how == "import" else None
-        modules = self._modules.modules_of(subject, at) if own is None else own
+        modules = (
+            frozenset({place.module} - {""})
+            if place.how == "import"
+            else self._modules.modules_of(subject, at)
+        )
         narrow = (*key, modules, at.id, subject)
         if not modules:
             return found_all
