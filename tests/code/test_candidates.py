@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from memory_sidecar.code.graph import Graph
-from tests.code.trees import write_tree
+from tests.code.trees import told_in, write_tree
 
 FILES = {
     "php/Store/Item.php": "<?php\nnamespace Shop\\Store;\nclass Item {}\n",
@@ -30,17 +30,11 @@ FILES = {
 }
 
 
-@pytest.fixture
-def refs(run, tmp_path: Path):
-    """Where a name is used, as path:line and how sure that is."""
-    write_tree(tmp_path, FILES)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
-
-    def ask(name: str) -> list[str]:
-        found = run("refs", name, "--json", cwd=tmp_path).json
-        return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
-
-    return ask
+@pytest.fixture(scope="module")
+def refs(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("packages")
+    write_tree(root, FILES)
+    return partial(told_in(root), "refs")
 
 
 @pytest.mark.parametrize(

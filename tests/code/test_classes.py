@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from tests.code.trees import write_tree
+from tests.code.trees import hits_in, told_in, write_tree
 
 
 @pytest.mark.parametrize(
@@ -36,15 +38,11 @@ from tests.code.trees import write_tree
         ("a.swift", "Cart.init", "class Cart {\n init() {} }\nlet c = Cart()\n"),
     ],
 )
-def test_who_makes_an_object_calls_the_constructor(run, tmp_path, name, constructor, text):
+def test_who_makes_an_object_calls_the_constructor(tmp_path, name, constructor, text):
     write_tree(tmp_path, {name: text, f"types_{name}": ""})
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
-
-    def callers(what: str) -> list[int]:
-        return [hit["start_line"] for hit in run("callers", what, "--json", cwd=tmp_path).json]
-
-    assert callers(constructor) == [3]
-    assert callers("Cart") == [3]  # each place once
+    hits = hits_in(tmp_path)
+    for what in (constructor, "Cart"):
+        assert [hit["start_line"] for hit in hits("callers", what)] == [3]  # each place once
 
 
 FILES = {
@@ -79,16 +77,11 @@ FILES = {
 }
 
 
-@pytest.fixture
-def refs(run, tmp_path):
-    write_tree(tmp_path, FILES)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
-
-    def ask(name: str) -> list[str]:
-        found = run("refs", name, "--json", cwd=tmp_path).json
-        return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
-
-    return ask
+@pytest.fixture(scope="module")
+def refs(tmp_path_factory: pytest.TempPathFactory):
+    root = tmp_path_factory.mktemp("classes")
+    write_tree(root, FILES)
+    return partial(told_in(root), "refs")
 
 
 @pytest.mark.parametrize(
@@ -120,15 +113,14 @@ def test_a_class_of_csharp_is_told_by_the_namespaces_that_a_file_sees(refs, name
     assert refs(name) == uses
 
 
-def test_what_a_namespace_is_called_is_no_part_of_a_query(refs, run, tmp_path):
+def test_what_a_namespace_is_called_is_no_part_of_a_query(tmp_path):
     files = {
         "odd/Item.cs": "namespace A./* it's */B.C { public class Item {} }\n",
         "odd/Other.cs": "namespace D { public class Item {} }\n",
         "odd/Use.cs": "using D;\nnamespace E { class Use { Item i; } }\n",
     }
     write_tree(tmp_path, files)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
-    assert refs("D.Item") == ["odd/Use.cs:2 exact"]
+    assert told_in(tmp_path)("refs", "D.Item") == ["odd/Use.cs:2 exact"]
 
 
 MORE = {
@@ -159,9 +151,7 @@ MORE = {
         ("Actor.Self", ["core/Actor.cs:6 exact"]),  # no keyword there
     ],
 )
-def test_what_csharp_implies_is_a_use(run, tmp_path, name, uses):
+def test_what_csharp_implies_is_a_use(tmp_path, name, uses):
     """A global using, the base that a constructor calls, the class of a pattern; not `int`."""
     write_tree(tmp_path, MORE)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
-    found = run("refs", name, "--json", cwd=tmp_path).json
-    assert [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found] == uses
+    assert told_in(tmp_path)("refs", name) == uses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.code.trees import write_tree
+from tests.code.trees import told_in, write_tree
 
 FILES = {
     "Refs.cs": (
@@ -41,8 +41,6 @@ FILES = {
         ("Two.go", ["One.java:10 exact"]),
     ],
 )
-def test_a_member_is_of_the_type_that_its_variable_is_declared_with(run, tmp_path, name, uses):
+def test_a_member_is_of_the_type_that_its_variable_is_declared_with(tmp_path, name, uses):
     write_tree(tmp_path, FILES)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
-    found = run("callers", name, "--json", cwd=tmp_path).json
-    assert [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found] == uses
+    assert told_in(tmp_path)("callers", name) == uses

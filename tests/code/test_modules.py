@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.code.trees import write_tree
+from tests.code.trees import hits_in, write_tree
 
 TAX = "export class Tax {\n  static add() {}\n}\n"
 FILES = {
@@ -37,16 +35,17 @@ FILES = {
 }
 
 
-@pytest.fixture
-def exact(run, tmp_path: Path):
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory):
     """Return the exact references to the definition at a line: path and line, without imports."""
-    write_tree(tmp_path, FILES)
-    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    root = tmp_path_factory.mktemp("modules")
+    write_tree(root, FILES)
+    hits = hits_in(root)
 
     def references(line: str) -> list[str]:
         return [
             f"{each['filename']}:{each['start_line']}"
-            for each in run("refs", line, "--json", cwd=tmp_path).json
+            for each in hits("refs", line)
             if each["confidence"] == "exact" and each["how"] != "import"
         ]
 

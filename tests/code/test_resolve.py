@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from memory_sidecar.code.candidates import MAX_CANDIDATES
-from tests.code.trees import write_tree
-from tests.conftest import run_in
+from tests.code.trees import told_in, write_tree
 
 FILES = {
     "kit/base.py": (
@@ -123,18 +121,6 @@ def told(tmp_path_factory: pytest.TempPathFactory):
     root = tmp_path_factory.mktemp("resolve")
     write_tree(root, FILES)
     return told_in(root)
-
-
-def told_in(root: Path):
-    """What a command finds of a name, as path:line and how sure that is."""
-    run = run_in(root)
-    assert run("index", root, "--wait", "keyword").status == 0
-
-    def ask(command: str, name: str) -> list[str]:
-        found = run(command, name, "--json").json
-        return [f"{hit['filename']}:{hit['start_line']} {hit['confidence']}" for hit in found]
-
-    return ask
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+from tests.conftest import run_in
 
 
 def write_tree(root: Path, files: Mapping[str, str]) -> None:
@@ -11,3 +14,23 @@ def write_tree(root: Path, files: Mapping[str, str]) -> None:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text.lstrip("\n"))
+
+
+def hits_in(root: Path) -> Callable[[str, str], list[dict[str, Any]]]:
+    """Index `root`; return what asks a command for its hits of a name."""
+    run = run_in(root)
+    assert run("index", root, "--wait", "keyword").status == 0
+    return lambda command, name: run(command, name, "--json").json
+
+
+def told_in(root: Path) -> Callable[[str, str], list[str]]:
+    """Index `root`; return what asks a command for a name: path:line, and how sure that is."""
+    hits = hits_in(root)
+
+    def ask(command: str, name: str) -> list[str]:
+        return [
+            f"{hit['filename']}:{hit['start_line']} {hit['confidence']}"
+            for hit in hits(command, name)
+        ]
+
+    return ask
