@@ -32,7 +32,7 @@ from memory_sidecar.index.schema import (
     write_identity,
 )
 from memory_sidecar.index.vectors import VectorIndex
-from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors, Write
+from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors, Write, checkpoint_last
 
 FILES_VERSION = "files_version"  # key of `identity`: counts the transactions that changed files
 MAX_IDLE_READERS = 4  # connections kept for the next questions
@@ -170,7 +170,7 @@ class DerivedStore(ABC):
                 queued_at=queued_at,
                 at_hand=at_hand,
             )
-            with write.committed():
+            with checkpoint_last(write.connection), write.committed():
                 yield write
 
     # Sources

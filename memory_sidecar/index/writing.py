@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ class ReadyVectors:
 
 
 NO_READY_VECTORS: Final = ReadyVectors()
+LONG_LOG_PAGES: Final = 1000  # from which on there is a checkpoint, as SQLite has it
 QUEUED_LAST: Final = 0  # the `queued_at` that sorts last: the queue is read newest first
 
 
@@ -153,3 +154,26 @@ class Write:
             self._indexes[table].apply(
                 version=version, removed=self._removed[table], added=self._added[table]
             )
+
+
+@contextmanager
+def checkpoint_last(connection: apsw.Connection) -> Iterator[None]:
+    """Make the checkpoint of a long log after the block, instead of within its COMMIT.
+
+    That may take 100 ms. Readers see a commit before, but wait for the vectors handed over after.
+    """
+    length = 0
+
+    def note_length(_connection: apsw.Connection, _name: str, pages: int) -> int:
+        nonlocal length
+        length = pages
+        return apsw.SQLITE_OK
+
+    connection.set_wal_hook(note_length)
+    try:
+        yield
+    finally:
+        connection.wal_autocheckpoint(LONG_LOG_PAGES)  # in place of the hook
+    if length >= LONG_LOG_PAGES:
+        with suppress(apsw.Error):  # as SQLite does: the next one tries again
+            connection.wal_checkpoint()

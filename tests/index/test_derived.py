@@ -95,6 +95,24 @@ def test_a_reader_sees_the_commit_that_it_began_with(store):
         assert connection.execute("SELECT count(*) FROM code_chunks").get == before == 1
 
 
+def test_readers_of_a_commit_wait_for_no_checkpoint(store, monkeypatch):
+    index, sizes = store.indexes[CHUNKS.vector_table], []
+    hand_over = index.apply
+
+    def note_size(**changes: object) -> None:
+        sizes.append(store.path.stat().st_size)
+        hand_over(**changes)
+
+    monkeypatch.setattr(index, "apply", note_size)
+    texts = [f"def function_{number}(): return {'x' * 2000}\n" for number in range(1200)]
+    large = [document(f"{number}.py", text) for number, text in enumerate(texts)]
+    known = {text: UNIT for each in large for text in each.embedded_texts}
+    before = store.path.stat().st_size
+    store.write(large, at_hand=ReadyVectors(known))
+    assert sizes == [before]
+    assert store.path.stat().st_size > before + 4_000_000  # 1,000 pages
+
+
 def test_a_vector_for_a_row_that_was_replaced_meanwhile_is_passed_over(store):
     store.write([document("a.py", "def a(): pass\n")])
     waiting = next_pending(store, 10)
