@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory_sidecar.core.atomic import file_hash, replace_unchanged
-from memory_sidecar.core.errors import DatabaseError, DatabaseUnreachable, DiskFull, NoIndex
+from memory_sidecar.core.errors import (
+    DatabaseError,
+    DatabaseUnreachable,
+    DiskFull,
+    NoIndex,
+    NotFound,
+)
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
@@ -190,11 +196,18 @@ class _MirrorPass:
                 else:
                     self.state.files[path] = self.ours[path]  # its stamp may have changed
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
+        decided = set()
         for path in sorted(paths):
             step = step_for(self._ours(path), self._base(path), self._team(path))
             if step is MirrorStep.CONFLICT and path in wanted.over:
                 step = MirrorStep.GIVE if wanted.gives else MirrorStep.TAKE
+                decided.add(path)
             steps[step].append(path)
+        if unknown := sorted(set(wanted.over) - decided):
+            raise NotFound(
+                f"not changed both here and by the team: {unknown[0].partition('/')[2]}",
+                hint="`memory push` names what was",
+            )
         for path in steps[MirrorStep.KEEP]:
             self._note_in_step(path, self._ours(path))
         self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]

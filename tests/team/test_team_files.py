@@ -139,6 +139,8 @@ def test_a_conflict_is_named_and_ends_as_one_side_says(address, machine):
     assert "Tabs." in one.json("get", "rule", "--agent", "shared")["content"]
     assert "Spaces." in two.json("get", "rule", "--agent", "shared")["content"]
 
+    refused = two("memory", "push", "--agent", "shared", "--over", "rul", "--json")
+    assert (refused.status, refused.error["code"]) == (3, "not_found")
     assert two("memory", "push", "--agent", "shared", "--over", "rule").status == 0
     assert "Spaces." in one.json("get", "rule", "--agent", "shared")["content"]
 
