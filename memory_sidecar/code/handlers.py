@@ -37,7 +37,6 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
 from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import (
-    count_pending,
     count_sources,
     count_vectors,
     is_indexed,
@@ -218,8 +217,8 @@ class Codebase:
                 here.explain_nothing(query.filter, reporter)
             if not query.explain:
                 return hits
-            pending = count_pending(here.connection, [CHUNKS])
-            return [replace(hit, freshness=here.freshness(hit.source, pending)) for hit in hits]
+            fresh = {name: here.freshness(name) for name in {hit.source for hit in hits}}
+            return [replace(hit, freshness=fresh[hit.source]) for hit in hits]
 
     def navigate(
         self, wanted: CodeFilter, ask: Callable[[Snapshot], T], *, reporter: Reporter

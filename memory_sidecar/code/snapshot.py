@@ -14,7 +14,7 @@ from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import MAX_COMPARED
 from memory_sidecar.code.results import Freshness
-from memory_sidecar.code.store import CodeStore
+from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
 from memory_sidecar.core.language import TEXT, detect_language
@@ -22,6 +22,7 @@ from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted
+from memory_sidecar.index.report import count_pending_of
 from memory_sidecar.index.watched import LiveState
 
 T = TypeVar("T")
@@ -45,13 +46,13 @@ class Snapshot:
         """A new graph of the names in this snapshot, to be used for one answer."""
         return Graph(self.connection)
 
-    def freshness(self, source: str, pending: int) -> Freshness:
-        """Return how fresh hits in `source` are; `pending`: chunks that wait for a vector."""
+    def freshness(self, source: str) -> Freshness:
+        """Return how fresh hits in `source` are."""
         live, scanned_at = self.live.get(source), self.scanned[source]
         return Freshness(
             is_current=live.is_current if live else None,
             scanned_at=None if scanned_at is None else iso_utc(scanned_at),
-            vectors_pending=pending,
+            vectors_pending=count_pending_of(self.connection, [CHUNKS], [source]),
         )
 
     def require_scanned(self) -> None:

@@ -400,6 +400,9 @@ def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_pa
     assert codebase.status().vectors_pending == 8
     assert codebase.index([tmp_path / "second"], reporter=notices).vectors_pending == 0
     assert codebase.status().vectors_pending == 5  # nobody waited for those of the other one
+    for name, count in (("second", 0), ("third", 5)):
+        hits = codebase.search(CodeQuery(f"{name}_1", explain=True), reporter=notices)
+        assert (hits[0].source, hits[0].freshness.vectors_pending) == (name, count)
 
 
 def test_to_wait_for_a_folder_is_not_to_wait_for_its_source(codebase, project, notices):
