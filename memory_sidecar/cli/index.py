@@ -340,10 +340,10 @@ def _require_known(call: Call, name: str, registry: Registry, agent: str | None)
 
 
 def _source_line(each: Source) -> str:
-    excluded = f" (without {', '.join(each.excludes)})" if each.excludes else ""
-    branch = f" at {each.branch}" if each.branch else ""
-    cloned = f" (from {each.address}{branch})" if each.address else ""
-    return visible_line(f"{each.name}: {each.root}{cloned}{excluded}")
+    told = [f"with {glob[1:]}" if glob[0] == "!" else f"without {glob}" for glob in each.excludes]
+    if each.address:
+        told.insert(0, f"from {each.address}{each.branch and f' at {each.branch}'}")
+    return visible_line(f"{each.name}: {each.root}" + (f" ({', '.join(told)})" if told else ""))
 
 
 def _forgotten_line(removed: Source) -> str:

@@ -217,7 +217,7 @@ class Registry:
                 )
         if _resolve(Path("~")).is_relative_to(real) and not force:
             raise PathRefused(
-                f"{real} contains your home folder",
+                f"{real} is your home folder, or contains it",
                 hint="name the folder of a project, or allow it with --force",
             )
 

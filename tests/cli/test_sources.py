@@ -129,6 +129,11 @@ def test_an_agent_that_is_named_for_a_source_of_code_is_to_be_left_out(serve, pr
         assert "that is a source of code: leave out `--agent bob`" in refused.err
 
 
+def test_a_list_tells_what_a_source_leaves_out_and_what_it_asked_for(serve, project):
+    assert serve("source", "add", project, "--exclude", "docs/", "--exclude", "!.env").status == 0
+    assert serve("source", "list").out == f"project: {project} (without docs/, with .env)\n"
+
+
 def test_a_source_whose_folder_has_a_line_break_is_told_in_one_line(serve, tmp_path):
     odd = tmp_path / "a\nb: c"
     odd.mkdir()

@@ -293,7 +293,7 @@ def test_all_that_the_user_has_is_a_source_only_if_they_insist(registry, tmp_pat
     home = folder(tmp_path, "home/user")
     monkeypatch.setenv("HOME", str(home))
     for root in (home, home.parent, Path("/"), Path("~")):
-        with pytest.raises(PathRefused, match="contains your home folder") as caught:
+        with pytest.raises(PathRefused, match="is your home folder, or contains it") as caught:
             registry.add(root)
         assert "--force" in caught.value.hint
     assert registry.add(folder(home, "shop")).name == "shop"
