@@ -21,7 +21,7 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
     if program is None:
         return Check(
             "qmd", True, "not installed; optional, it searches long documents",
-            "`npm install --global @tobilu/qmd`, then `task qmd:setup`",
+            "`npm install --global @tobilu/qmd`, then `qmd collection add FOLDER`",
         )  # fmt: skip
     version, problem = _run(program, "--version", environ=environ)
     if not problem:
@@ -30,7 +30,7 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
         return Check("qmd", True, f"{program} does not work: {problem}", "see `qmd doctor`")
     found = _COLLECTIONS.search(listed)
     if found is None:
-        return Check("qmd", True, f"{version}, without a collection", "`task qmd:setup` adds docs")
+        return Check("qmd", True, f"{version}, without a collection", "`qmd collection add FOLDER`")
     return Check("qmd", True, f"{version}, collections: {found[1]}")
 
 

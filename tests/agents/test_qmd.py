@@ -61,7 +61,7 @@ def test_qmd_is_told_of_with_its_collections(qmd):
     before = examine_qmd(environ(qmd))
     assert (before.text, before.hint) == (
         "qmd 2.8.3 (facd35e), without a collection",
-        "`task qmd:setup` adds docs",
+        "`qmd collection add FOLDER`",
     )
     (qmd.parent / "qmd.there").touch()
     assert examine_qmd(environ(qmd)).text == "qmd 2.8.3 (facd35e), collections: 1"
