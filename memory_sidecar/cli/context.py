@@ -153,8 +153,12 @@ def regen(call: Call, opened: handlers.Context, projects: list[Project]) -> Rege
 @context.command()
 @_project
 @click.option("--fix", is_flag=True, help="Fix whatever is safe to fix, and check again.")
-@click.option("--only", multiple=True, type=_rule, help="Only this rule; repeatable.")
-@click.option("--skip", multiple=True, type=_rule, help="All rules but this one; repeatable.")
+@click.option(
+    "--only", multiple=True, type=_rule, metavar="RULE", help="Only this rule; repeatable."
+)
+@click.option(
+    "--skip", multiple=True, type=_rule, metavar="RULE", help="All rules but this one; repeatable."
+)
 @_root_option
 @with_call
 def check(
@@ -166,7 +170,7 @@ def check(
     skip: tuple[str, ...],
     root: str | None,
 ) -> list[ContextFinding]:
-    """Find what is wrong in a root, or in one PROJECT: each with its file, line and remedy.
+    """Find what is wrong in a root, or in one PROJECT: each with its file, line, RULE and remedy.
 
     Exit status 1 when there is something.
     """

@@ -18,7 +18,9 @@ from memory_sidecar.grep.handlers import FoundCode
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @with_language
 @with_globs
-@click.option(*("-n", "--limit"), type=AT_LEAST_ONE, default=1000, show_default=True, metavar="N")
+@click.option(
+    "-n", "--limit", type=AT_LEAST_ONE, default=1000, show_default=True, help="At most N."
+)
 @with_call
 def grep(
     call: Call,

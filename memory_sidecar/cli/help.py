@@ -39,7 +39,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "map": ("map --max-tokens 2000", 'map --around "how are retries decided"'),
     "outline": ("outline src/cart.py", "outline src/cart.py --json"),
     "store": (
-        'store "Totals are cents, not euros" --category pitfall --tag area:cart',
+        'store "Totals are cents" --category pitfall --tag area:cart',
         "git log -1 | memory-sidecar store - --category outcome",
     ),
     "query": (
@@ -161,6 +161,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "version": ("version", "version --json"),
 }
 
+_EVERYWHERE = ("data_dir", "db", "json_output", "help")
+
 
 @click.command(name="help")
 @click.argument("command", nargs=-1)
@@ -193,11 +195,15 @@ def version(call: Call) -> Version:
     return call.show(Version(__version__), [f"{PROGRAM}, version {__version__}"])
 
 
-def add_examples(command: click.Command, words: str) -> None:
-    """Add the examples to the help of `command`, named by `words`, and of its subcommands."""
+def complete_help(command: click.Command, words: str) -> None:
+    """Add the examples to the help of `command`, named by `words`, and of its subcommands.
+
+    The options that every command has come last.
+    """
+    command.params.sort(key=lambda each: each.name in _EVERYWHERE)
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
-            add_examples(inner, f"{words} {name}")
+            complete_help(inner, f"{words} {name}")
     elif found := EXAMPLES.get(words):
         lines = (line if PROGRAM in line else f"{PROGRAM} {line}" for line in found)
         # \b keeps click from joining the lines.

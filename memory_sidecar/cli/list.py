@@ -75,7 +75,9 @@ def list_memories(
 
 
 @click.command()
-@click.option("-n", "--limit", type=COUNT, default=RECENT_LIMIT, show_default=True)
+@click.option(
+    "-n", "--limit", type=COUNT, default=RECENT_LIMIT, show_default=True, help="At most N."
+)
 @click.option("--no-shared", is_flag=True, help="Only the agent's own memories.")
 @with_agent
 @with_filters

@@ -17,7 +17,7 @@ import click
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import error_line, exit_status, wants_json
-from memory_sidecar.cli.help import add_examples
+from memory_sidecar.cli.help import complete_help
 from memory_sidecar.cli.options import Group, with_help
 from memory_sidecar.core.errors import (
     Interrupted,
@@ -147,7 +147,7 @@ class LazyGroup(Group):
         with IMPORTING:
             command = getattr(import_module(f"memory_sidecar.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
-        add_examples(command, cmd_name)
+        complete_help(command, cmd_name)
         self.add_command(command)
         return command
 

@@ -30,7 +30,7 @@ _OPTIONS = (
     ),
     click.option("--after", "updated_after", metavar="TIME", help=f"Changed since. {TIME_HELP}"),
     click.option("--before", "updated_before", metavar="TIME", help="Not changed since."),
-    click.option("--created-after", metavar="TIME", help="Made since."),
+    click.option("--created-after", metavar="TIME", help="Stored since."),
     click.option("--created-before", metavar="TIME", help="Stored before then."),
     click.option("--source", default="", help="Who or what wrote it."),
     click.option("--status", "statuses", multiple=True, metavar="S", help="Any of these."),

@@ -19,8 +19,6 @@ from memory_sidecar.daemon.link import reach
 from memory_sidecar.daemon.running import Daemon, running_daemons
 from memory_sidecar.daemon.start import END_TIMEOUT_S, end_daemon
 
-MIB = 1 << 20
-
 
 @dataclass(frozen=True, slots=True)
 class StoppedDaemon:
@@ -96,5 +94,5 @@ def list_daemons(call: Call) -> list[Daemon]:
 
 def _daemon_line(each: Daemon) -> TextLine:
     state = f"version {each.version}" if each.version else "does not answer"
-    since = f"since {each.started_at}, {each.resident_bytes // MIB} MiB"
+    since = f"since {each.started_at}, {each.resident_bytes / 1e6:.0f} MB"
     return title(each.data_dir), f"  process {each.pid}, {state}, {since}"

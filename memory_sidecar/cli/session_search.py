@@ -106,7 +106,7 @@ def search(
 
 
 @click.command(name="list")
-@click.option("-n", "--limit", type=AT_LEAST_ONE, default=20, show_default=True)
+@click.option("-n", "--limit", type=AT_LEAST_ONE, default=20, show_default=True, help="At most N.")
 @click.option("--offset", type=COUNT, default=0, help="How many to pass over.")
 @with_agent
 @with_filter

@@ -44,6 +44,12 @@ def test_help_ends_with_two_examples_that_are_right(run, words):
             assert not word.startswith("-") or word == "-" or word in options, line
 
 
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_options_of_every_command_come_last(words):
+    names = [each.name for each in COMMANDS[words].params]
+    assert names[-4:] == ["data_dir", "db", "json_output", "help"]
+
+
 def test_there_are_examples_for_what_there_is_and_nothing_else():
     assert EXAMPLES.keys() == COMMANDS.keys()
 
