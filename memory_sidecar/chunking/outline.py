@@ -149,10 +149,10 @@ def outline(data: bytes, language: str) -> Outline:
             found[key] = match
     _drop_inner_names(found)
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
-    is_sound = not _is_mostly_errors(tree.root_node)
+    is_sound = not (tree.root_node.has_error and _is_mostly_errors(tree.root_node))
     references: list[Reference] = []
     if is_sound and has_references(language):
-        spans = {bare_byte(data, each.name): (each.start_byte, each.end_byte) for each in kept}
+        spans = {each.own_byte(data): (each.start_byte, each.end_byte) for each in kept}
         references = find_references(tree.root_node, data, language, defined=spans)
     definitions = _join_clauses(kept.values()) if language in _IN_CLAUSES else kept.values()
     return Outline(tuple(definitions), tuple(references), is_sound)
@@ -217,6 +217,11 @@ class _Match:
         self.start_byte, self.end_byte = self.node.byte_range
         if self.rest:
             self.end_byte = size
+
+    def own_byte(self, data: bytes) -> int:
+        """Return the first byte of its name, if that is no use of a type as in `impl Cart`."""
+        is_use = not self.symbol and _kind(self, None) in _TYPES
+        return self.start_byte if is_use else bare_byte(data, self.name)
 
     def is_qualified(self, data: bytes) -> bool:
         """Whether its name includes its owner: `Cart::add`."""
@@ -325,9 +330,7 @@ def _head(data: bytes, match: _Match, leads: Leads) -> tuple[tuple[int, int], ..
     """Return the byte ranges from the first word, or an `export` before it, to the body."""
     start = leads.skip(match.start_byte)
     stop = match.body[0].start_byte if match.body else match.node.end_byte
-    value = (
-        match.node.child_by_field_name("value") if match.kind == "preproc_function_def" else None
-    )
+    value = match.kind == "preproc_function_def" and match.node.child_by_field_name("value")
     if value and data.find(b"\n", *value.byte_range) >= 0:  # a short macro of C is shown whole
         stop = value.start_byte
     line = data.rfind(b"\n", 0, start) + 1
@@ -339,12 +342,9 @@ def _head(data: bytes, match: _Match, leads: Leads) -> tuple[tuple[int, int], ..
 
 def _is_endless(root: tree_sitter.Node) -> bool:
     """Whether an error node has so many children that a query, quadratic in these, takes long."""
-    broken = (node for node in (root, *root.children) if node.is_error)
-    return any(node.child_count > _MAX_BROKEN for node in broken)
+    return any(n.is_error and n.child_count > _MAX_BROKEN for n in (root, *root.children))
 
 
 def _is_mostly_errors(root: tree_sitter.Node) -> bool:
-    if not root.has_error:
-        return False
     errors = (node.end_byte - node.start_byte for node in root.children if node.is_error)
     return root.is_error or sum(errors) > (root.end_byte - root.start_byte) / 2

@@ -38,6 +38,7 @@ How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
 """First byte, and the byte after the last."""
 
+_Captures = dict[str, list[tree_sitter.Node]]
 _Identifiers = dict[int, tuple[int, How | None]]
 """The byte after each identifier, and how it is used, if it may be a reference, by first byte."""
 
@@ -159,14 +160,11 @@ def find_references(
         classes = {name for name in required if name[:1].isupper()}
         variables["other"] = {n: at for n, at in spans.items() if n not in classes}
     finder = _ReferenceFinder(data, language, variables, meanings, types=types, modules=modules)
-    references = finder.references(found)
-    more = [Reference(name, row, how) for name, row, how in implied_names(captures, data)]
-    return sorted(references + more, key=attrgetter("row")) if more else references
+    implied = (Reference(*each) for each in implied_names(captures, data))
+    return sorted([*finder.references(found), *implied], key=attrgetter("row"))
 
 
-def _captures(
-    root: tree_sitter.Node, data: bytes, language: str
-) -> dict[str, list[tree_sitter.Node]]:
+def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
     """Return the nodes that each capture of the query holds, in order."""
     query = load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
     nodes = tree_sitter.QueryCursor(query).captures(root)
@@ -174,6 +172,8 @@ def _captures(
     # Elements of JSX that are components; those of HTML begin with a small letter.
     components = [node for node in captures.get("tag", ()) if is_capital(node, data)]
     captures["call"] = captures.get("call", []) + components
+    if language == "rust":  # where a capitalised name in a pattern is a constant
+        captures["bound"] = [n for n in captures.get("bound", ()) if not is_capital(n, data)]
     return captures
 
 
@@ -214,8 +214,7 @@ def _types_of_literals(
             node = literal.child_by_field_name("type") or literal.child_by_field_name("name")
             first, end = node.byte_range if node else (0, 0)
             text = data[first:end] if end - first <= _MAX_TYPE else b""
-            text = _TYPE_ARGUMENTS.sub(b"", text)
-            word = _WORD.search(text)
+            word = _WORD.search(_TYPE_ARGUMENTS.sub(b"", text))
             around.append((literal.end_byte, _decode(word[0]) if word else "?"))
         while around and around[-1][0] <= start:
             around.pop()
@@ -271,12 +270,11 @@ class _ReferenceFinder:
         self._types = types
         self._modules = modules
         self._dots = _DOTS.get(language, (b".",))
-        self._dot_ends = {dot[-1] for dot in self._dots}
         self._no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
 
     def references(self, found: _Identifiers) -> list[Reference]:
         """Return those of `found` that are references, in order: no variables, no keywords."""
-        data, dot_ends, types = self._data, self._dot_ends, self._types
+        data, types, ends = self._data, self._types, {dot[-1] for dot in self._dots}
         references = []
         texts: dict[bytes, str] = {}
         row = counted = 0  # `row` is that of the byte `counted`
@@ -287,15 +285,14 @@ class _ReferenceFinder:
             if how is None:
                 continue
             name = data[start:stop]
-            is_member = data[start - 1] in dot_ends
-            is_called = how == "call"
-            if name in self._no_names and not (name in _NAMES_TOO and (is_member or is_called)):
+            is_member = data[start - 1] in ends and self._is_behind_dot(start)
+            if name in self._no_names and not (name in _NAMES_TOO and (is_member or how == "call")):
                 continue
             is_named = is_member or how == "import" or start in types
             alias = None if is_named else self._meanings.get(name)
             if alias and alias.name:
                 text, receiver = alias.name, alias.module
-            elif not (is_member and is_called) and self._is_variable(name, how, start):
+            elif not is_member and self._is_variable(name, how, start):
                 continue
             else:
                 text = texts.get(name) or texts.setdefault(name, _decode(name))
@@ -308,6 +305,11 @@ class _ReferenceFinder:
             references.append(Reference(text, row, how, receiver, self._modules.get(start, "")))
         return references
 
+    def _is_behind_dot(self, byte: int) -> bool:
+        """Whether a name there is a member: not the `n` of `0..n`, `...n` or `m>n`."""
+        first = max(byte - 2, 0)
+        return self._data.endswith(self._dots, first, byte) and self._data[first:byte] != b".."
+
     def _is_variable(self, name: bytes, how: How, byte: int) -> bool:
         spans = self._variables.get(how, {}).get(name, ())
         return spans is _EVERYWHERE or any(start <= byte < stop for start, stop in spans)
@@ -315,10 +317,13 @@ class _ReferenceFinder:
     def _receiver(self, start: int, before: Span) -> str:
         """Return the receiver of the member at the byte `start`."""
         owner = self._data[slice(*before)]
-        receiver = _receiver(self._data[before[1] : start], owner, self._dots)
+        gap = self._data[before[1] : start]
+        receiver = _receiver(gap, owner, self._dots)
+        if (receiver, gap[-1:], self._language) == ("self", b":", "rust"):
+            return ""  # `self::price` is a name of the module
         if receiver == "?" and _SUPER.search(self._data, max(0, start - _MAX_SUPER), start):
             receiver = "super"
-        is_first = self._data[before[0] - 1] not in self._dot_ends
+        is_first = not self._is_behind_dot(before[0])
         if receiver and is_first and owner in self._meanings:
             return self._meanings[owner].owner
         return receiver

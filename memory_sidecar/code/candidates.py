@@ -34,8 +34,11 @@ _DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx"
 _UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
 # Languages where an import names a class with its package, which is mostly called like its folder.
 IMPORT_NAMES = frozenset({"java", "php"})
-# Languages where what is used as a type is no function.
-_TYPES_APART = frozenset({"csharp", "java", "php", "swift"})
+# Kinds that a use in a language cannot mean.
+_UNMEANT: Mapping[tuple[str, str], Sequence[str]] = {
+    **{(each, "type"): ("function", "method") for each in ("csharp", "java", "php", "swift")},
+    **{("rust", each): ("module",) for each in ("call", "type")},
+}
 _ANY, _NONE = re.compile(""), re.compile("(?!)")
 # Languages where a constant stands behind its enum, nearly always.
 _DOTTED_CONSTANTS = frozenset({"csharp", "javascript", "php"})
@@ -74,7 +77,7 @@ class NameCandidates:
 
     by_name: Meaning  # all of them
     members: tuple[Defined, ...] = ()  # of classes
-    tops: tuple[Defined, ...] = ()  # of files and namespaces
+    tops: tuple[Defined, ...] = ()  # of files and namespaces, else of modules in files of Rust
     files: frozenset[int] = frozenset()  # that define it; empty, like these, for too many
     followed: tuple[Defined, ...] = ()  # those that the imports of the file lead to
 
@@ -117,14 +120,14 @@ class CandidateFinder:
         called = (place.receiver, own) if fields is _CALLABLE else None
         local = at.id if at.id in family.local else None
         is_bare = not place.receiver and at.family in _DOTTED_CONSTANTS
-        is_type = place.how == "type" and at.family in _TYPES_APART
-        key = (name, at.file.source, at.family, fields, called, local, is_bare, is_type)
+        unmeant = _UNMEANT.get((at.family, place.how), ())
+        key = (name, at.file.source, at.family, fields, called, local, is_bare, unmeant)
         if key not in self._candidates:
             shown = (*family.local.get(at.id, ()), *family.shared)
             found = tuple(
                 d
                 for d in shown
-                if not (is_type and d.row.kind in ("function", "method"))
+                if d.row.kind not in unmeant
                 and (
                     fields is _ANY
                     or not is_field(d)
@@ -249,10 +252,12 @@ class CandidateFinder:
                 Meaning(tuple(d for d in found if not (is_bare and self._is_of_enum(d))))
             )
         around = [(d, self._graph.kind_around(d)) for d in found]
+        tops = tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind))
+        inner = (d for d, kind in around if (d.at.family, kind) == ("rust", "module"))
         return NameCandidates(
             Meaning(found),
             tuple(d for d, kind in around if kind in _MEMBERS or _is_outer_method(d, kind)),
-            tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind)),
+            tops or tuple(inner),
             frozenset(d.at.id for d in found),
         )
 

@@ -1,4 +1,4 @@
-"""Tells what a variable of C# or Java has, by the type that signatures declare it with."""
+"""Tells what a variable has, by its name, and by the type that C# and Java declare it with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from memory_sidecar.code.candidates import Meaning, NameCandidates
 from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
-from memory_sidecar.code.graph import NamedFile
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+
+MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
 _LANGUAGES = frozenset({"csharp", "java"})
 _PARAMETER_OF_TYPE = re.compile(r"T(?:[A-Z]\w*)?|[A-Z]\d?")  # `T item`, `TSource item`
@@ -37,6 +39,35 @@ def member_of_variable(
         return Meaning((*found, *extensions), "likely")
     is_one = len({each.identity for each in found}) == 1
     return Meaning(found, "exact" if is_one else "by name") if found else None
+
+
+def members_by_variable_name(
+    graph: Graph, at: NamedFile, variable: str, candidates: NameCandidates
+) -> list[Defined]:
+    """Return the members of the class that `variable` is named after.
+
+    `cart` and `_cart` are of Cart, or of HttpCart; `lastCart` and `last_cart` of Cart, where
+    the file names it and no LastCart.
+    """
+    bare = variable.replace("_", "").lower()
+    if len(bare) < MIN_ALIKE:
+        return []
+    members = candidates.members_by_owner
+    if alike := [owner for owner in members if owner.lower().endswith(bare)]:
+        return [d for owner in alike for d in members[owner]]
+    known = [owner for owner in members if graph.mentions(at, owner)]
+    called = {owner for owner in known if _ends_with_class(variable, owner)}
+    longest = max(called, key=len, default="")
+    of = [owner for owner in known if longest and owner.endswith(longest)]
+    return [d for owner in of for d in members[owner]]
+
+
+def _ends_with_class(variable: str, class_name: str) -> bool:
+    """Whether the last words of `variable` are the name of a class."""
+    if len(class_name) < MIN_ALIKE or not variable.lower().endswith(class_name.lower()):
+        return False
+    begin = len(variable) - len(class_name)
+    return variable[begin].isupper() or variable[begin - 1 : begin] in ("", "_")
 
 
 def _extends(signature: str, takes: Sequence[str]) -> bool:

@@ -23,14 +23,13 @@ from memory_sidecar.code.candidates import (
     is_self,
 )
 from memory_sidecar.code.classes import Lineages
-from memory_sidecar.code.declared import member_of_variable
+from memory_sidecar.code.crates import in_crate, in_parent, is_path_of_module
+from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
-
-MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
 _BASES = frozenset({"super", "base", "parent"})
 # Languages where a method is called by its bare name in its class.
@@ -49,6 +48,8 @@ _OPENS_ENUMS = frozenset({"csharp", "rust"})
 _BEHIND_ENUM = _OPENS_ENUMS | {"javascript", "php"}
 # Languages where a bare name is a member of the classes around it only, or of what is imported.
 _MEMBERS_OF_CLASSES = frozenset({"csharp", "java"})
+# Languages where one file has all members of a class.
+_WHOLE_CLASSES = frozenset({"java", "php", "python"})
 _CALLED = frozenset({"function", "method"})
 _STAR = "*"  # the name that an import of all names is recorded under
 
@@ -114,6 +115,10 @@ class _Resolving:
         )
         if not receiver or is_package:
             return self._resolve_bare()
+        if is_path_of_module(receiver, self._at):
+            around = in_parent(self._graph, self._at, self._place, self._tops)
+            crate = in_crate(self._at, self._tops)
+            return _one(around, "exact") or self._one_or_all(around or crate or self._tops)
         if is_self(receiver, self._at):
             return self._resolve_self()
         if found := member_of_variable(self._lineages, self._at, self._place, self._found):
@@ -218,13 +223,20 @@ class _Resolving:
 
     def _visible_here(self) -> list[Defined]:
         """Return the candidates of the file in scope at the place, of the innermost scope only."""
-        path = self._around.row.path if self._around else ""
+        around, line = self._around, self._place.line
+        path = around.row.path if around else ""
+        body = around.row.scope if around and line < around.row.start_line else path  # a decorator
+        is_python = self._at.family == "python"
         visible = [
             d
             for d in self._candidates
             if d.at.id == self._at.id
             and (not d.row.scope or path == d.row.scope or path.startswith(d.row.scope + "."))
-            and (self._at.family in _IMPLICIT_SELF or d not in self._members)
+            and (
+                self._at.family in _IMPLICIT_SELF
+                or d not in self._members
+                or (is_python and d.row.scope == body and d.row.start_line < line)
+            )
             and d.owner != self._name  # not a constructor: its class is meant
             and (d.row.scope or not self._followed)  # else local to a function without a name
         ]
@@ -238,13 +250,27 @@ class _Resolving:
         for class_name in lineage[is_above:]:
             ours = self._found.members_by_owner.get(class_name, ())
             here = [d for d in ours if d.at.id == self._at.id]
-            if found := _one(here or ours, "exact"):
+            if found := _one(here or (() if self._is_whole(class_name) else ours), "exact"):
                 return found
         if not is_above:
-            return self._one_or_all(self._members)
+            only = _one(self._members, "likely")
+            is_of_ours = only and self._is_related(only.definitions[0], lineage)
+            return only if only and is_of_ours else Meaning(self._members)
         is_foreign = len(lineage) > 1 and not any(map(self._graph.defined, lineage[1:]))
         others = (d for d in self._members if d.owner not in lineage[:1])
         return Meaning(() if is_foreign else tuple(others))
+
+    def _is_whole(self, class_name: str) -> bool:
+        """Whether the file has all that the class declares: other files have one of its name."""
+        types = (d for d in self._graph.defined(class_name) if d.is_type)
+        return self._at.family in _WHOLE_CLASSES and any(d.at.id == self._at.id for d in types)
+
+    def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
+        """Whether a member may be of the class that `lineage` begins with: of one derived from it.
+
+        Else it is only called like an attribute that no line declares.
+        """
+        return not lineage or lineage[0] in self._lineages.of(member.at, member.owner)[1:]
 
     def _own_class(self) -> str:
         """Return the name of the class around the place, or empty."""
@@ -269,7 +295,8 @@ class _Resolving:
             return found
         if modules and not named and (found := _one(modules, "likely")):
             return found
-        if found := _one(self._members_by_variable(receiver), "likely"):
+        alike = members_by_variable_name(self._graph, self._at, receiver, self._found)
+        if found := _one(alike, "likely"):
             return found
         if len(self._candidates) == 1 and not is_imported and not self._tops:
             class_name = self._candidates[0].owner
@@ -311,34 +338,8 @@ class _Resolving:
         is_object = takes_any_name or not all(map(is_field, named))
         return Meaning((is_object and self._members) or self._tops)
 
-    def _members_by_variable(self, variable: str) -> list[Defined]:
-        """Return the members of the class that `variable` is named after.
-
-        `cart` and `_cart` are of Cart, or of HttpCart; `lastCart` and `last_cart` of Cart, where
-        the file names it and no LastCart.
-        """
-        bare = variable.replace("_", "").lower()
-        if len(bare) < MIN_ALIKE:
-            return []
-        members = self._found.members_by_owner
-        if alike := [owner for owner in members if owner.lower().endswith(bare)]:
-            return [d for owner in alike for d in members[owner]]
-        known = [owner for owner in members if self._graph.mentions(self._at, owner)]
-        called = {owner for owner in known if _ends_with_class(variable, owner)}
-        longest = max(called, key=len, default="")
-        of = [owner for owner in known if longest and owner.endswith(longest)]
-        return [d for owner in of for d in members[owner]]
-
     def _one_or_all(self, candidates: Sequence[Defined]) -> Meaning:
         return _one(candidates, "likely") or Meaning(tuple(candidates))
-
-
-def _ends_with_class(variable: str, class_name: str) -> bool:
-    """Whether the last words of `variable` are the name of a class."""
-    if len(class_name) < MIN_ALIKE or not variable.lower().endswith(class_name.lower()):
-        return False
-    begin = len(variable) - len(class_name)
-    return variable[begin].isupper() or variable[begin - 1 : begin] in ("", "_")
 
 
 def _one(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:

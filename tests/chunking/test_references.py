@@ -62,6 +62,22 @@ def test_definitions_that_the_caller_knows_are_neither_references_nor_variables(
     assert references(source, "python", defined={0: (0, 9)}) == [Reference("LIMIT", 2, "other")]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "how"),
+    [
+        ("rust", "struct Cart;\nimpl Cart { fn add() {} }\nimpl Shop for Cart {}\n", "type"),
+        ("swift", "struct Cart {}\nextension Cart { func add() {} }\nvar c: Cart\n", "type"),
+    ],
+)
+def test_what_adds_to_a_type_uses_it(language, text, how):
+    found = outline(text.encode(), language).references
+    assert [(one.row, one.how) for one in found if one.name == "Cart"] == [(1, how), (2, how)]
+
+
+def test_a_name_behind_a_sign_that_ends_like_a_dot_may_be_a_variable():
+    assert shown(references("int f(int n) { return m>n; }", "c")) == ["other m"]
+
+
 def test_variables_are_left_out_wherever_the_file_binds_them():
     source = (
         "def f(a, b=1, *c, d: int, **e):\n    for g, (h, *i) in a: j = k = g\n"

@@ -97,6 +97,16 @@ FILES = {
     ),
     "lua/core/cache.lua": "local Loader = {}\nfunction Loader.start(path) end\nreturn Loader\n",
     "lua/core/plugin.lua": "local M = {}\nfunction M.start() end\nM.start()\nreturn M\n",
+    "py/part.py": (
+        "class Part:\n    def load(self): pass\n    read = load\n"
+        "    @property\n    def size(self): pass\n    @size.setter\n    def size(self, n): pass\n"
+        "    def rest(self):\n        load()\n        self.ready = self.mode\n"
+        "class Whole(Part):\n    def mode(self): pass\n"
+    ),
+    "py/stray.py": (
+        "class Part:\n    def ready(self): pass\n    def fill(self): pass\n"
+        "class Stray:\n    def run(self): self.fill()\n"
+    ),
     "lua/event.lua": (
         'local Loader = require("core.loader")\nlocal M = {}\n'
         "function M.add(event)\n  Loader.start(event)\nend\nreturn M\n"
@@ -259,6 +269,20 @@ def test_a_field_is_neither_type_nor_import_nor_what_is_called_where_that_is_a_m
 
 def test_a_method_is_what_is_called_where_a_field_has_its_name(callers):
     assert callers("Task.Name") == ["fields/task.go:4 likely"]
+
+
+def test_in_the_body_of_a_class_its_members_are_names(refs):
+    assert refs("py/part.py:2") == ["py/part.py:3 exact"]
+    assert refs("py/part.py:5") == ["py/part.py:6 exact"]
+
+
+def test_a_member_of_self_is_not_likely_of_a_class_beside_it(refs):
+    assert refs("mode") == ["py/part.py:10 likely"]
+    assert refs("fill") == ["py/stray.py:5 by name"]
+
+
+def test_a_class_has_no_members_of_another_one_of_its_name(refs):
+    assert refs("ready") == ["py/part.py:10 by name"]
 
 
 def test_super_outside_of_every_class_may_be_of_any(callers):

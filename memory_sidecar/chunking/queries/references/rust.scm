@@ -13,6 +13,7 @@
     (field_expression field: (field_identifier) @call)])])
 (macro_invocation macro: [(identifier) @call (scoped_identifier name: (identifier) @call)])
 (token_tree (identifier) @call . (token_tree . "("))
+(token_tree (identifier) @attribute . ":")
 (tuple_struct_pattern type: [(identifier) @type (scoped_identifier name: (identifier) @type)])
 (use_declaration argument: [
   (identifier) @import
@@ -23,7 +24,7 @@
   (scoped_identifier name: (identifier) @import)
   (scoped_use_list path: [(identifier) @import (scoped_identifier name: (identifier) @import)])])
 (use_as_clause path: [(identifier) @import (scoped_identifier name: (identifier) @import)])
-(use_as_clause alias: (identifier) @bound)
+(use_as_clause alias: (identifier) @never)
 (use_wildcard [(identifier) @import (scoped_identifier name: (identifier) @import)])
 ; The parts of a path before its last, up to four.
 (use_declaration (_ path: (identifier) @skip))

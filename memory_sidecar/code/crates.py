@@ -1,0 +1,36 @@
+"""Finds what paths of Rust mean: `super::name` and `crate::name`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory_sidecar.code.document import Place
+from memory_sidecar.code.graph import Defined, Graph, NamedFile
+
+
+def is_path_of_module(receiver: str, at: NamedFile) -> bool:
+    """Whether `receiver` is a module of Rust above that of its file."""
+    return at.family == "rust" and receiver in ("super", "crate")
+
+
+def in_parent(graph: Graph, at: NamedFile, place: Place, found: Sequence[Defined]) -> list[Defined]:
+    """Return those of `found` in the module around that of `place`; none for a path from `crate`.
+
+    It is the file itself, if the module of the place is written in it.
+    """
+    if place.receiver == "crate":
+        return []
+    around = graph.enclosing(at, place)
+    outer = around.row.path.partition(".")[0] if around else ""
+    if any((d.at.id, d.row.kind) == (at.id, "module") for d in graph.defined(outer)):
+        return [each for each in found if each.at.id == at.id]
+    is_folder = at.file.path.endswith("/mod.rs")
+    folder = at.folder.rpartition("/")[0] if is_folder else at.folder
+    parents = {f"{folder}/{each}.rs" for each in ("mod", "lib", "main")} | {f"{folder}.rs"}
+    return [each for each in found if each.at.file.path in parents]
+
+
+def in_crate(at: NamedFile, found: Sequence[Defined]) -> list[Defined]:
+    """Return those of `found` in the crate of a file, as far as its folder `src` tells."""
+    crate, source, _ = at.file.path.rpartition("src/")
+    return [each for each in found if each.at.file.path.startswith(crate + source)]
