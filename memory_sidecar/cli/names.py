@@ -149,9 +149,10 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
 @partial(with_filter, top_k=MOST_RELATED)
 def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[CodeHit]:
     """Show the code that is most like what stands at FILE:LINE, the likest first."""
-    at = _parse_line(call, place)
-    if at is None:
+    parsed = parse_place(place)
+    if parsed is None:
         raise UsageError(f"{place!r} is no FILE:LINE", hint="for example src/cart.py:42")
+    at = Line(*locate(call, parsed[0]), parsed[1])
     found = call.mask(call.codebase.related(at, within, top_k=top_k, reporter=call.reporter))
     return call.show(found, (_related_line(call, hit) for hit in found), nothing=NOTHING_RELATED)
 
@@ -161,8 +162,7 @@ def _parse_line(call: Call, text: str) -> Line | None:
     place = parse_place(text)
     if not place or not ("/" in text or call.path(place[0]).exists()):
         return None
-    source, path = locate(call, place[0])
-    return Line(source, path, place[1])
+    return Line(*locate(call, place[0]), place[1])
 
 
 def locate(call: Call, file: str) -> tuple[str, str]:

@@ -207,7 +207,7 @@ def related_chunks(rows: CodeRows, at: Line, *, top_k: int) -> list[CodeHit]:
     """
     chunk = rows.chunk_at(at)
     if chunk is None:
-        hint = f"`memory-sidecar why {at.path}` says more"
+        hint = f"name a line with code; `memory-sidecar why {at.path}` tells whether it is indexed"
         raise NotFound(f"nothing is indexed at {at.path}:{at.line}", hint=hint)
     for static in (False, True):
         vector = rows.vector_of(chunk, static=static)

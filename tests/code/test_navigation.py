@@ -816,6 +816,7 @@ def test_what_is_related_is_the_likest_code(ask, call):
     )
     assert call("related", "shop/cart.py").status == 2
     assert call("related", "shop/cart.py:9999").status == 3
+    assert call("related", "gone.py:1").status == 3
 
 
 def test_places_open_from_where_the_call_was_made(own, shop):
