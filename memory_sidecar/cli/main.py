@@ -78,7 +78,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "category": ("Categories: list, create, describe, delete", "list:category"),
     },
     "Team": {
-        "team": ("The PostgreSQL of a team: init, export, import", ""),
+        "team": ("The PostgreSQL of a team: init, list, export and more", ""),
         "memory": ("Memories and sessions of a team: push, pull", "team:memory"),
     },
     "Sessions": {
@@ -96,7 +96,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Context": {"context": ("Dense-context roots: init, new, check, regen and more", "")},
     "Service": {
-        "doctor": ("Say what is wrong, and fix it", "upkeep:doctor"),
+        "doctor": ("Say what is wrong; --fix mends it", "upkeep:doctor"),
         "serve": ("Run the daemon in the foreground", ""),
         "stop": ("Stop the daemon", "serve:stop"),
         "daemon": ("Your running daemons: list", "serve:daemon"),
