@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -160,15 +161,20 @@ class ChunkDirectory:
             self._clear()
 
     def _add(self, connection: apsw.Connection, last: int) -> None:
-        more: Any = connection.execute("SELECT count(*) FROM code_chunks WHERE id > ?", (last,)).get
-        self._reserve(self._count + more)
+        ids, numbers = array("q"), array("i")
+        before, number = None, 0
         for chunk_id, *file in connection.execute(
             "SELECT id, source, filename, language FROM code_chunks WHERE id > ? ORDER BY id",
             (last,),
         ):
-            self._ids[self._count] = chunk_id
-            self._file_numbers[self._count] = self._number(ChunkFile(*file))
-            self._count += 1
+            if file != before:  # the chunks of a file stand together
+                before, number = file, self._number(ChunkFile(*file))
+            ids.append(chunk_id)
+            numbers.append(number)
+        start, self._count = self._count, self._count + len(ids)
+        self._reserve(self._count)
+        self._ids[start : self._count] = ids
+        self._file_numbers[start : self._count] = numbers
 
     def _rebuild_if_mostly_deleted(self, connection: apsw.Connection) -> None:
         """Read everything again once most of the chunks known have been deleted."""
