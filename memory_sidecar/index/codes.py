@@ -30,6 +30,7 @@ _STEPS = 127  # of a code, on either side of zero
 _FINE_STEPS = 254  # in one step of a code
 _LEAST_ROOM = 1024  # rows
 _SIGN_BLOCK_ROWS = 1 << 15
+_ENCODED_ROWS = 80  # at once: malloc gives larger arrays new pages each time, which takes longer
 _WORD_BITS = 64
 
 Ids = npt.NDArray[np.int64]
@@ -140,20 +141,16 @@ class Codes:
         return self._places.rows_of(ids)
 
     def copy_rows(self, rows: Rows) -> CodedRows:
-        return CodedRows(
-            self._ids[rows], self._codes[rows], self._fine_of(rows), self._scales[rows]
-        )
+        none = np.zeros((len(rows), self._dimension), np.int8)
+        fine = none if self._is_exact else self._fine[rows]
+        return CodedRows(self._ids[rows], self._codes[rows], fine, self._scales[rows])
 
     def append(self, ids: Ids, vectors: Floats) -> None:
         """Add rows of unit vectors (n, dimension)."""
         start, end = self.count, self.count + len(ids)
         self._reserve(end)
-        scales = np.maximum(np.abs(vectors).max(axis=1, initial=0), 1e-12) / _STEPS
-        steps = vectors / scales[:, None]
-        self._codes[start:end] = whole = np.rint(steps)
-        if not self._is_exact:
-            self._fine[start:end] = np.rint((steps - whole) * _FINE_STEPS)
-        self._scales[start:end] = scales
+        for at in range(0, len(ids), _ENCODED_ROWS):
+            self._encode(start + at, vectors[at : at + _ENCODED_ROWS])
         self._ids[start:end] = ids
         self._places.put(ids, np.arange(start, end))
         self.count = end
@@ -162,6 +159,16 @@ class Codes:
             self._signs.append(start, vectors)
         elif end >= SIGNS_FROM:
             self._signs = self._all_signs()
+
+    def _encode(self, start: int, vectors: Floats) -> None:
+        """Set the codes of the rows from `start` on."""
+        rows = slice(start, start + len(vectors))
+        scales = np.maximum(np.abs(vectors).max(axis=1, initial=0), 1e-12) / _STEPS
+        steps = vectors / scales[:, None]
+        self._codes[rows] = whole = np.rint(steps)
+        if not self._is_exact:
+            self._fine[rows] = np.rint((steps - whole) * _FINE_STEPS)
+        self._scales[rows] = scales
 
     def remove(self, gone: Rows) -> None:
         """Remove rows. The last ones fill the holes: moving all others would take milliseconds."""
@@ -193,11 +200,6 @@ class Codes:
         if len(rows) > REFINED:
             best = np.argpartition(cosines, -REFINED)[-REFINED:]
         cosines[best] = self.copy_rows(rows[best]).cosines(question)
-
-    def _fine_of(self, rows: Rows) -> EightBits:
-        if self._is_exact:
-            return np.zeros((len(rows), self._dimension), np.int8)
-        return self._fine[rows]
 
     def nearest(
         self, question: CodedQuery, count: int, allowed: Rows | None

@@ -57,6 +57,22 @@ def test_a_document_comes_with_the_vectors_that_are_known_and_queues_for_the_oth
     assert [each.text for each in next_pending(store, 10)] == list(other.embedded_texts)
 
 
+def test_the_vectors_that_are_read_again_are_those_of_the_table(store):
+    documents = [document(f"{number}.py", f"def f{number}(): pass\n") for number in range(1100)]
+    vectors = np.random.default_rng(3).standard_normal((1100, DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    texts = [each.embedded_texts[0] for each in documents]
+    store.write(documents, at_hand=ReadyVectors(dict(zip(texts, vectors, strict=True))))
+    store.write([], gone=[("shop", f"{number}.py") for number in range(0, 1100, 3)])
+    store.unload()
+    with store.reading() as connection:
+        rows = dict(connection.execute("SELECT id, embedding FROM chunk_vectors"))
+        ids, cosines = store.indexes[CHUNKS.vector_table].view(connection).cosines(UNIT)
+    assert ids.tolist() == sorted(rows)
+    expected = [np.frombuffer(rows[each], np.float32) @ UNIT for each in ids.tolist()]
+    assert np.abs(cosines - expected).max() < 0.004
+
+
 def test_writing_the_same_again_leaves_the_same(store):
     for _ in range(2):
         store.write([document("a.py", "def a(): pass\n")])
