@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pydantic import Field, model_validator
 
 from memory_sidecar.code.directory import parse_place
-from memory_sidecar.code.excerpt import MAX_LINE, best_part, elided, names_shown, stems_of
+from memory_sidecar.code.excerpt import MAX_LINE, Excerpt, best_part, elided, name_of, stems_of
 from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -66,7 +66,7 @@ class CodePassage:
     filename: Annotated[str, about("relative to its source")]
     location: Annotated[str, about("start-end in lines")]
     source: str
-    what: Annotated[str, about("the signature of the definition, or what encloses it")]
+    what: Annotated[str, about("what is shown is called: Cart.add, or its signature")]
     code: Annotated[str, about("the lines that match best; … stands for others")]
     score: Score
     is_weak: IsWeak
@@ -145,24 +145,17 @@ def shorten_hits(
             for line in map(str.rstrip, found.code.split("\n"))
         ]
         part = best_part(lines, stems, max(share, 0), around=names.row_in(found))
-        what = _name_of(found, names_shown(found.symbols, lines, part)) or hit.what
+        what = one_line(name_of(found, lines, part))[:MAX_LINE] if part.lines else hit.what
         shown.append(replace(hit, code=elided(part, lines), what=what))
         left -= len(shown[-1].code) + len(what) - len(hit.what)
     return tuple(shown)
-
-
-def _name_of(hit: CodeHit, shown: Sequence[str]) -> str:
-    """Return the path of what the lines `shown` of `hit` define; "" if `hit` begins with it."""
-    if not shown or shown[0] == hit.symbols[0]:
-        return ""
-    return one_line(f"{hit.scope}.{shown[0]}" if hit.scope else shown[0])[:MAX_LINE]
 
 
 def _passage(hit: CodeHit) -> CodePassage:
     return build_from(
         CodePassage,
         hit,
-        what=one_line(hit.signature or hit.scope)[:MAX_LINE],
+        what=one_line(name_of(hit, (), Excerpt(0, ())))[:MAX_LINE],
         uri=source_uri(hit.source, hit.filename),
         copies=tuple(f"{each.filename}:{each.location}" for each in hit.copies[:MAX_COPIES]),
     )

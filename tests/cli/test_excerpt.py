@@ -291,7 +291,15 @@ def test_a_hit_is_headed_by_what_its_shown_lines_define(tmp_path, shown):
     (passage,) = shorten_hits([asked], "pay", 20)
     assert passage.what == "step_7"
     (passage,) = shorten_hits([asked], "pay", 4000)
-    assert passage.what == "step_0()"
+    assert passage.what == "step_0, step_1, step_2"
+
+
+def test_an_agent_is_told_in_which_class_a_method_is_however_little_is_shown(tmp_path):
+    code = "    def add(self, item):\n        self.items.append(item)"
+    asked = hit(code, scope="Cart", symbols=("add",), signature="def add(self, item)")
+    for max_tokens in (1, 4000):
+        (passage,) = shorten_hits([asked], "put in", max_tokens)
+        assert passage.what == "Cart.add"
 
 
 @pytest.mark.parametrize(
