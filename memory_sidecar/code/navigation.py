@@ -62,6 +62,8 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     """Return the calls of the name, and those of its callers up to `depth` steps, nearest first."""
     resolver = Resolver(graph)
     uses, targets, notices = _uses_of_query(resolver, asked)
+    is_wanted = file_filter(asked.filter)
+    uncalled = sum(use.is_uncalled and is_wanted(use.at.file) for use in uses)
     known = {each.key for each in targets}
     found: list[UsePlace] = []
     unfollowed = 0
@@ -79,6 +81,9 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     if notices and not found:
         nothing = f"nothing that is indexed here defines or calls {asked.what}"
         notices = (f"{nothing}; `memory-sidecar refs` shows what else uses the name",)
+    elif uncalled:
+        without = f"uses without a call: {uncalled}; `memory-sidecar refs` shows them"
+        notices = (*notices, without)
     if unfollowed:
         notice = (
             f"callers not followed further: {unfollowed}, beyond the surest {MAX_FOLLOWED} of"
@@ -149,6 +154,11 @@ class UsePlace:
     @property
     def is_call(self) -> bool:
         return self.place.how == "call"
+
+    @property
+    def is_uncalled(self) -> bool:
+        """Whether the definition is surely passed on or read here, as a callback or property is."""
+        return self.place.how in ("attribute", "other") and self.confidence != "by name"
 
     def order(self) -> tuple[int, int, bool, bool, ChunkFile, int]:
         """Return the sort key of results: nearest, surest, asides last, then by place."""

@@ -256,7 +256,10 @@ def test_what_a_package_hands_on_is_found_by_the_package(ask):
 
 def test_what_is_named_but_not_called_has_no_callers(call):
     assert places(call("refs", "check_out", "--json").json) == ["shop/checkout.py:15  exact"]
-    assert "nothing that is indexed calls it" in call("callers", "check_out").err
+    told = call("callers", "check_out").err
+    assert "nothing that is indexed calls it" in told
+    assert "uses without a call: 1; `memory-sidecar refs` shows them" in told
+    assert "without a call" not in call("callers", "check_out", "--path", "tests/**").err
 
 
 def test_what_another_package_defines_is_shown_where_it_is_used(call):
