@@ -16,7 +16,7 @@ from memory_sidecar.cli.options import TOP_K_NAMES, Within, with_call, with_plac
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.headings import outline_file
+from memory_sidecar.code.headings import outline_depths, outline_file
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter
@@ -141,7 +141,7 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
             reporter=call.reporter,
         )
     )
-    return call.show(found, map(_outline_line, found))
+    return call.show(found, map(_outline_line, found, outline_depths(found)))
 
 
 @click.command()
@@ -238,8 +238,7 @@ def _related_line(call: Call, hit: CodeHit) -> TextLine:
     return where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM)
 
 
-def _outline_line(hit: DefinitionHit) -> TextLine:
-    depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
+def _outline_line(hit: DefinitionHit, depth: int) -> TextLine:
     lines = f"{hit.start_line}-{hit.end_line}"
     return Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memory_sidecar.chunking.prose import LEVELS, MarkdownSection, rst_sections_of, sections_of
@@ -20,6 +20,12 @@ def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
         each.as_place(DefinitionHit, confidence="exact", others=0)
         for each in graph.definitions_in(known_file(graph, source, path))
     ]
+
+
+def outline_depths(outline: Iterable[DefinitionHit]) -> list[int]:
+    """Return how deep each definition lies in the outermost: a namespace around all counts not."""
+    depths = [each.enclosing.count(".") + 1 if each.enclosing else 0 for each in outline]
+    return [depth - min(depths) for depth in depths]
 
 
 def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:

@@ -15,7 +15,7 @@ from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_p
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.headings import outline_file
+from memory_sidecar.code.headings import outline_depths, outline_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
@@ -74,7 +74,8 @@ class Definitions(Answer):
 class FileOutline(Definitions):
     def text(self) -> str:
         file = [_file_label(each, self.definitions) for each in self.definitions[:1]]
-        return "\n".join([*file, *map(_outline_line, self.definitions)]) or "nothing found"
+        lines = map(_outline_line, self.definitions, outline_depths(self.definitions))
+        return "\n".join([*file, *lines]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,8 +245,7 @@ def _map_line(entry: MapEntry) -> str:
     return f"{entry.start_line:>5}  {depth}{entry.signature}"
 
 
-def _outline_line(hit: DefinitionHit) -> str:
-    depth = hit.enclosing.count(".") + 1 if hit.enclosing else 0
+def _outline_line(hit: DefinitionHit, depth: int) -> str:
     return f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"
 
 

@@ -127,6 +127,14 @@ def test_an_outline_names_its_file_once(reader):
     assert "\n    2-9  class Cart\n    5-6    def add_item" in told
 
 
+def test_an_outline_is_not_indented_by_the_namespace_of_all(reader, project):
+    code = "namespace App.Shop\n{\n    class Till\n    {\n        void Ring() {}\n    }\n}\n"
+    (project / "Till.cs").write_text(code)
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "outline", path="Till.cs"))
+    assert told.split("\n")[1:] == ["    3-6  class Till", "    5-5    void Ring()"]
+
+
 @pytest.mark.parametrize(
     "path", ["./shop/till.py", "shop\\till.py", "{project}/shop/till.py", "project/shop/till.py"]
 )
