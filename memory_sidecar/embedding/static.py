@@ -43,7 +43,6 @@ STATIC_SHA256 = {
 }
 MAX_STATIC_CHARACTERS = 2_000  # of a text; what is embedded of a chunk is far shorter
 _AT_ONCE = 64  # texts, in 20 ms
-_ROWS_AT_ONCE = 1024  # of the table: 1 MB of floats
 
 
 def find_static(package_path: Sequence[str] | None = None) -> dict[str, Path]:
@@ -74,19 +73,19 @@ class _Table:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         numbers = _read_safetensors(self._file)
         self._rows: Halves = numbers.reshape(tokens, STATIC_DIMENSION)
-        self._roots: Floats = np.empty(tokens, np.float32)  # of the rows' lengths
-        for at in range(0, tokens, _ROWS_AT_ONCE):
-            rows = self._rows[at : at + _ROWS_AT_ONCE].astype(np.float32)
-            lengths = np.linalg.norm(rows, axis=1)
-            self._roots[at : at + _ROWS_AT_ONCE] = np.sqrt(np.maximum(lengths, 1e-6))
-        self.let_go()
+        self._roots: Floats = np.zeros(tokens, np.float32)  # of the rows' lengths, once needed
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def sum_of(self, tokens: npt.NDArray[np.int64], weights: Floats) -> Floats:
         """Return the weighted sum of the vectors of `tokens`, (256,)."""
-        return (weights / self._roots[tokens]) @ self._rows[tokens].astype(np.float32)
+        rows, roots = self._rows[tokens].astype(np.float32), self._roots[tokens]
+        if not roots.all():
+            self._roots[tokens] = np.sqrt(np.maximum(np.linalg.norm(rows, axis=1), 1e-6))
+            roots = self._roots[tokens]
+        total: Floats = np.dot(weights / roots, rows)
+        return total
 
     def let_go(self) -> None:
         """Release the pages of the file that were read."""
