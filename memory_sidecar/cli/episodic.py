@@ -34,8 +34,8 @@ _file_option = click.option(
 @click.command(name="episodic-put", cls=TextCommand)
 @text_argument("text")
 @_file_option
-@click.option("--title", default="")
-@click.option("--tag", "tags", multiple=True, metavar="K:V")
+@click.option("--title", default="", help="By default how TEXT begins.")
+@click.option("--tag", "tags", multiple=True, metavar="K:V", help="A tag of TEXT.")
 @allow_secrets_option
 @with_call
 def episodic_put(

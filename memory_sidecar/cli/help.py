@@ -102,16 +102,16 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "session list": ("session list", "session list --after 7d --limit 5"),
     "episodic-put": (
-        'episodic-put "Build 12 is green" --file journal.mv2',
-        'episodic-put "Build 12 is green" --file journal.mv2 --title CI --tag build:12',
+        'episodic-put "Build 12 is green" --file ~/memory/ci.mv2',
+        'episodic-put "Build 12 is green" --file ~/memory/ci.mv2 --tag build:12',
     ),
     "episodic-search": (
-        'episodic-search "green builds" --file journal.mv2',
-        'episodic-search "green builds" --file journal.mv2 --top-k 3',
+        'episodic-search "green builds" --file ~/memory/ci.mv2',
+        'episodic-search "green builds" --file ~/memory/ci.mv2 --top-k 3',
     ),
     "episodic-commit": (
-        "episodic-commit --file journal.mv2",
-        "episodic-commit --file journal.mv2 --json",
+        "episodic-commit --file ~/memory/ci.mv2",
+        "episodic-commit --file ~/memory/ci.mv2 --json",
     ),
     "source add": ("source add ~/src/shop --name shop", "source add .cortex/memory --agent shared"),
     "source list": ("source list", "source list --agent shared"),

@@ -28,7 +28,7 @@ exclude_option = click.option(
     "excludes",
     multiple=True,
     metavar="GLOB",
-    help="As in a .gitignore; `!GLOB` asks for files that may hold secrets.",
+    help="As in a .gitignore, and kept; `!GLOB` asks for files that may hold secrets.",
 )
 
 branch_option = click.option(
