@@ -225,7 +225,7 @@ def add(
         added = its.register(call.path(path), name=name, force=force)
     if agent is None and added.name in call.codebase.data.states():
         call.codebase.data.owner.watch(added)  # with its new excludes
-    return call.show(added, [visible_line(f"{added.name}: {added.root}")])
+    return call.show(added, [_source_line(added)])
 
 
 @source.command(name="list")
@@ -239,7 +239,7 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
         registry = call.services.agent(agent, call.db).registry
         registry.warn_if_emptied(call.reporter)
     sources = registry.all()
-    return call.show(sources, map(_source_line, sources))
+    return call.show(sources, map(_source_line, sources), nothing="no source is registered")
 
 
 @source.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import click
 from msgspec import UNSET
 
@@ -29,6 +31,8 @@ _SORTS = {sort.value: sort for sort in Sort} | {
     "reads": Sort.REFS,
 }
 RECENT_LIMIT = 10
+
+M = TypeVar("M", Listed, Memory)
 
 
 @click.command(name="list")
@@ -71,7 +75,7 @@ def list_memories(
     found = memories_of(call, agent).list(asked, with_shared=with_shared)
     content = {} if with_content else {"content": UNSET}
     shown = call.mask([build_from(Listed, memory, **content) for memory in found])
-    return call.show(shown, memory_lines(shown))
+    return _show(call, shown, wanted)
 
 
 @click.command()
@@ -90,7 +94,12 @@ def recent(
     """
     asked = MemoryList(filter=wanted, limit=limit, without_pages=True)
     found = call.mask(memories_of(call, agent).list(asked, with_shared=not no_shared))
-    return call.show(found, memory_lines(found))
+    return _show(call, found, wanted)
+
+
+def _show(call: Call, found: list[M], wanted: MemoryFilter) -> list[M]:
+    nothing = "no such memory" if wanted != MemoryFilter() else ""  # else another notice says it
+    return call.show(found, memory_lines(found), nothing=nothing)
 
 
 @click.command()
@@ -123,7 +132,7 @@ def category() -> None:
 def list_categories(call: Call, *, agent: str) -> list[Category]:
     """Show the categories, described or in use, and how much each holds with all below it."""
     categories = call.mask(memories_of(call, agent).categories())
-    return call.show(categories, map(_category_line, categories))
+    return call.show(categories, map(_category_line, categories), nothing="no category yet")
 
 
 @category.command()

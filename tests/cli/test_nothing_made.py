@@ -19,6 +19,22 @@ def test_a_data_directory_that_is_not_there_stays_so(run, data_dir, command):
     assert not data_dir.exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("restore", "category list", "trust --list", "source list", "list --tag z"),
+        *("recent --tag z", "context refs --root root", "context tasks --root root"),
+    ],
+)
+def test_a_list_of_nothing_says_so_once(run, command):
+    run("store", "kept")
+    run("context", "init", "root", "--project", "fly")
+    done = run(*command.split())
+    assert (done.status, done.out) == (0, "")
+    assert done.err.startswith("note: ")
+    assert done.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["update x --pin", "remove x", "session delete x"])
 def test_a_mistyped_agent_gets_no_folders(run, data_dir, command):
     run("store", "kept", "--agent", "architect")
