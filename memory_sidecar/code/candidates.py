@@ -92,6 +92,14 @@ class NameCandidates:
         return _by_owner(self.members)
 
     @cached_property
+    def of_any_object(self) -> Meaning:
+        """What a bare name of Kotlin may mean, where any object may be `this` of a lambda."""
+        all_ = self.by_name.definitions
+        found = tuple(d for d in all_ if not (self.tops and d.is_type and d.row.scope))
+        is_one = len({each.identity for each in found}) == 1
+        return Meaning(found, "likely" if is_one else "by name")
+
+    @cached_property
     def extensions(self) -> Sequence[Defined]:
         """The extension methods of C#."""
         return [each for each in self.by_name.definitions if "(this " in each.row.signature]
@@ -256,7 +264,11 @@ class CandidateFinder:
         inner = (d for d, kind in around if (d.at.family, kind) == ("rust", "module"))
         return NameCandidates(
             Meaning(found),
-            tuple(d for d, kind in around if kind in _MEMBERS or _is_outer_method(d, kind)),
+            tuple(
+                d
+                for d, kind in around
+                if kind in _MEMBERS or _is_outer_method(d, kind) or _is_extension(d)
+            ),
             tops or tuple(inner),
             frozenset(d.at.id for d in found),
         )
@@ -316,6 +328,12 @@ def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
     if place.how != "call" or language == "ruby":
         return _ANY
     return _NONE if language in _UNCALLED_FIELDS else _CALLABLE
+
+
+def _is_extension(defined: Defined) -> bool:
+    """Whether it is a function of Kotlin that a variable has: `fun Cart.total()`."""
+    row = defined.row
+    return defined.at.file.language == "kotlin" and f".{row.name}" in row.signature
 
 
 def _is_outer_method(defined: Defined, around: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.results import Confidence
 
 
 def is_path_of_module(receiver: str, at: NamedFile) -> bool:
@@ -13,7 +14,18 @@ def is_path_of_module(receiver: str, at: NamedFile) -> bool:
     return at.family == "rust" and receiver in ("super", "crate")
 
 
-def in_parent(graph: Graph, at: NamedFile, place: Place, found: Sequence[Defined]) -> list[Defined]:
+def behind_path(
+    graph: Graph, at: NamedFile, place: Place, found: Sequence[Defined]
+) -> tuple[Sequence[Defined], Confidence]:
+    """Return those of `found` that a name behind such a path may mean, and how sure one is."""
+    if around := _in_parent(graph, at, place, found):
+        return around, "exact"
+    return _in_crate(at, found) or found, "likely"
+
+
+def _in_parent(
+    graph: Graph, at: NamedFile, place: Place, found: Sequence[Defined]
+) -> list[Defined]:
     """Return those of `found` in the module around that of `place`; none for a path from `crate`.
 
     It is the file itself, if the module of the place is written in it.
@@ -26,11 +38,11 @@ def in_parent(graph: Graph, at: NamedFile, place: Place, found: Sequence[Defined
         return [each for each in found if each.at.id == at.id]
     is_folder = at.file.path.endswith("/mod.rs")
     folder = at.folder.rpartition("/")[0] if is_folder else at.folder
-    parents = {f"{folder}/{each}.rs" for each in ("mod", "lib", "main")} | {f"{folder}.rs"}
-    return [each for each in found if each.at.file.path in parents]
+    names = (folder, *(f"{folder}/{each}".lstrip("/") for each in ("mod", "lib", "main")))
+    return [each for each in found if each.at.file.path.removesuffix(".rs") in names]
 
 
-def in_crate(at: NamedFile, found: Sequence[Defined]) -> list[Defined]:
+def _in_crate(at: NamedFile, found: Sequence[Defined]) -> list[Defined]:
     """Return those of `found` in the crate of a file, as far as its folder `src` tells."""
     crate, source, _ = at.file.path.rpartition("src/")
     return [each for each in found if each.at.file.path.startswith(crate + source)]

@@ -23,7 +23,7 @@ from memory_sidecar.code.candidates import (
     is_self,
 )
 from memory_sidecar.code.classes import Lineages
-from memory_sidecar.code.crates import in_crate, in_parent, is_path_of_module
+from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
@@ -68,7 +68,7 @@ class Resolver:
         candidates = self._finder.find(name, at, place)
         if not candidates.files:
             return candidates.by_name
-        may_inherit = at.file.language in _MEMBERS_OF_CLASSES and bool(candidates.members)
+        may_inherit = at.family in _MEMBERS_OF_CLASSES and bool(candidates.members)
         needs_around = is_self(place.receiver, at) or (
             may_inherit or (not place.receiver and at.id in candidates.files)
         )
@@ -116,9 +116,8 @@ class _Resolving:
         if not receiver or is_package:
             return self._resolve_bare()
         if is_path_of_module(receiver, self._at):
-            around = in_parent(self._graph, self._at, self._place, self._tops)
-            crate = in_crate(self._at, self._tops)
-            return _one(around, "exact") or self._one_or_all(around or crate or self._tops)
+            near, surely = behind_path(self._graph, self._at, self._place, self._tops)
+            return _one(near, surely) or Meaning(tuple(near))
         if is_self(receiver, self._at):
             return self._resolve_self()
         if found := member_of_variable(self._lineages, self._at, self._place, self._found):
@@ -147,6 +146,8 @@ class _Resolving:
         if self._at.family in _NAMES_ALL:
             return self._one_or_all(beside if self._at.family == "go" else self._star_imported())
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
+        if self._at.file.language == "kotlin":
+            return _one(opened, "likely") or self._found.of_any_object
         bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
         return _one(opened, "likely") or self._one_or_all(bare)
 
@@ -183,10 +184,12 @@ class _Resolving:
 
     def _inherited(self) -> Sequence[Defined]:
         """Return what the classes around the place have of that name, or inherit."""
-        if not self._members or self._at.file.language not in _MEMBERS_OF_CLASSES:
+        if not self._members or self._at.family not in _MEMBERS_OF_CLASSES:
             return []
         members = self._found.members_by_owner
-        for outer in reversed(self._around.row.path.split(".") if self._around else ()):
+        around = self._around
+        path = (around.row.path if around.is_type else around.row.scope) if around else ""
+        for outer in filter(None, reversed(path.split("."))):
             for owner in self._lineages.of(self._at, outer):
                 # Not a constructor: its class is meant.
                 if owner in members and owner != self._name:
@@ -266,10 +269,7 @@ class _Resolving:
         return self._at.family in _WHOLE_CLASSES and any(d.at.id == self._at.id for d in types)
 
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
-        """Whether a member may be of the class that `lineage` begins with: of one derived from it.
-
-        Else it is only called like an attribute that no line declares.
-        """
+        """Whether a member is of a class derived from that which `lineage` begins with."""
         return not lineage or lineage[0] in self._lineages.of(member.at, member.owner)[1:]
 
     def _own_class(self) -> str:

@@ -107,6 +107,17 @@ FILES = {
         "class Part:\n    def ready(self): pass\n    def fill(self): pass\n"
         "class Stray:\n    def run(self): self.fill()\n"
     ),
+    "kt/scope/Scope.kt": (
+        "package kt.scope\nopen class Scope {\n  fun single() {}\n  fun ready() {}\n"
+        "  class Entry\n}\nfun Scope.total() = 1\n"
+    ),
+    "kt/plain/Plain.kt": "package kt.plain\nfun single() {}\nfun ready() {}\nclass Entry\n",
+    "kt/plain/Tool.kt": "package kt.plain\nclass Tool {\n  fun total() = 2\n}\n",
+    "kt/use/Use.kt": (
+        "package kt.use\nimport kt.scope.Scope\nfun use() = Scope().apply { single() }\n"
+        "class Own : Scope() {\n  fun run() { ready() }\n}\n"
+        "fun sum(own: Own) = own.total()\nfun make() = Entry()\n"
+    ),
     "lua/event.lua": (
         'local Loader = require("core.loader")\nlocal M = {}\n'
         "function M.add(event)\n  Loader.start(event)\nend\nreturn M\n"
@@ -282,7 +293,17 @@ def test_a_member_of_self_is_not_likely_of_a_class_beside_it(refs):
 
 
 def test_a_class_has_no_members_of_another_one_of_its_name(refs):
-    assert refs("ready") == ["py/part.py:10 by name"]
+    assert refs("py/stray.py:2") == ["py/part.py:10 by name"]
+
+
+def test_in_kotlin_a_bare_name_may_be_a_member_of_any_object(callers):
+    assert callers("Scope.single") == callers("kt/plain/Plain.kt:2") == ["kt/use/Use.kt:3 by name"]
+    assert callers("Scope.ready") == ["kt/use/Use.kt:5 exact"]
+    assert callers("Scope.Entry") == []
+
+
+def test_in_kotlin_a_variable_may_have_a_function_that_no_class_declares(callers):
+    assert callers("kt/scope/Scope.kt:7") == ["kt/use/Use.kt:7 by name"]
 
 
 def test_super_outside_of_every_class_may_be_of_any(callers):
