@@ -101,15 +101,16 @@ def fetch(call: Call) -> Model:
 def verify(call: Call) -> Model:
     """Check the model's files, load it and embed a text."""
     call.services.models.embedder.load()
-    return _show_model(call)
+    return _show_model(call, "The files are sound, and the model works.")
 
 
-def _show_model(call: Call) -> Model:
+def _show_model(call: Call, *more: str) -> Model:
     files = call.services.models.files
     shown = Model(files.name, files.origin, files.folder, files.sha256, files.dimension)
     lines = [
         f"{files.name}, {files.dimension} dimensions, from {files.origin}",
         f"{files.folder / files.model_file}  sha256 {files.sha256}",
+        *more,
     ]
     return call.show(shown, lines)
 
@@ -176,7 +177,7 @@ def _change_trust(call: Call, path: str, *, remove: bool) -> str:
             record_trust(str(folder), None if remove else True, call.environ)
     except ValueError as error:
         raise PathRefused(f"{folder}: cannot be saved: {error}") from error
-    return f"{folder} is {'no longer trusted' if remove else 'trusted'}"
+    return f"{folder} is {'not trusted' if remove else 'trusted'}"
 
 
 @command_group
