@@ -42,6 +42,8 @@ _UNMEANT: Mapping[tuple[str, str], Sequence[str]] = {
 _ANY, _NONE = re.compile(""), re.compile("(?!)")
 # Languages where a constant stands behind its enum, nearly always.
 _DOTTED_CONSTANTS = frozenset({"csharp", "javascript", "php"})
+# Uses of Rust that are behind the module in which their file has a function.
+_BEHIND_MODULES = frozenset(("rust", each) for each in ("call", "type", "attribute", "other"))
 # A call means a method before a field whose type is not written as that of a function.
 _CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 
@@ -127,7 +129,9 @@ class CandidateFinder:
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
         called = (place.receiver, own) if fields is _CALLABLE else None
         local = at.id if at.id in family.local else None
-        is_bare = not place.receiver and at.family in _DOTTED_CONSTANTS
+        is_bare = not place.receiver and (
+            at.family in _DOTTED_CONSTANTS or (at.family, place.how) in _BEHIND_MODULES
+        )
         unmeant = _UNMEANT.get((at.family, place.how), ())
         key = (name, at.file.source, at.family, fields, called, local, is_bare, unmeant)
         if key not in self._candidates:
@@ -269,7 +273,7 @@ class CandidateFinder:
                 for d, kind in around
                 if kind in _MEMBERS or _is_outer_method(d, kind) or _is_extension(d)
             ),
-            tops or tuple(inner),
+            tops or (() if is_bare else tuple(inner)),
             frozenset(d.at.id for d in found),
         )
 

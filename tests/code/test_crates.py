@@ -14,6 +14,7 @@ FILES = {
         "fn all() { super::limit(); crate::limit(); self::price(); }\n"
         "mod tests { fn check() { super::price(); super::far(); } }\n"
     ),
+    "src/bare.rs": "fn bare() { far(); }\n",
     "src/pay/mod.rs": "mod card;\npub use self::card::card;\n",
     "src/pay/card.rs": "pub fn card() {}\n",
     "src/go.rs": "use crate::pay;\nfn go() { pay::card(); }\n",
