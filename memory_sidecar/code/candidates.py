@@ -265,7 +265,7 @@ class CandidateFinder:
             )
         around = [(d, self._graph.kind_around(d)) for d in found]
         tops = tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind))
-        inner = (d for d, kind in around if (d.at.family, kind) == ("rust", "module"))
+        inner = (d for d, kind in around if kind == "module" and d.at.family == "rust")
         return NameCandidates(
             Meaning(found),
             tuple(
