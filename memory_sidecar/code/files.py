@@ -15,11 +15,14 @@ from pathlib import Path
 from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.query_names import is_one_typo_apart
+from memory_sidecar.code.why import how_to_include
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
 from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import ListedFile
+from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.read import read_text
+from memory_sidecar.disk.ruling import BUILT_IN, Rule
 
 MAX_ALIKE = 3
 MIN_MISTYPED = 3  # letters of a name without its suffix
@@ -105,8 +108,21 @@ def read_file(
             return FileText(only.source, only.path, only.first, only.last, text)
     raise NotFound(
         f"no source has a file {path!r} that is not ignored",
-        hint=suggest_files(codebase, sources, path) or "pass a path as search_code prints it",
+        hint=_left_out(meant)
+        or suggest_files(codebase, sources, path)
+        or "pass a path as search_code prints it",
     )
+
+
+def _left_out(meant: Iterable[NamedPath]) -> str:
+    """Return a hint about a built-in rule that ignores one of `meant`, be it there or not."""
+    for each in meant:
+        rules = IgnoreRules(os.fspath(each.source.root), ())
+        for name in each.path.split("/")[:-1]:
+            if pattern := rules.built_in_rule(name, is_folder=True):
+                rule = Rule(BUILT_IN, 0, pattern, each.path)
+                return f"{pattern} is ignored by default: {how_to_include(rule, each.source.root)}"
+    return ""
 
 
 def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> NamedPath | None:

@@ -96,7 +96,7 @@ def why_inside(
     if inside not in files and inside not in seen.folders:
         rule = rule_for(source.root, inside, is_folder=is_folder, excludes=builder.excludes())
         reason = f"ignored by {rule}" if rule else "ignored by a rule of git"
-        hint = _how_to_include(rule, source.root)
+        hint = how_to_include(rule, source.root)
         return Why(absolute, "ignored", reason, hint, name, rule=rule)
     if not is_folder and inside not in known:
         if reason := files[inside].skip_reason:
@@ -153,7 +153,8 @@ def _why_known(
     return None
 
 
-def _how_to_include(rule: Rule | None, root: Path) -> str:
+def how_to_include(rule: Rule | None, root: Path) -> str:
+    """Return a hint how to have indexed what `rule` ignores in the source at `root`."""
     if rule is None:
         return "`git check-ignore -v PATH` tells which"
     if rule.file == BUILT_IN:

@@ -167,6 +167,8 @@ def test_wrong_arguments_are_named(caller, arguments, said):
         ("search_sessions", {"Query": "x", "num_results": 3}, {"query": "x", "top_k": 3}),
         ("outline", {"filename": "a.py"}, {"path": "a.py"}),
         ("refs", {"symbol_name": "add"}, {"name": "add"}),
+        ("callers", {"function": "add"}, {"name": "add"}),
+        ("callees", {"method": "add"}, {"name": "add"}),
         ("search_memories", {"query": "x", "limit": 2, "tag": "a"}, {"top_k": 2, "tags": ["a"]}),
         ("query_memories", {"since": "7d", "top_k": 2}, {"updated_after": "7d", "limit": 2}),
         ("search_sessions", {"since": "7d"}, {"after": "7d"}),
@@ -431,6 +433,17 @@ def test_what_is_ignored_binary_or_no_file_is_not_read(caller, project):
     assert refused(caller, "read_file", path="private/notes.md").startswith("not_found: ")
     for path in ("logo.png", "pipe.py"):
         assert refused(caller, "read_file", path=path).startswith("path_refused: ")
+
+
+def test_what_a_built_in_rule_leaves_out_is_said_with_the_line_that_includes_it(caller, project):
+    (project / "bin").mkdir()
+    (project / "bin" / "cart.py").write_text("pass\n")
+    (project / ".gitignore").write_text("private/\n")
+    told = refused(caller, "read_file", path="bin/cart.py")
+    assert "a line `!bin/` in the .sidecarignore at the top of the source includes it" in told
+    assert "private" not in refused(caller, "read_file", path="private/cart.py").partition("—")[2]
+    (project / ".sidecarignore").write_text("!bin/\n")
+    assert given(caller, "read_file", path="bin/cart.py")["content"] == "pass"
 
 
 def test_link_inside_of_a_source_leads_to_its_target(caller, project):
