@@ -184,7 +184,7 @@ class Listing(StoredAnswer):
 
 
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
-    """List categories and memories, all or those in one."""
+    """List categories and memories: yours, or the shared."""
     remembered = caller.memories(report, shared=asked.shared)
     page = caller.pages.page(asked.question, asked.cursor)
     category = check_known_category(asked.category)

@@ -127,7 +127,8 @@ class SessionHits(StoredAnswer):
 
 
 def _hit_text(hit: SessionHit) -> str:
-    place = "" if hit.sequence is None else f" {hit.sequence}"
+    said_by = hit.heading.rpartition("\n")[2]
+    place = "" if hit.sequence is None else f" {hit.sequence} {said_by}"
     weak = " weak match" if hit.is_weak else ""
     head = as_name(f"{hit.session_id} {hit.kind}{place} {hit.created_at[:10]}{weak}")
     return f"<session {head}>\n{quote(hit.text)}\n</session>"

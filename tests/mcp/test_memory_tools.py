@@ -61,6 +61,17 @@ def test_a_session_that_matches_weakly_is_marked_in_text_too(newcomer):
     assert [head.endswith(" weak match>") for head in heads] == [False, True]
 
 
+def test_a_message_that_is_found_says_whose_it_is_in_text_too(newcomer):
+    messages = [
+        {"role": "user", "content": "Zebras graze at night."},
+        {"role": "assistant", "content": RULE},
+    ]
+    given(newcomer, "save_session", session_id="s", messages=messages)
+    told = text_of(call(newcomer, "search_sessions", query="zebras", tier="messages"))
+    assert "<session s message 0 user " in told
+    assert "<session s message 1 assistant " in told
+
+
 def test_a_uri_names_a_memory_wherever_a_path_does(newcomer):
     stored = given(newcomer, "store_memory", content=RULE, category="pitfall", shared=True)
     assert given(newcomer, "get_memory", path=stored["uri"])["memory"]["content"] == RULE
