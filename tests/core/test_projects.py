@@ -166,10 +166,11 @@ def test_what_passes_over_a_folder_says_so_in_one_line(sidecar, clone, tmp_path)
     done = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
     assert (done.status, done.out) == (0, "")
     assert done.err.startswith(f"note: {clone} is not trusted")
-    assert done.err.count("\n") == 1
-    assert f"`memory-sidecar trust {clone}`" in done.err
+    noted = done.err.splitlines()[0]
+    assert f"`memory-sidecar trust {clone}`" in noted
+    assert done.err == f"{noted}\nnote: no source is registered\n"
     again = sidecar("source", "list", cwd=clone / "deep", MEMORY_SIDECAR_DATA_DIR="", **own)
-    assert (again.status, again.err) == (0, "")
+    assert (again.status, again.err) == (0, "note: no source is registered\n")
     told = tmp_path / "config" / "memory-sidecar" / "told"
     told.write_text(told.read_text().replace(str(int(time.time() // DAY_S)), "20000"))
     tomorrow = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
@@ -177,7 +178,7 @@ def test_what_passes_over_a_folder_says_so_in_one_line(sidecar, clone, tmp_path)
     assert sidecar("source", "--help", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own).err == ""
     assert sidecar("trust", clone, MEMORY_SIDECAR_DATA_DIR="", **own).err == ""
     trusted = sidecar("source", "list", cwd=clone, MEMORY_SIDECAR_DATA_DIR="", **own)
-    assert trusted.err == ""
+    assert trusted.err == "note: no source is registered\n"
 
 
 @pytest.mark.parametrize(("said", "trusted"), [("y", True), ("", False), ("perhaps", False)])
