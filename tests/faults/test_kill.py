@@ -31,8 +31,8 @@ def count(*_):
 def watch(connection):
     if when == "before":
         connection.set_commit_hook(count)
-    else:
-        connection.set_wal_hook(count)
+    elif not connection.readonly("main"):
+        connection.set_profile(lambda sql, _: sql == "COMMIT" and count())
 
 apsw.connection_hooks.append(watch)
 main()
