@@ -25,7 +25,8 @@ def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
 def outline_depths(outline: Iterable[DefinitionHit]) -> list[int]:
     """Return how deep each definition lies in the outermost: a namespace around all counts not."""
     depths = [each.enclosing.count(".") + 1 if each.enclosing else 0 for each in outline]
-    return [depth - min(depths) for depth in depths]
+    least = min(depths, default=0)
+    return [depth - least for depth in depths]
 
 
 def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:

@@ -141,8 +141,8 @@ class Codes:
         return self._places.rows_of(ids)
 
     def copy_rows(self, rows: Rows) -> CodedRows:
-        none = np.zeros((len(rows), self._dimension), np.int8)
-        fine = none if self._is_exact else self._fine[rows]
+        shape = len(rows), self._dimension
+        fine = np.zeros(shape, np.int8) if self._is_exact else self._fine[rows]
         return CodedRows(self._ids[rows], self._codes[rows], fine, self._scales[rows])
 
     def append(self, ids: Ids, vectors: Floats) -> None:
