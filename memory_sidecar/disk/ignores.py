@@ -37,6 +37,7 @@ from memory_sidecar.disk.rule_files import (
     check_rules,
     excludes_of_submodule,
     find_rule_line,
+    folders_of_sources,
     folders_up_to,
     last_match,
     repository_top,
@@ -59,7 +60,7 @@ BUILT_IN = tuple(
     """.split()
 )
 """Folders of built, downloaded or cached files. A line `!bin/` in the `.sidecarignore` at the top
-of a source takes `bin` out of them."""
+of a source takes `bin` out of them, and so does git, if it tracks files in a folder `bin`."""
 
 COPIES = ("*~", "#*#", "*.orig")
 """What editors and merges leave beside a file: the file as it was. `!*.orig` takes one out, too."""
@@ -85,7 +86,7 @@ class IgnoreRules:
         self.can_start_below = self._in_repository or not any(
             (folder / name).exists() for folder in Path(root).parents for name in RULE_FILES
         )
-        self._reenabled = _reenabled_names(Path(root))
+        self._reenabled = _reenabled_names(Path(root)) | folders_of_sources(root)
         self._copies = [glob for glob in COPIES if glob not in self._reenabled]
         self._overrides = _overrides(root, excludes, self._reenabled)
         self._include_globs = GitIgnoreSpec.from_lines(

@@ -1,4 +1,4 @@
-"""Finds the git repository around a folder: its objects, its commit, its branch and its remote.
+"""Finds the git repository around a folder: its commit, branch, remote, and what it tracks.
 
 Reads a few small files and never runs git, so that no program or path that a repository's
 configuration names is run or followed. A `.git` that is a file is trusted only where git itself
@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from memory_sidecar.core.opening import Tree, is_folder
@@ -17,6 +21,7 @@ from memory_sidecar.core.opening import Tree, is_folder
 _POINTER_BYTES = 4096
 _PACKED_REFS_BYTES = 8 << 20
 _CONFIG_BYTES = 1 << 20
+_INDEX_BYTES = 256 << 20  # of a million files and more
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]((?:\n(?![ \t]*\[)|.)*)""")
 _URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$")
@@ -57,6 +62,66 @@ def repository_around(folder: Path) -> Repository | None:
     except (OSError, ValueError):
         return None
     return Repository(common / "objects", head, inside)
+
+
+def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
+    """Return those of `names` that folders at any depth in `folder` have in which git tracks files.
+
+    Empty without a repository, and for an index that cannot be read.
+    """
+    try:
+        git, _, inside = _locate(folder)
+        status = (git / "index").stat()
+    except (OSError, ValueError):
+        return frozenset()
+    stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return _tracked_folders(git, inside, names, stamp)
+
+
+@lru_cache(maxsize=64)  # asked at each scan, and the index of a large repository has many files
+def _tracked_folders(
+    git: Path, inside: str, names: frozenset[str], _stamp: tuple[int, ...]
+) -> frozenset[str]:
+    folders = set[bytes]()
+    with suppress(OSError, ValueError, IndexError, struct.error):
+        folders.update(
+            path.rpartition(b"/")[0] for path in _index_paths(Tree(git).read("index", _INDEX_BYTES))
+        )
+    within = os.fsencode(f"{inside}/" if inside else "")
+    parts = (f.removeprefix(within).split(b"/") for f in folders if f.startswith(within))
+    return names.intersection(os.fsdecode(part) for each in parts for part in each)
+
+
+def _index_paths(index: bytes) -> Iterator[bytes]:
+    """Yield the paths of git's index, of a repository with hashes of 20 bytes.
+
+    https://git-scm.com/docs/index-format. Raises struct.error, IndexError or ValueError where it
+    is cut off.
+    """
+    version, count = struct.unpack_from(">4xII", index)
+    place, path = 12, b""
+    for _ in range(count):
+        is_extended = index[place + 60] & 0x40
+        name = place + (64 if is_extended else 62)
+        if version == 4:  # each path begins as the one before it, but for its last `cut` bytes
+            cut, name = _index_number(index, name)
+            end = index.index(0, name)
+            path = path[: len(path) - cut] + index[name:end]
+            place = end + 1
+        else:
+            end = index.index(0, name)
+            path = index[name:end]
+            place += (end - place + 8) // 8 * 8  # entries end with 1 to 8 zeros
+        yield path
+
+
+def _index_number(index: bytes, place: int) -> tuple[int, int]:
+    """Return the number of variable length at `place`, and where it ends."""
+    number = index[place] & 0x7F
+    while index[place] & 0x80:
+        place += 1
+        number = (number + 1) << 7 | index[place] & 0x7F
+    return number, place + 1
 
 
 def origin_of(folder: Path) -> Origin | None:

@@ -24,6 +24,7 @@ from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.projects import CONFIG_NAME
+from memory_sidecar.disk.repository import tracked_folders
 
 OWN_FILE = ".sidecarignore"
 
@@ -32,6 +33,8 @@ RULE_FILES = frozenset({".gitignore", OWN_FILE})
 
 RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 """These and the name of the settings file of a source, which may exclude more."""
+
+_ALSO_SOURCES = frozenset({"bin", "build", "obj", "target"})
 
 MAX_WILDCARDS = 3  # in one name of a rule, and `**` in the whole of it, to say that it matches
 MAX_RULES_BYTES = 1 << 20
@@ -120,16 +123,24 @@ def folders_above(path: str) -> Iterator[str]:
         yield path
 
 
+def folders_of_sources(root: str) -> frozenset[str]:
+    """Return which names of built-in rules name folders of sources at `root`, as git tracks them.
+
+    What a tracked `dist` or `node_modules` holds was built all the same.
+    """
+    return tracked_folders(Path(root), _ALSO_SOURCES)
+
+
 def rules_elsewhere(root: str, folders: Iterable[str], excludes: Iterable[str]) -> str:
     """Return a digest of the rules for the source at `root` that are not in rule files inside it.
 
     These are the rule files above it, git's own (of the user, and of each repository among
-    `folders`, relative to `root`), and `excludes`. "" if they cannot be read. The part before the
-    space does not depend on `folders`.
+    `folders`, relative to `root`), `folders_of_sources`, and `excludes`. "" if they cannot be read.
+    The part before the space does not depend on `folders`.
     """
     try:
         around = _digest(
-            repr((root, sorted(excludes), OWN_FOLDERS)),
+            repr((root, sorted(excludes), OWN_FOLDERS, sorted(folders_of_sources(root)))),
             (
                 *_rule_files_above(Path(root)),
                 *(*_git_configs(), *user_excludes()),

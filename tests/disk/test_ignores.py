@@ -239,6 +239,24 @@ def test_a_line_in_sidecarignore_brings_a_built_in_folder_back(root, write):
     assert code(root, under=["bin", "build"]) == {"bin/run.py"}
 
 
+def test_folders_in_which_git_tracks_files_are_no_built_ones(root, write, git):
+    git("init", "-q")
+    write(".gitignore", text="obj/\n")
+    write("app/bin/run.py", "bin/a.py", "build/a.py", "dist/a.js", "obj/a.cs")
+    assert code(root) == set()
+    git("add", "--force", "app", "dist", "obj")
+    assert code(root) == {"app/bin/run.py", "bin/a.py"}
+    assert code(root, under=["bin", "build"]) == {"bin/a.py"}
+    excludes = {"--exclude": ("/app/",)}
+    assert code(root, excludes=excludes["--exclude"]) == {"bin/a.py"}
+    rules = [rule_for(root, f, is_folder=True, excludes=excludes) for f in ("bin", "build", "obj")]
+    assert [str(rule) for rule in rules] == [
+        "None",
+        "build/ (built in)",
+        f"obj/ ({root / '.gitignore'}:1)",
+    ]
+
+
 def test_a_gitignore_that_allows_every_folder_brings_no_built_in_one_back(root, write):
     write(".gitignore", text="*\n!*/\n!*.py\n")
     write("pkg/a.py", "pkg/a.txt", "node_modules/gyp/a.py")

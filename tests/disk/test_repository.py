@@ -1,10 +1,14 @@
-"""What identifies a repository across machines."""
+"""What identifies a repository across machines, and the folders in which git tracks files."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from memory_sidecar.disk.repository import Origin, origin_of
+from memory_sidecar.disk.repository import Origin, origin_of, tracked_folders
+
+NAMES = frozenset({"bin", "build", "target"})
 
 
 @pytest.mark.parametrize(
@@ -36,3 +40,52 @@ def test_an_origin_has_no_user_and_no_password_and_is_no_path_of_here(tmp_path, 
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     (git / "config").write_text(f'[remote "origin"]\n\turl = {url}\n[branch "main"]\n\tx = y\n')
     assert origin_of(tmp_path) == Origin(address, "main", "")
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_folders_of_tracked_files_are_found_in_every_version_of_an_index(root, write, git, version):
+    git("init", "-q")
+    write("bin/a.sh", "pkg/bi.py", "pkg/build/deep/a.py", "x/target", "pkg/builds/a.py")
+    write(*(f"{'long' * 60}/{number}.py" for number in range(40)))
+    git("add", ".")
+    write("late.py", "target/a.rs")
+    git("add", "-N", "late.py")
+    git("update-index", "--index-version", str(version))
+    assert tracked_folders(root, NAMES) == {"bin", "build"}
+    assert tracked_folders(root / "pkg", NAMES) == {"build"}
+    git("mv", "bin", "scripts")
+    assert tracked_folders(root, NAMES) == {"build"}
+
+
+def test_the_index_of_a_worktree_counts_there(root, write, git, tmp_path):
+    git("init", "-q")
+    write("a.py")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    other = tmp_path / "other"
+    git("worktree", "add", "-q", str(other))
+    (other / "bin").mkdir()
+    (other / "bin" / "run.py").touch()
+    git("add", ".", cwd=other)
+    assert tracked_folders(root, NAMES) == set()
+    assert tracked_folders(other, NAMES) == {"bin"}
+
+
+def test_no_index_makes_trouble(root, write, git):
+    assert tracked_folders(root, NAMES) == set()
+    git("init", "-q")
+    assert tracked_folders(root, NAMES) == set()
+    write(*(f"bin/{number}.py" for number in range(20)))
+    git("add", ".")
+    index = root / ".git" / "index"
+    sound = index.read_bytes()
+    chance = random.Random(7)
+    for _ in range(300):
+        changed = bytearray(sound[: chance.randrange(1, len(sound))])
+        for _ in range(chance.randrange(20)):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        index.write_bytes(changed)
+        assert tracked_folders(root, NAMES) <= {"bin"}
+    index.unlink()
+    index.symlink_to("/dev/zero")
+    assert tracked_folders(root, NAMES) == set()

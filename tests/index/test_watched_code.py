@@ -177,6 +177,23 @@ def test_rules_of_the_repository_above_the_root_are_followed(codebase, live, roo
         eventually(lambda: files_with(codebase, "total") == {"pkg/cart.py"})
 
 
+def test_a_folder_of_sources_is_indexed_once_git_tracks_files_in_it(
+    codebase, live, root, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 0.05)
+    git = ["git", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (root / "bin").mkdir()
+    (root / "bin" / "run.py").write_text("def tapir(): pass\n")
+    (root / "other.py").write_text("def other(): pass\n")
+    eventually(lambda: files_with(codebase, "other") == {"other.py"})
+    assert not files_with(codebase, "tapir")
+    subprocess.run([*git, "add", "bin"], check=True)
+    eventually(lambda: files_with(codebase, "tapir") == {"bin/run.py"})
+    subprocess.run([*git, "rm", "-q", "--cached", "-r", "bin"], check=True)
+    eventually(lambda: not files_with(codebase, "tapir"))
+
+
 def test_rules_above_the_root_that_change_during_a_pass_hold(codebase, live, root, monkeypatch):
     monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 0.05)
     subprocess.run(["git", "init", "-q", root.parent], check=True)
