@@ -26,8 +26,14 @@ STAMP = VENV / "set-up.json"  # what the environment was made from; written last
 MUTEX = ROOT / ".task" / "set-up.lock"  # outside of .venv, which may be replaced
 PYTHONS = (3, 11), (3, 15)  # from, and below, as in pyproject.toml
 
-# Not compiled: Python does that at first use, and only for the modules that are used.
+# Not compiled: `IMPORT_ALL` does that, and only for the modules that are used.
 PIP_INSTALL = ("-I", "-m", "pip", "-qq", "--no-input", "install", "--no-compile")
+# So that no process compiles again where PYTHONDONTWRITEBYTECODE is set, as in many containers.
+IMPORT_ALL = """
+import importlib, pkgutil, memory_sidecar
+for module in pkgutil.walk_packages(memory_sidecar.__path__, "memory_sidecar."):
+    importlib.import_module(module.name)
+"""
 PIP_IS_WHOLE = "import importlib.metadata as m, sys; sys.exit(m.files('pip') is None)"
 
 
@@ -65,6 +71,7 @@ def set_up() -> None:
     say("installing memory-sidecar")
     itself = ("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     run(PYTHON, *PIP_INSTALL, *itself, step="that")
+    run(PYTHON, "-I", "-c", IMPORT_ALL, step="importing it")
     write_stamp(python=python, inputs=inputs_hash())
 
 
