@@ -13,6 +13,7 @@ from memory_sidecar.core.results import Reporter
 T = TypeVar("T")
 
 MIN_ITEM = 300
+WEAK_PART = 8  # a weak match gets this part of the characters that another one may take
 MARKS = 500  # characters reserved for headings and for where to read on
 
 
@@ -73,13 +74,18 @@ def cut_to_fit(
     most: int,
     size: Callable[[T], int],
     cut: Callable[[T, int], T],
+    is_weak: Callable[[T], bool] = lambda _: False,
 ) -> tuple[list[T], bool]:
     """Cut items longer than `most`, and return the first that fit, and whether any of them is cut.
 
-    `cut` shortens an item by a number of characters. A single item may take all `characters`, and
-    each at least MIN_ITEM.
+    `cut` shortens an item by a number of characters. A single item may take all `characters`, a
+    weak one an eighth of `most`, and each at least MIN_ITEM.
     """
-    most = max(characters if len(items) == 1 else most, MIN_ITEM)
-    short = [cut(each, over) if (over := size(each) - most) > 0 else each for each in items]
+
+    def over(item: T) -> int:
+        allowed = characters if len(items) == 1 else most
+        return size(item) - max(most // WEAK_PART if is_weak(item) else allowed, MIN_ITEM)
+
+    short = [cut(each, by) if (by := over(each)) > 0 else each for each in items]
     kept = first_fitting(short, characters, size=size)
     return kept, any(each is not item for each, item in zip(kept, items, strict=False))

@@ -301,7 +301,12 @@ def _cut_to_budget(
 
     most = budget(max_tokens)
     shown, is_cut = cut_to_fit(
-        texts, most, most=most // 2, size=lambda each: len(each.text()), cut=cut
+        texts,
+        most,
+        most=most // 2,
+        size=lambda each: len(each.text()),
+        cut=cut,
+        is_weak=lambda each: each.is_weak is True,
     )
     if is_cut:
         report.notice("some are cut: get_memory reads all of one")

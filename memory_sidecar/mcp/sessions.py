@@ -172,6 +172,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         most=characters // 2,
         size=lambda hit: len(_hit_text(hit)),
         cut=lambda hit, by: replace(hit, text=shorten(hit.text, len(hit.text) - by, stems)),
+        is_weak=lambda hit: hit.is_weak,
     )
     if is_cut:
         report.notice('some are cut: get_session reads on from message N with cursor "from-N"')

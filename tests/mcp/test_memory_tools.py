@@ -51,6 +51,17 @@ def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
     assert [head.endswith(" weak match>") for head in heads] == [False, True]
 
 
+def test_what_matches_weakly_comes_in_a_few_lines(newcomer):
+    long = "Zebras graze at night, and by day they sleep. " * 300
+    given(newcomer, "store_memory", content=long, category="codebase")
+    given(newcomer, "save_session", summary={"brief": long})
+    for tool in ("search_memories", "search_sessions"):
+        told = text_of(call(newcomer, tool, query="which port of the database"))
+        assert " weak match>" in told
+        assert "note: some are cut: " in told
+        assert len(told) < 1000
+
+
 def test_a_session_that_matches_weakly_is_marked_in_text_too(newcomer):
     for brief in (RULE, "Zebras graze at night."):
         given(newcomer, "save_session", summary={"brief": brief})
