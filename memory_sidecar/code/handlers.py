@@ -272,8 +272,9 @@ class Codebase:
             if late := sorted(name for name in unscanned if scanned[name] is not None):
                 reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
             with self._models.gate.query():
-                gone = deletions({source.name: source.root for source in sources})
-                yield Snapshot(store, connection, asked, scanned, live, gone)
+                roots = {source.name: source.root for source in sources}
+                gone = deletions(roots)
+                yield Snapshot(store, connection, asked, scanned, live, gone, roots, self.why)
 
     def wait_fresh(self, names: Sequence[str], timeout_ms: int, *, reporter: Reporter) -> None:
         """Barrier: wait until every save before this call is indexed; a notice says if it is not.

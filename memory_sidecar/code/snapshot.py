@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_sidecar.code.asides import is_data
@@ -13,7 +14,7 @@ from memory_sidecar.code.directory import ChunkFile, file_filter
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import MAX_COMPARED
-from memory_sidecar.code.results import Freshness
+from memory_sidecar.code.results import Freshness, Why
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NoIndex, NotFound
@@ -27,6 +28,7 @@ from memory_sidecar.index.watched import LiveState
 
 T = TypeVar("T")
 
+_PRESENT = {"ignored", "skipped", "folder", "failed", "waiting"}  # fates of what is on the disk
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -40,6 +42,8 @@ class Snapshot:
     scanned: Mapping[str, int | None]  # end of the last complete scan of each source, epoch ms
     live: Mapping[str, LiveState]  # of watched sources
     is_deleted: IsDeleted
+    roots: Mapping[str, Path]  # of the registered sources
+    why: Callable[[Path], Why]
 
     @property
     def graph(self) -> Graph:
@@ -92,7 +96,17 @@ class Snapshot:
             return
         what = ", ".join((*wanted.path_globs, *wanted.languages))
         like = _nearest_path(wanted.path_globs, [file.path for file in files])
-        reporter.notice(f"no indexed file is {what}" + (f": the nearest is {like}" if like else ""))
+        near = f": the nearest is {like}" if like else ""
+        reporter.notice(f"no indexed file is {what}{self._left_out(wanted.path_globs) or near}")
+
+    def _left_out(self, globs: Sequence[str]) -> str:
+        """Return why what is at the fixed beginning of one of `globs` is not indexed, or ""."""
+        for start in filter(None, map(_fixed_start, globs)):
+            for root in (self.roots[name] for name in self.asked if name in self.roots):
+                if (at := self.why(root / start)).fate in _PRESENT:
+                    hint = f" — {at.hint}" if at.hint and at.fate != "folder" else ""
+                    return f"; {start}: {at.reason}{hint}"
+        return ""
 
     def _notice_too_large(self, wanted: CodeFilter, reporter: Reporter) -> None:
         rows = self.connection.execute(
@@ -119,8 +133,12 @@ def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
     """Return the path, or folder of one, most like the fixed beginning of a glob; "" for none."""
     folders = {path[: at + 1] for path in paths for at, letter in enumerate(path) if letter == "/"}
     known = [*sorted(folders), *paths][:MAX_COMPARED]
-    for glob in globs:
-        start = _WILD.split(glob.lstrip("!/"), maxsplit=1)[0]
+    for start in map(_fixed_start, globs):
         if start and (like := get_close_matches(start, known, n=1)):
             return like[0]
     return ""
+
+
+def _fixed_start(glob: str) -> str:
+    """Return `glob` up to its first wildcard."""
+    return _WILD.split(glob.lstrip("!/"), maxsplit=1)[0]

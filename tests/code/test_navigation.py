@@ -664,6 +664,27 @@ def test_a_glob_that_no_file_has_is_told(call, command, glob, told):
     assert "no indexed file" not in call(*command, "--path", "other/**", "--json").err
 
 
+@pytest.mark.parametrize(
+    ("glob", "told"),
+    [
+        ("out/**/*.py", "out/: ignored by out/ ("),
+        ("node_modules", "node_modules: ignored by node_modules/ (built in) — a line"),
+        ("uv.lock", "uv.lock: lock file"),
+        ("pictures/*.svg", "pictures/: a folder; of its files 0 indexed, 1 skipped, 0 failed"),
+    ],
+)
+def test_a_glob_of_files_that_are_left_out_says_why(run, shop, glob, told):
+    for name in ("out/a/b.py", "node_modules/c.js", "uv.lock", ".gitignore"):
+        (shop / name).parent.mkdir(parents=True, exist_ok=True)
+        (shop / name).write_text("out/\n")
+    (shop / "pictures").mkdir()
+    (shop / "pictures/a.png").write_bytes(b"\x89PNG\0\0")
+    assert run("index", shop).status == 0
+    for command in ("refs", "search"):
+        done = run(command, "Cart", "--path", glob, cwd=shop)
+        assert f"no indexed file is {glob}; {told}" in done.err
+
+
 def test_a_file_that_is_too_large_is_named_where_nothing_was_found(run, shop):
     (shop / "big.py").write_text("def enormous(): pass\n" * 100_000)
     (shop / "data.json").write_text("[1]\n" * 1_000_000)
