@@ -161,7 +161,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "version": ("version", "version --json"),
 }
 
-_EVERYWHERE = ("data_dir", "db", "json_output", "help")
+_LAST = {name: at for at, name in enumerate(("data_dir", "db", "json_output", "help"), start=1)}
 
 
 @click.command(name="help")
@@ -200,7 +200,7 @@ def complete_help(command: click.Command, words: str) -> None:
 
     The options that every command has come last.
     """
-    command.params.sort(key=lambda each: each.name in _EVERYWHERE)
+    command.params.sort(key=lambda each: _LAST.get(each.name, 0))
     if isinstance(command, click.Group):
         for name, inner in command.commands.items():
             complete_help(inner, f"{words} {name}")

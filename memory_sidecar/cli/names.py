@@ -158,9 +158,13 @@ def related(call: Call, *, place: str, within: CodeFilter, top_k: int) -> list[C
 
 
 def _parse_line(call: Call, text: str) -> Line | None:
-    """Parse FILE:LINE; `None` for any other text. Raises NotFound if no source has the file."""
+    """Parse FILE:LINE; `None` for any other text. Raises NotFound if no source has the file.
+
+    `price(3)` and `Cart#L3` may be names, `cart.py:3` is none, even if there is no such file.
+    """
     place = parse_place(text)
-    if not place or not ("/" in text or call.path(place[0]).exists()):
+    is_place = place and (text[len(place[0])] == ":" or "/" in text or call.path(place[0]).exists())
+    if not place or not is_place:
         return None
     return Line(*locate(call, place[0]), place[1])
 

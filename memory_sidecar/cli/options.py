@@ -21,13 +21,10 @@ from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.disk.globs import relative_globs
 
 Command = Callable[..., object]
 
 UNLIMITED = 1000  # characters of a description, so that click wraps and never cuts it
-
-
 MAX_TOP_K = 1000  # hits
 TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # the last as lists call it
 with_top_k = click.option(
@@ -80,6 +77,7 @@ def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -
         context.exit()
 
 
+_with_json = click.option("--json-output", "--json", is_flag=True, help="Print JSON.")
 with_help = click.help_option("-h", "--help", callback=_show_help)
 """click's own option would print to this process, which may be the daemon."""
 
@@ -172,24 +170,23 @@ def command_group(function: Command) -> click.Group:
 
 
 def with_call(command: Command) -> Command:
-    """Add the options that every command has, and pass its `Call` as the first argument."""
+    """Add what every command takes, and --json if it returns something; pass its `Call` first."""
 
     @click.option("--data-dir", metavar="DIR", help="Data directory to use.")
     @click.option("--db", metavar="FILE", help="Database file to use.")
-    @click.option("--json-output", "--json", "json_output", is_flag=True, help="Print JSON.")
     @with_help
     @click.pass_context
     @wraps(command)
     def wrapper(context: click.Context, /, **given: object) -> None:
         call = context.ensure_object(Call)
         data_dir, db = given.pop("data_dir"), given.pop("db")
-        del given["json_output"]  # Call.wants_json has seen it
+        given.pop("json_output", None)  # Call.wants_json has seen it
         call.data_dir = None if data_dir is None else call.own_path(str(data_dir))
         call.db = None if db is None else call.own_path(str(db))
         call.hints = Hints.of(context)
         command(call, **given)
 
-    return wrapper
+    return wrapper if command.__annotations__["return"] == "None" else _with_json(wrapper)
 
 
 def with_agent(command: Command) -> Command:
@@ -298,6 +295,9 @@ def globs_from_here(call: Call, globs: Sequence[str]) -> tuple[str, ...]:
     """Return the values of --path relative to the source around the working directory."""
     if not globs:
         return ()
+    # Imported late: a command without --path would wait a tenth longer for it.
+    from memory_sidecar.disk.globs import relative_globs
+
     registry = call.codebase.registry
     around = registry.containing(call.cwd)
     here = Path(real_path(call.cwd)).relative_to(around.root).as_posix() if around else ""

@@ -14,6 +14,7 @@ from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
+from memory_sidecar.core.times import shown_utc
 from memory_sidecar.daemon import log
 from memory_sidecar.daemon.link import reach
 from memory_sidecar.daemon.running import Daemon, running_daemons
@@ -94,5 +95,5 @@ def list_daemons(call: Call) -> list[Daemon]:
 
 def _daemon_line(each: Daemon) -> TextLine:
     state = f"version {each.version}" if each.version else "does not answer"
-    since = f"since {each.started_at}, {each.resident_bytes / 1e6:.0f} MB"
+    since = f"since {shown_utc(each.started_at)}, {each.resident_bytes / 1e6:.0f} MB"
     return title(each.data_dir), f"  process {each.pid}, {state}, {since}"

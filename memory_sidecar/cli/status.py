@@ -21,7 +21,7 @@ from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import pluralize
-from memory_sidecar.core.times import format_duration, system_clock
+from memory_sidecar.core.times import format_duration, shown_utc, system_clock
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.daemon.protocol import EXIT_INTERRUPTED
 from memory_sidecar.memories.names import check_agent
@@ -124,7 +124,7 @@ def _lines(found: Status) -> Iterator[str]:
         up = format_duration(daemon.uptime_seconds)
         yield f"daemon: process {daemon.pid}, up {up}{memory}, log {daemon.log}"
     if last := found.last_error:
-        yield f"last error: {last.at} {last.message}"
+        yield f"last error: {shown_utc(last.at)}: {last.message}"
 
 
 def _describe_agent(agent: AgentStatus) -> str:
@@ -145,7 +145,9 @@ def _describe_agent(agent: AgentStatus) -> str:
 def _describe_freshness(source: SourceStatus) -> str:
     live = source.live
     if live is None:
-        scanned = f"scanned {source.scanned_at}" if source.scanned_at else "not scanned yet"
+        scanned = (
+            f"scanned {shown_utc(source.scanned_at)}" if source.scanned_at else "not scanned yet"
+        )
         return f"{scanned}, and cannot be: {source.problem}" if source.problem else scanned
     if live.error:
         return f"watched, but {live.error}"

@@ -121,7 +121,7 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     """Return the file at `path`. Raises NotFound if it has no names, with a hint what to ask."""
     if at := graph.file(source, path):
         return at
-    hint = f"`memory-sidecar why {path}` says whether it is indexed"
+    hint = f"it is not indexed: `memory-sidecar why {path}` says why"
     if inside := graph.files_below(source, path):
         hint = (
             f"it is a folder: name a file such as {min(inside, key=is_aside)};"

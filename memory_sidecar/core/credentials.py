@@ -108,8 +108,21 @@ def mask_document(document: D) -> tuple[D, int]:
 
 
 def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and dataclasses
-    """Count the masks in `document`, including any that its author wrote."""
-    return sum(len(_MASKED.findall(text)) for _, _, text in _texts_of(document))
+    """Count the masks in `document`, including any that its author wrote.
+
+    A property that another of the same object contains, such as a title made of the content, does
+    not count.
+    """
+    masked = {
+        (place.rpartition(".")[0], text.removesuffix(" …"))
+        for place, _, text in _texts_of(document)
+        if _MASK in text
+    }
+    return sum(
+        len(_MASKED.findall(text))
+        for owner, text in masked
+        if sum(owner == other and text in whole for other, whole in masked) == 1
+    )
 
 
 def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON has, and dataclasses

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from schemas import WORDS_FILE, commands, render, words_of
+from schemas import WITHOUT_JSON, WORDS_FILE, commands, render, words_of
 
 from memory_sidecar.cli.help import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
@@ -47,7 +47,14 @@ def test_help_ends_with_two_examples_that_are_right(run, words):
 @pytest.mark.parametrize("words", COMMANDS)
 def test_the_options_of_every_command_come_last(words):
     names = [each.name for each in COMMANDS[words].params]
-    assert names[-4:] == ["data_dir", "db", "json_output", "help"]
+    json = [] if words in WITHOUT_JSON else ["json_output"]
+    assert names[-len(json) - 3 :] == ["data_dir", "db", *json, "help"]
+    assert ("json_output" in names) is (words not in WITHOUT_JSON), "a schema says what it prints"
+
+
+def test_a_command_that_speaks_a_protocol_or_to_a_shell_refuses_json(run):
+    done = run("service", "uninstall", "--json")
+    assert (done.status, done.out, done.error["code"]) == (2, "", "usage")
 
 
 def test_there_are_examples_for_what_there_is_and_nothing_else():

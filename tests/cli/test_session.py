@@ -77,9 +77,10 @@ def test_what_is_wrong_with_a_file_is_one_line(run, tmp_path, content, told):
     assert told in done.err
 
 
-def test_a_file_that_is_not_there_is_wrong_usage(run):
-    assert run("session", "save", "nothing.json").status == 2
+def test_a_file_that_is_not_there_is_not_found(run, tmp_path):
+    assert run("session", "save", "nothing.json").status == 3
     assert run("session", "import", "nothing.jsonl").status == 3
+    assert run("session", "save", tmp_path).status == 2
 
 
 def test_a_session_is_shown_as_it_was_saved(run, saved):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 
 import pytest
@@ -48,6 +49,10 @@ def test_what_lists_leave_out_is_told_apart(run, status, data_dir):
     agent = agent_of(status("--json"))
     assert (agent["memories"], agent["memories_outdated"]) == (3, 2)
     assert "agent bob: 3 memories (2 outdated), " in status().out
+
+
+def test_times_are_shown_as_everywhere(run, indexed):
+    assert re.search(r", scanned \d{4}-\d\d-\d\d \d\d:\d\d UTC  ", run("status").out)
 
 
 def test_asking_makes_no_database(status, data_dir):

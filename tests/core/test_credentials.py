@@ -248,6 +248,8 @@ def test_what_may_hold_a_key_is_found_as_the_expression_finds_it():
 def test_masks_are_counted_and_code_that_makes_them_is_none():
     shown, _ = mask_document({"one": KEYS[0], "two": [KEYS[1], "nothing"]})
     assert count_masks(shown) == 2
+    memory = {"title": "key «masked: AWS key» of …", "content": "key «masked: AWS key» of the shop"}
+    assert count_masks([memory, {"content": "«masked: AWS key»"}]) == 2
     assert count_masks({"code": '_MASK = "«masked: "\nreturn f"{_MASK}{kind}»"'}) == 0
 
 

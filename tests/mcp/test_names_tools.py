@@ -105,7 +105,7 @@ def test_a_path_without_definitions_is_answered_as_on_the_command_line(reader, p
         "shop": "such as shop/cart.py; map shows what is central in all",
         "notes.txt": "it is indexed: search_code shows what it says",
         "desk/till.py": "there is shop/till.py",
-        "desk/nothing.py": "read_file says whether it is indexed",
+        "desk/nothing.py": "it is not indexed: read_file says why",
     }.items():
         message = f"not_found: no definition is known in {path} — "
         for tool, arguments in (("outline", {"path": path}), ("refs", {"name": f"{path}:1"})):
