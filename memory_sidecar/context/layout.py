@@ -148,7 +148,16 @@ def check_name(name: str) -> str:
 
 
 def make_root(root: Root) -> list[Path]:
-    """Create what is missing of `root`; return the new files. Existing ones stay."""
+    """Create what is missing of `root`; return the new files. Existing ones stay.
+
+    Raises UsageError in a folder of another root, such as that of a project.
+    """
+    around = None if is_root(root.path) else root_around(root.path)
+    if around and around.shown(root.path).split("/")[0] in ROOT_FOLDERS:
+        raise UsageError(
+            f"{root.path} lies in the dense-context root {around.path}",
+            hint=f"`memory-sidecar context init {around.path} --project NAME` adds a project to it",
+        )
     return _make(root, root.path, "root", ROOT_FOLDERS, {})
 
 

@@ -178,8 +178,9 @@ def _configured(folder: Path) -> ModelFiles:
     if model_file is None:
         absent = [ONNX_FILES[0], *absent]
     if model_file is None or absent:
+        lacks = f"has no {' and no '.join(absent)}" if folder.is_dir() else "is no folder"
         raise ModelMissing(
-            f"the configured model folder {folder} has no {' and no '.join(absent)}",
+            f"the configured model folder {folder} {lacks}",
             hint=f"point MEMORY_SIDECAR_MODEL_DIR (model_dir) at an ONNX export of "
             f"{BGE_SMALL.name}, "
             "or unset it",

@@ -50,6 +50,15 @@ def test_a_project_is_added_to_the_root_around(context, tmp_path):
     assert "- [swim]" in (tmp_path / "root" / "OVERVIEW.md").read_text()
 
 
+def test_no_root_is_made_in_a_folder_of_another(context, run, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    done = run("context", "init", tmp_path / "root" / "projects" / "fly")
+    assert (done.status, "lies in the dense-context root" in done.err) == (2, True)
+    assert "--project NAME` adds a project" in done.err
+    assert sorted(tmp_path.rglob("*")) == before
+    assert run("context", "init", tmp_path / "root" / "sources").status == 0
+
+
 def test_new_makes_an_atom(context, tmp_path):
     made = context(
         "new", "experiment", "Pool", "sizes", "--tag", "pool,io", "--tag", "cpu",
