@@ -57,7 +57,7 @@ class SharedRows:
         self._by_name = sources
         self._scope = scope
         self.words = WordsRead(
-            reads.ask,
+            reads,
             [row.id for row in rows],
             scope,
             Statistics(sum(row.chunks for row in rows), sum(row.tokens for row in rows)),

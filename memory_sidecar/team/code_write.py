@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -17,7 +16,7 @@ from psycopg import Cursor
 from memory_sidecar.code.builder import split_tracked
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.store import join_symbols
-from memory_sidecar.core.model import Chunk, Document, FileStatus, Findable
+from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.keyword import indexed_tokens
 from memory_sidecar.index.writing import ReadyVectors
@@ -28,39 +27,16 @@ from memory_sidecar.team.shared_files import KEPT_GENERATIONS
 MOST_SEGMENTS = 16  # rows of one word; more are joined into one
 
 
-@dataclass(frozen=True, slots=True)
-class TeamDocument:
-    """A document to be written to the team."""
-
-    document: Document
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of its content alone."""
-        return split_tracked(self.document.fingerprint)[0]
-
-    @property
-    def is_indexed(self) -> bool:
-        return self.document.status is FileStatus.INDEXED
-
-    @property
-    def indexed_fingerprint(self) -> str:
-        """The fingerprint that the team has after the write: "" for a skipped file."""
-        return self.fingerprint if self.is_indexed else ""
-
-    @property
-    def chunks(self) -> Sequence[tuple[Chunk, Findable]]:
-        """The chunks, each with the words and the head it is found by."""
-        if not isinstance(self.document, CodeDocument):
-            return ()
-        return list(zip(self.document.chunks, self.document.found, strict=True))
+def team_fingerprint(document: Document) -> str:
+    """Return the fingerprint that the team has once `document` is written: "" if it is skipped."""
+    return split_tracked(document.fingerprint)[0] if isinstance(document, CodeDocument) else ""
 
 
 def write_documents(
     connection: Connected,
     source: int,
     generation: int,
-    written: Sequence[TeamDocument],
+    written: Sequence[Document],
     *,
     gone: Collection[str],
     at_hand: ReadyVectors,
@@ -70,8 +46,8 @@ def write_documents(
     Runs in the transaction that took the lease. A file with the same fingerprint is left as it is,
     unless it has no chunks.
     """
-    kept = {each.document.file.path: each for each in written if each.is_indexed}
-    gone = {*gone, *(w.document.file.path for w in written)} - kept.keys()
+    kept = {each.file.path: each for each in written if isinstance(each, CodeDocument)}
+    gone = {*gone, *(each.file.path for each in written)} - kept.keys()
     paths = [*kept, *gone]
     known = {
         path: (file, fingerprint)
@@ -81,7 +57,11 @@ def write_documents(
             (source, paths),
         )
     }
-    new = {path: w for path, w in kept.items() if known.get(path, (0, ""))[1] != w.fingerprint}
+    new = {
+        path: each
+        for path, each in kept.items()
+        if known.get(path, (0, ""))[1] != team_fingerprint(each)
+    }
     replaced = [known[path][0] for path in (*new, *gone) if path in known]
     chunks_before, tokens_before = _delete_chunks(connection, replaced)
     connection.execute(
@@ -95,7 +75,7 @@ def write_documents(
     known_ids = {path: file for path, (file, _) in known.items()}
     files = _put_files(connection, source, generation, new, ids, known=known_ids)
     for path, each in new.items():
-        for row, (chunk, found) in zip(ids[path], each.chunks, strict=True):
+        for row, chunk, found in zip(ids[path], each.chunks, each.found, strict=True):
             body, symbols, its_path = map(indexed_tokens, found.words)
             rows.append((chunk, found.text, WordRow(row, files[path], (body, symbols, its_path))))
     with connection.cursor() as cursor:
@@ -171,7 +151,7 @@ def _put_files(
     connection: Connected,
     source: int,
     generation: int,
-    written: Mapping[str, TeamDocument],
+    written: Mapping[str, CodeDocument],
     ids: Mapping[str, Sequence[int]],
     *,
     known: Mapping[str, int],
@@ -194,8 +174,8 @@ def _put_files(
         " generation = excluded.generation RETURNING path, id",
         (
             *(source, generation, [known.get(path) for path in written], list(written)),
-            [each.document.language for each in written.values()],
-            [each.fingerprint for each in written.values()],
+            [each.language for each in written.values()],
+            [team_fingerprint(each) for each in written.values()],
             [min(ids[path], default=0) for path in written],
             [len(ids[path]) for path in written],
         ),

@@ -32,6 +32,7 @@ from memory_sidecar.team.reads import ReadTransaction
 from memory_sidecar.team.schema import declare_nearest, require_schema
 from memory_sidecar.team.shared_files import SearchScope, SourceRow, read_sources
 from memory_sidecar.team.source import TEAM_ERRORS, PostgresSource
+from memory_sidecar.team.vectors import adopt_models, embed_pending_of
 
 _log = logging.getLogger(__name__)
 
@@ -147,7 +148,7 @@ class TeamCode:
             known = [each for each in self._sources.values() if each.source.publishes]
         for each in known:
             with each.noting_problem():
-                for _ in each.vectors.adopt(self._vector_models(), models, stop):
+                for _ in adopt_models(each, self._vector_models(), models, stop):
                     yield 0, 1
         before = total = 0
         for before, total in embed_pending(store, models, parts, stop):
@@ -157,7 +158,7 @@ class TeamCode:
         for each in known:
             if parts is None or each.source.name in {name for name, _ in parts}:
                 with each.noting_problem():
-                    for done in each.vectors.embed(models, stop):
+                    for done in embed_pending_of(each, models, stop):
                         yield before + done, max(total, before + done)
 
     def _declare_nearest(self) -> None:

@@ -71,24 +71,19 @@ def remove_sources(
     DatabaseError.
     """
 
-    def remove() -> None:
-        with link.writing(patience_s=inf) as connection:
-            for each in sorted(wanted, key=lambda each: each.id):
-                with suppress(SourceRemoved):
-                    _take_lease(connection, each.id, holder, by_force=by_force)
-                    delete_source(connection, each.id)
-                    connection.execute(
-                        "INSERT INTO sources (repository, branch, folder, holder, lease_until)"
-                        " VALUES (%s, %s, %s, %s, 'infinity')",
-                        (each.origin.address, each.origin.branch, each.origin.inside, holder),
-                    )
+    def remove(connection: Connected) -> None:
+        for each in sorted(wanted, key=lambda each: each.id):
+            with suppress(SourceRemoved):
+                take_lease(connection, each.id, holder, by_force=by_force)
+                delete_source(connection, each.id)
+                connection.execute(
+                    "INSERT INTO sources (repository, branch, folder, holder, lease_until)"
+                    " VALUES (%s, %s, %s, %s, 'infinity')",
+                    (each.origin.address, each.origin.branch, each.origin.inside, holder),
+                )
 
-    link.retry(remove)
-
-
-def _take_lease(connection: Connected, source: int, holder: str, *, by_force: bool) -> None:
     try:
-        take_lease(connection, source, holder, by_force=by_force)
+        link.write(remove, patience_s=inf)
     except LeaseHeld as error:
         error.hint = "its lease ends 15 minutes after its last write; `--take` does not wait"
         raise

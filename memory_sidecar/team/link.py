@@ -139,6 +139,24 @@ class TeamLink:
                 time.sleep(PAUSE_S * tried)
         return work()
 
+    def read(self, work: Callable[[Connected], T]) -> T:
+        """Run `work` in a read transaction, and again by `retry`."""
+
+        def run() -> T:
+            with self.reading() as connection:
+                return work(connection)
+
+        return self.retry(run)
+
+    def write(self, work: Callable[[Connected], T], *, patience_s: float = WRITE_S) -> T:
+        """Run `work` in a write transaction, and again by `retry`."""
+
+        def run() -> T:
+            with self.writing(patience_s=patience_s) as connection:
+                return work(connection)
+
+        return self.retry(run)
+
     def delay_ms(self) -> float:
         """Measure how long the server takes to answer, in ms. Raises DatabaseError."""
         with self.reading() as connection:

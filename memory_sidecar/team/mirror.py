@@ -27,6 +27,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.mirror_rows import (
     GONE,
@@ -124,19 +125,18 @@ class Mirror:
         return (folder, rest) if folder is not None and folder.is_path(rest) else None
 
     def _read_news(self, state: MirrorState, made_by: Reporter | None = None) -> News:
-        def read() -> News:
-            with self.link.reading() as connection:
-                require_schema(connection, self.link)
-                since = (state.database, state.seen, state.seen_at_us)
-                return read_news(connection, self.agent, *since)
+        def read(connection: Connected) -> News:
+            require_schema(connection, self.link)
+            since = (state.database, state.seen, state.seen_at_us)
+            return read_news(connection, self.agent, *since)
 
         try:
-            return self.link.retry(read)
+            return self.link.read(read)
         except NoIndex:
             if made_by is None:
                 raise
             make_schema(self.link, made_by)
-            return self.link.retry(read)
+            return self.link.read(read)
 
     def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
         """Return all local files by path, and those that cannot be read, as known before."""
@@ -272,13 +272,10 @@ class _MirrorPass:
             self.done.failure = error
 
     def _give(self, offers: Sequence[Offer]) -> None:
-        link, agent, state = self.mirror.link, self.mirror.agent, self.state
-
-        def write() -> tuple[int, int, list[TeamFile]]:
-            with link.writing() as connection:
-                return write_offers(connection, agent, offers, state.seen, state.seen_at_us)
-
-        state.seen, state.seen_at_us, heads = link.retry(write)
+        agent, state = self.mirror.agent, self.state
+        state.seen, state.seen_at_us, heads = self.mirror.link.write(
+            lambda connection: write_offers(connection, agent, offers, state.seen, state.seen_at_us)
+        )
         refused = {head.path: head for head in heads}
         for offer in offers:
             if (head := refused.get(offer.path)) is not None:
@@ -306,13 +303,9 @@ class _MirrorPass:
             self.state.open.pop(path, None)
 
     def _contents(self, paths: Sequence[str], most_bytes: int) -> dict[str, Content]:
-        link, agent = self.mirror.link, self.mirror.agent
-
-        def read() -> dict[str, Content]:
-            with link.reading() as connection:
-                return read_contents(connection, agent, paths, most_bytes)
-
-        return link.retry(read)
+        return self.mirror.link.read(
+            lambda connection: read_contents(connection, self.mirror.agent, paths, most_bytes)
+        )
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, found: Content) -> None:
         (its_hash, text), team_hash = found, self._team(path)  # "": removed there

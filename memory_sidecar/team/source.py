@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 from memory_sidecar.code.builder import is_left_out, split_tracked, track_left_out, track_with_team
+from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import (
@@ -33,7 +34,7 @@ from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
-from memory_sidecar.team.code_write import TeamDocument, fold_rows, write_documents
+from memory_sidecar.team.code_write import fold_rows, team_fingerprint, write_documents
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.lease import LeaseFor, SourceRemoved, VectorModels, lease_branch
 from memory_sidecar.team.link import TeamLink
@@ -46,7 +47,6 @@ from memory_sidecar.team.shared_files import (
     SourceRow,
     read_sources,
 )
-from memory_sidecar.team.vectors import TeamVectors
 
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
 FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
@@ -78,14 +78,13 @@ class PostgresSource:
         self._read = UNREAD  # by `fingerprints`; a search may have left out files until then
         self.problem = ""  # why the last write to the team failed
         self._published = Published(source.name, 0, 0, 0)  # since `claim`
-        self._link = link
+        self.link = link
         self._holder = holder
         self._vector_models = vector_models
         self._files: SharedFiles | None = None
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
-        self.vectors = TeamVectors(link, own_row=self._own_row, take_lease=self._take_lease)
 
     @property
     def generation(self) -> int:
@@ -115,10 +114,10 @@ class PostgresSource:
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         with self._lock:
             is_fresh = time.monotonic() - self._read_at_s < REFRESH_S and not anew
-            if is_fresh or self._link.is_unreachable:
+            if is_fresh or self.link.is_unreachable:
                 return self._fingerprints
             try:
-                self._fingerprints = self._link.retry(self._read_fingerprints)
+                self._fingerprints = self.link.retry(self._read_fingerprints)
             except TEAM_ERRORS as error:
                 _log.warning("%s: %s", self.source.name, error)
             self._read_at_s = time.monotonic()
@@ -129,16 +128,14 @@ class PostgresSource:
     ) -> Sequence[Document]:
         if not self.source.publishes:
             return documents
-        written = [TeamDocument(each) for each in documents]
         try:
-            self._write(written, gone, at_hand)
+            self._write(documents, gone, at_hand)
         except TEAM_ERRORS as error:
             self._note_problem(error)
             return documents
         self.problem = ""
         return [
-            track_with_team(each.document, each.indexed_fingerprint, self.generation)
-            for each in written
+            track_with_team(each, team_fingerprint(each), self.generation) for each in documents
         ]
 
     def catch_up(self, store: CodeStore) -> None:
@@ -147,8 +144,8 @@ class PostgresSource:
                 self.give(store)
 
     def counts_at(self, path: str) -> VectorCounts:
-        with self._link.reading() as connection:
-            require_schema(connection, self._link)
+        with self.link.reading() as connection:
+            require_schema(connection, self.link)
             row = self.row(connection)
             ((chunks, pending),) = connection.execute(
                 "SELECT count(*), count(p.id) FROM files f JOIN chunks c ON c.file = f.id"
@@ -166,12 +163,12 @@ class PostgresSource:
         read, and NoIndex if another machine gave it to an older team.
         """
         row = None
-        with self._link.reading() as connection:
+        with self.link.reading() as connection:
             if schema_version(connection):
                 (row,) = read_sources(connection, [self.origin])
             if row is not None:
                 try:
-                    require_schema(connection, self._link)
+                    require_schema(connection, self.link)
                 except NoIndex:
                     if not self.source.publishes:  # which brings it forward
                         raise
@@ -198,13 +195,13 @@ class PostgresSource:
                 f"no branch is checked out in {self.source.root}",
                 hint="a team knows an index by its branch: `git switch` to one",
             )
-        make_schema(self._link)
-        return self._link.retry(lambda: self._renew(purpose))
+        make_schema(self.link)
+        return self.link.write(lambda connection: self._lease(connection, purpose)[0])
 
     def give(self, store: CodeStore) -> Published:
-        make_schema(self._link)
-        self._link.retry(self._renew)
-        theirs = self._link.retry(self._read_fingerprints)
+        make_schema(self.link)
+        self.link.write(self._lease)
+        theirs = self.link.retry(self._read_fingerprints)
         with self._lock:
             self._fingerprints = dict(theirs)
         manifest = store.manifest(self.source.name)
@@ -223,7 +220,7 @@ class PostgresSource:
         paths = iter(todo)
         while batch := list(islice(paths, BATCH)):
             documents, at_hand = read_documents(store, self.source.name, batch)
-            self._write([TeamDocument(each) for each in documents], (), at_hand)
+            self._write(documents, (), at_hand)
             store.drop_team_chunks(
                 self.source.name, {path: track_left_out(own[path]) for path in batch}
             )
@@ -240,18 +237,26 @@ class PostgresSource:
         except TEAM_ERRORS as error:
             self._note_problem(error)
 
-    def _own_row(self, connection: Connected) -> SourceRow | None:
-        require_schema(connection, self._link)
+    def own_row(self, connection: Connected) -> SourceRow | None:
+        """Read the row of the branch that is checked out; `None` if the team lacks it.
+
+        Raises NoIndex.
+        """
+        require_schema(connection, self.link)
         row = self.row(connection)
         return row if row is not None and row.branch == self.origin.branch else None
 
-    def _take_lease(self, connection: Connected) -> SourceRow:
-        return self._lease(connection)[0]
+    def change(self, work: Callable[[Connected, SourceRow], None]) -> None:
+        """Run `work` on the row of the branch, in a transaction that holds the lease.
+
+        `work` must be idempotent. Raises DatabaseError, NoIndex and LeaseHeld.
+        """
+        self.link.write(lambda connection: work(connection, self._lease(connection)[0]))
 
     def _read_fingerprints(self) -> dict[str, str]:
         try:
-            with self._link.reading() as connection:
-                require_schema(connection, self._link)
+            with self.link.reading() as connection:
+                require_schema(connection, self.link)
                 row = self.row(connection)
                 files = self.files(connection, row) if row else {}
                 self._read = row.version if row else NO_ROW
@@ -261,24 +266,23 @@ class PostgresSource:
         return {each.path: each.fingerprint for each in files.values()}
 
     def _write(
-        self, written: Sequence[TeamDocument], gone: Collection[str], at_hand: ReadyVectors
+        self, written: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
     ) -> None:
-        def write() -> None:
-            with self._link.writing() as connection:
-                row, generation = self._lease(connection)
-                made = self._vector_models()
-                usable = replace(
-                    at_hand,
-                    known=at_hand.known if row.model == made.model else {},
-                    static=at_hand.static if row.static == made.static else {},
-                )
-                write_documents(connection, row.id, generation, written, gone=gone, at_hand=usable)
-                if generation % FOLD_EVERY == 0:
-                    fold_rows(connection, row.id, generation)
+        def write(connection: Connected) -> None:
+            row, generation = self._lease(connection)
+            made = self._vector_models()
+            usable = replace(
+                at_hand,
+                known=at_hand.known if row.model == made.model else {},
+                static=at_hand.static if row.static == made.static else {},
+            )
+            write_documents(connection, row.id, generation, written, gone=gone, at_hand=usable)
+            if generation % FOLD_EVERY == 0:
+                fold_rows(connection, row.id, generation)
 
-        make_schema(self._link)
-        self._link.retry(write)
-        indexed = [each for each in written if each.is_indexed]
+        make_schema(self.link)
+        self.link.write(write)
+        indexed = [each for each in written if isinstance(each, CodeDocument)]
         with self._lock:
             done = self._published
             theirs = {} if self._fingerprints is None else self._fingerprints
@@ -289,7 +293,7 @@ class PostgresSource:
                 deleted=done.deleted + sum(bool(theirs.pop(path, "")) for path in gone),
             )
             for each in written:  # "" for what is not indexed, and so not at the team
-                theirs[each.document.file.path] = each.indexed_fingerprint
+                theirs[each.file.path] = team_fingerprint(each)
 
     def _lease(
         self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
@@ -299,10 +303,6 @@ class PostgresSource:
         )
         self.note_row(row)
         return row, generation
-
-    def _renew(self, purpose: LeaseFor = LeaseFor.INDEXING) -> SourceRow:
-        with self._link.writing() as connection:
-            return self._lease(connection, purpose)[0]
 
     def _note_problem(self, error: SidecarError) -> None:
         if self.problem != error.with_hint:

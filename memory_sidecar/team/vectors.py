@@ -8,7 +8,7 @@ updated since, it makes all of them again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from memory_sidecar.embedding.models import Models
@@ -17,8 +17,8 @@ from memory_sidecar.index.embed import SLICE_TEXTS, embed_in_turn
 from memory_sidecar.team.code_write import copy_vectors
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.lease import VectorModels
-from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.shared_files import SourceRow
+from memory_sidecar.team.source import PostgresSource
 
 STATIC_ROWS = 4096  # static vectors that one transaction writes
 
@@ -26,83 +26,67 @@ _CHUNKS = "FROM files f JOIN chunks c ON c.file = f.id WHERE f.source = %s"
 _WITHOUT_STATIC = "NOT EXISTS (SELECT FROM chunk_static s WHERE s.id = c.id)"
 
 
-class TeamVectors:
-    """Makes the vectors of one source. All methods raise DatabaseError, NoIndex and LeaseHeld."""
+def adopt_models(
+    shared: PostgresSource, made: VectorModels, models: Models, stop: threading.Event
+) -> Iterator[None]:
+    """Make the vectors those of `made`, the versions of `models`; yields after each step.
 
-    def __init__(
-        self,
-        link: TeamLink,
-        *,
-        own_row: Callable[[Connected], SourceRow | None],
-        take_lease: Callable[[Connected], SourceRow],
-    ) -> None:
-        """`own_row`, `take_lease`: both return the row of the branch that is checked out."""
-        self._link = link
-        self._own_row = own_row
-        self._take_lease = take_lease
-
-    def adopt(self, made: VectorModels, models: Models, stop: threading.Event) -> Iterator[None]:
-        """Make the vectors those of `made`, the versions of `models`; yields after each step.
-
-        Those of the model are deleted and queued, for `embed`; static ones are computed.
-        """
-        with self._link.reading() as connection:
-            row = self._own_row(connection)
-        if row is not None and made.model not in ("", row.model):
-            self._write(lambda connection, row: _queue_all(connection, row, made.model))
-            yield
-        if row is None or models.static is None or row.static == made.static:
-            return
-        under_way = made.static_under_way
-        self._write(lambda connection, row: _clear_static(connection, row, under_way))
-        while not stop.is_set():
-            with self._link.reading() as connection:
-                heads = connection.execute(
-                    f"SELECT c.id, c.head {_CHUNKS} AND {_WITHOUT_STATIC} ORDER BY c.id LIMIT %s",
-                    (row.id, STATIC_ROWS),
-                ).fetchall()
-            if not heads:
-                self._write(lambda connection, row: _name_static(connection, row, made.static))
-                return
-            vectors = models.static.embed([head for _, head in heads])
-            found = dict(zip([chunk for chunk, _ in heads], vectors, strict=True))
-
-            self._write(partial(_put_static, found=found))
-            yield
-
-    def embed(self, models: Models, stop: threading.Event) -> Iterator[int]:
-        """Embed the pending chunks; yields how many are done, now and again. Raises ModelError."""
-        done = 0
-        while not stop.is_set() and (rows := self._pending(models.files.sha256)):
-            vectors = yield from embed_in_turn(models, [head for _, head in rows], stop, done)
-            if vectors is None:
-                return
-            found = dict(zip([row for row, _ in rows], vectors, strict=True))
-
-            self._write(partial(_put_vectors, found=found))
-            done += len(rows)
-            yield done
-
-    def _pending(self, model: str) -> list[tuple[int, str]]:
-        """Return ids and heads of the next chunks without a vector, if `model` is the team's."""
-        with self._link.reading() as connection:
-            row = self._own_row(connection)
-            if row is None or row.model != model:
-                return []
-            return connection.execute(
-                "SELECT p.id, c.head FROM chunk_pending p JOIN chunks c ON c.id = p.id"
-                " WHERE p.source = %s ORDER BY p.id LIMIT %s",
-                (row.id, SLICE_TEXTS),
+    Those of the model are deleted and queued, for `embed_pending_of`; static ones are computed.
+    Raises DatabaseError, NoIndex and LeaseHeld.
+    """
+    with shared.link.reading() as connection:
+        row = shared.own_row(connection)
+    if row is not None and made.model not in ("", row.model):
+        shared.change(lambda connection, row: _queue_all(connection, row, made.model))
+        yield
+    if row is None or models.static is None or row.static == made.static:
+        return
+    under_way = made.static_under_way
+    shared.change(lambda connection, row: _clear_static(connection, row, under_way))
+    while not stop.is_set():
+        with shared.link.reading() as connection:
+            heads = connection.execute(
+                f"SELECT c.id, c.head {_CHUNKS} AND {_WITHOUT_STATIC} ORDER BY c.id LIMIT %s",
+                (row.id, STATIC_ROWS),
             ).fetchall()
+        if not heads:
+            shared.change(lambda connection, row: _name_static(connection, row, made.static))
+            return
+        vectors = models.static.embed([head for _, head in heads])
+        found = dict(zip([chunk for chunk, _ in heads], vectors, strict=True))
+        shared.change(partial(_put_static, found=found))
+        yield
 
-    def _write(self, work: Callable[[Connected, SourceRow], None]) -> None:
-        """Run `work`, which must be idempotent, in a transaction that holds the lease."""
 
-        def write() -> None:
-            with self._link.writing() as connection:
-                work(connection, self._take_lease(connection))
+def embed_pending_of(
+    shared: PostgresSource, models: Models, stop: threading.Event
+) -> Iterator[int]:
+    """Embed the pending chunks of a source; yields how many are done, now and again.
 
-        self._link.retry(write)
+    Raises DatabaseError, NoIndex, LeaseHeld and ModelError.
+    """
+    done = 0
+    while not stop.is_set() and (rows := _pending(shared, models.files.sha256)):
+        vectors = yield from embed_in_turn(models, [head for _, head in rows], stop, done)
+        if vectors is None:
+            return
+        found = dict(zip([row for row, _ in rows], vectors, strict=True))
+        shared.change(partial(_put_vectors, found=found))
+        done += len(rows)
+        yield done
+
+
+def _pending(shared: PostgresSource, model: str) -> list[tuple[int, str]]:
+    """Return ids and heads of the next chunks without a vector, if `model` is the team's."""
+    with shared.link.reading() as connection:
+        row = shared.own_row(connection)
+        if row is None or row.model != model:
+            return []
+        return connection.execute(
+            "SELECT p.id, c.head FROM chunk_pending p JOIN chunks c ON c.id = p.id"
+            " WHERE p.source = %s ORDER BY p.id LIMIT %s",
+            (row.id, SLICE_TEXTS),
+        ).fetchall()
 
 
 def _put_vectors(connection: Connected, row: SourceRow, found: Mapping[int, Floats]) -> None:

@@ -7,9 +7,8 @@ few chunks hold all of these that their text can be checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from memory_sidecar.team.postings import (
     intersect_entries,
     unpack_entries,
 )
+from memory_sidecar.team.reads import ReadTransaction
 from memory_sidecar.team.shared_files import SearchScope
 
 MAX_COMMON = 200  # chunks that hold all words of a phrase, whose text is checked for the phrase
@@ -30,18 +30,19 @@ ROWS_PER_TEXT = 1000  # postings that are read in the time of checking the text 
 
 SHORT_BYTES = 24_000  # lists up to this size are read with the query for their length
 
-Ask = Callable[[str, Any], list[Any]]
-"""Run a query with these values; returns its rows."""
-
 
 class WordsRead:
     """The posting lists of some sources, read in one transaction."""
 
     def __init__(
-        self, ask: Ask, sources: Sequence[int], scope: SearchScope, statistics: Statistics
+        self,
+        reads: ReadTransaction,
+        sources: Sequence[int],
+        scope: SearchScope,
+        statistics: Statistics,
     ) -> None:
         """`statistics`: of all chunks of the sources."""
-        self._ask = ask
+        self._reads = reads
         self._sources = sources
         self._scope = scope
         self.statistics = statistics
@@ -55,7 +56,7 @@ class WordsRead:
         if missing:
             self._holding.update(dict.fromkeys(missing, 0))
             self._lists.update(dict.fromkeys(missing, np.empty(0, ENTRY)))
-            rows = self._ask(
+            rows = self._reads.ask(
                 "SELECT term, size, CASE WHEN size <= %s THEN (SELECT string_agg(entries, '')"
                 " FROM words WHERE source = ANY(%s) AND term = sizes.term) END FROM"
                 " (SELECT term, sum(octet_length(entries)) AS size FROM words"
@@ -125,7 +126,7 @@ class WordsRead:
         counted = self.current(entries)
         if not len(counted):
             return counted
-        rows = self._ask(
+        rows = self._reads.ask(
             "SELECT id, code, symbols FROM chunks WHERE id = ANY(%s)",
             (integers(counted["row"].tolist()),),
         )
@@ -146,7 +147,7 @@ class WordsRead:
         missing = [stem for stem in dict.fromkeys(stems) if stem not in self._lists]
         if not missing:
             return
-        rows = self._ask(
+        rows = self._reads.ask(
             "SELECT term, entries FROM words WHERE source = ANY(%s) AND term = ANY(%s)",
             (integers(self._sources), missing),
         )

@@ -59,7 +59,7 @@ def test_what_waits_for_vectors_at_the_team_takes_turns_with_other_databases(mak
     indexer = make_member("a")
     report = indexer.codebase.index([indexer.root], reporter=indexer.notices, embed=False)
     shared = indexer.codebase.sharing.source(indexer.codebase.registry.all()[0])
-    embedding = shared.vectors.embed(indexer.models, threading.Event())
+    embedding = team_vectors.embed_pending_of(shared, indexer.models, threading.Event())
     with indexer.models.turn:
         assert [next(embedding), next(embedding)] == [0, 0]  # callers are served meanwhile
         assert indexer.models.embedder.embedded == []
