@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from memory_sidecar.code.document import read_places
+from memory_sidecar.code.document import Place, read_places
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
@@ -38,6 +38,15 @@ def made_by(graph: Graph, defined: Defined) -> list[Defined]:
         and each.row.path == defined.row.scope
         and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
     ]
+
+
+def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
+    """Return the name of the class around a place, or empty."""
+    around = graph.enclosing(at, place)
+    for name in reversed(around.row.path.split(".") if around else ()):
+        if any(d.is_type and d.at.id == at.id for d in graph.defined(name)):
+            return name
+    return around.owner if around else ""
 
 
 class Lineages:

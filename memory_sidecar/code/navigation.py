@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
-from memory_sidecar.code.candidates import Meaning
-from memory_sidecar.code.classes import made_by
+from memory_sidecar.code.candidates import Meaning, is_self
+from memory_sidecar.code.classes import Lineages, class_around, made_by
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -223,25 +223,38 @@ def _uses_of_query(
     try:
         targets = _targets(graph, asked)
     except NotFound as missing:
-        uses = [] if isinstance(asked.what, Line) else list(_uses_of_undefined(graph, asked))
+        is_wanted = file_filter(asked.filter)
+        found = () if isinstance(asked.what, Line) else _uses_of_undefined(graph, asked.what)
+        uses = [use for use in found if is_wanted(use.at.file)]
         if not uses:
             raise
         return uses, [], (f"{missing.message}; what uses the name is shown",)
     return list(uses_of(resolver, targets)), targets, ()
 
 
-def _uses_of_undefined(graph: Graph, asked: NameQuery) -> Iterator[UsePlace]:
-    """Yield the uses of a name that nothing here defines, with the qualifier asked for."""
-    *_, owner, name = ["", *parse_name(str(asked.what))]
-    is_wanted = file_filter(asked.filter)
+def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
+    """Yield the uses of a name that nothing here defines, with the qualifier that `what` has.
+
+    That may be the class around `self`, or its base. In files that name a class with such an
+    attribute, any variable may be one of its objects.
+    """
+    *_, owner, name = ["", *parse_name(what)]
+    near = graph.files_with_any([owner]) | {each.at.id for each in graph.defined(owner)}
+    lineages = Lineages(graph)
+    own, others = [], []
     for used in graph.uses(name):
-        if not is_wanted(used.at.file):
-            continue
         is_imported = graph.imports(used.at, [owner or name])
-        meaning = Meaning(confidence="likely" if is_imported else "by name")
         for place in used.places:
+            sure = UsePlace(used.at, name, place, Meaning(confidence="likely"))
+            unsure = replace(sure, meaning=Meaning())
             if not owner or place.receiver == owner or (is_imported and not place.receiver):
-                yield UsePlace(used.at, name, place, meaning)
+                yield sure if is_imported else unsure
+            elif used.at.id in near and is_self(place.receiver, used.at):
+                if owner in lineages.of(used.at, class_around(graph, used.at, place)):
+                    own.append(sure)
+            elif used.at.id in near and place.receiver:
+                others.append(unsure)
+    yield from (*own, *(others if own else ()))
 
 
 def _at_line(graph: Graph, line: Line) -> Defined:

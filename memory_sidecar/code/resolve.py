@@ -22,7 +22,7 @@ from memory_sidecar.code.candidates import (
     is_field,
     is_self,
 )
-from memory_sidecar.code.classes import Lineages
+from memory_sidecar.code.classes import Lineages, class_around
 from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
@@ -249,7 +249,7 @@ class _Resolving:
     def _resolve_self(self) -> Meaning:
         """Resolve a member of the own class, or of a base class for `super` and the like."""
         is_above = self._place.receiver in _BASES  # skip the own class
-        lineage = self._lineages.of(self._at, self._own_class())
+        lineage = self._lineages.of(self._at, class_around(self._graph, self._at, self._place))
         for class_name in lineage[is_above:]:
             ours = self._found.members_by_owner.get(class_name, ())
             here = [d for d in ours if d.at.id == self._at.id]
@@ -271,14 +271,6 @@ class _Resolving:
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
         """Whether a member is of a class derived from that which `lineage` begins with."""
         return not lineage or lineage[0] in self._lineages.of(member.at, member.owner)[1:]
-
-    def _own_class(self) -> str:
-        """Return the name of the class around the place, or empty."""
-        around = self._around
-        for name in reversed(around.row.path.split(".") if around else ()):
-            if any(d.is_type and d.at.id == self._at.id for d in self._graph.defined(name)):
-                return name
-        return around.owner if around else ""
 
     def _resolve_member(self, receiver: str) -> Meaning:
         """Resolve a name behind `receiver`: a class, a module, a package or a variable."""

@@ -273,6 +273,34 @@ def test_what_another_package_defines_is_shown_where_it_is_used(call):
     assert call("def", "json.dumps").status == 3
 
 
+ATTRIBUTES = {
+    "queues.py": "class Queues:\n    def __init__(self):\n        self.aliases = {}\n",
+    "more.py": "class More(Queues):\n    def pop(self):\n        return self.aliases.pop()\n",
+    "other.py": "class Other:\n    def f(self, q):\n        return self.aliases or q.aliases\n",
+    "user.py": "from queues import Queues\nqueues = Queues()\nqueues.aliases\n",
+    "cart.js": "class Cart {\n  constructor() { this.aliases = []; }\n}\n",
+    "desk.php": "<?php\nclass Desk {\n  function __construct() { $this->aliases = 4; }\n}\n",
+}
+
+
+def test_an_attribute_that_is_only_assigned_belongs_to_the_class_around(run, tmp_path):
+    write_tree(tmp_path / "attributes", ATTRIBUTES)
+    call = indexed(run, tmp_path / "attributes")
+    assert places(call("refs", "Queues.aliases", "--json").json) == [
+        "more.py:3 More.pop likely",
+        "queues.py:3 Queues.__init__ likely",
+        "user.py:3  by name",
+    ]
+    assert places(call("refs", "Cart.aliases", "--json").json) == [
+        "cart.js:2 Cart.constructor likely"
+    ]
+    assert places(call("refs", "Desk::aliases", "--path", "*.php", "--json").json) == [
+        "desk.php:3 Desk.__construct likely"
+    ]
+    assert call("refs", "Queues.aliases", "--path", "*.js").status == 3
+    assert call("refs", "Nothing.aliases").status == 3
+
+
 def test_a_name_that_is_not_called_is_a_reference_too(ask):
     found = ask("refs", "check_out")
     assert [(hit["start_line"], hit["how"], hit["code"]) for hit in found] == [
