@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 
 import numpy as np
 
@@ -47,36 +48,51 @@ _SMALL_TALK = re.compile(
     re.IGNORECASE,
 )
 _DECISION = re.compile(
-    r"\b(?:decided|decision|chose|choose to|we(?:'ll| will| should)? (?:use|keep|go with|switch)"
-    r"|let's (?:use|keep|go with|switch)|going with|settled on|agreed|from now on|prefer(?:red)?"
-    r"|instead of)\b",
+    r"\b(?:decided|decision|chose|choose to|we(?:'ll| will| now)? (?:use|keep|go with|switch"
+    r"|prefer)|let's (?:use|keep|go with|switch)|going with|settled on|agreed (?:to|on|that)"
+    r"|from now on|use \S+ instead)\b",
     re.IGNORECASE,
 )
+# What a user demands. An assistant says of itself, of errors and of guesses what must be.
+_RULE = re.compile(
+    r"^(?!.*(?:Error|Exception))(?:.*[,;:] )?"
+    r"(?:(?:please |also,? |but )*(?:always|never|don't|do not)\b(?! (?:mind|worry|know))"
+    r"|(?!(?:i|it|this|that|there) must).*\bmust(?! have been)\b)",
+    re.IGNORECASE,
+)
+# What caused a problem: that one was fixed is a report, and no help to those who meet it next.
 _PROBLEM = re.compile(
-    r"\b(?:fixed|fixes|solved|resolved|root cause|caused by|was because|turned out|the (?:bug|issue"
-    r"|problem|error|failure) (?:was|is|came)|workaround)\b",
+    r"\b(?:(?:fixed|solved|resolved) by \w+ing|root cause|caused? (?:by|was|is)|because|turned out"
+    r"|the (?:bug|issue|problem|error|failure|leak) (?:was|is|came)(?! (?:solved|fixed|resolved))"
+    r"|which is why|gotcha|beware|pitfall|workaround)\b",
     re.IGNORECASE,
 )
+_OWN_ACT = re.compile(r"(?:i|i've|i'm|we|we've)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]{3,}")
+
+
+class _Cue(Enum):
+    """What a sentence tells that is worth remembering, by its words."""
+
+    DECISION = auto()
+    PROBLEM = auto()
 
 
 def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
     """Summarize the session's messages; `None` if they hold no sentence."""
-    sentences = _sentences(session)
-    if not sentences:
+    told = _sentences(session)
+    if not told:
         return None
+    sentences = list(told)
     likeness = _likeness_of_vectors(embed(sentences)) if embed else _likeness_of_words(sentences)
     weights = centrality(likeness)
     weights[[_is_question(sentence) for sentence in sentences]] *= 0.5
     picked = _pick(weights, likeness)
-    decisions = _select_matching(_DECISION, sentences, weights)
     return Summary(
         brief=sentences[picked[0]],
         detailed=join_sentences(sentences[at] for at in sorted(picked)),
-        key_decisions=decisions,
-        problems_solved=tuple(
-            text for text in _select_matching(_PROBLEM, sentences, weights) if text not in decisions
-        ),
+        key_decisions=_select(_Cue.DECISION, told, weights),
+        problems_solved=_select(_Cue.PROBLEM, told, weights),
         made_by=MADE_BY,
     )
 
@@ -96,9 +112,9 @@ def _is_question(sentence: str) -> bool:
     return sentence.endswith(("?", "\uff1f"))
 
 
-def _sentences(session: Session) -> list[str]:
-    """Split the messages into distinct sentences, without code and small talk."""
-    found: dict[str, str] = {}
+def _sentences(session: Session) -> dict[str, _Cue | None]:
+    """Split the messages into distinct sentences, without code and small talk: what each tells."""
+    found: dict[str, tuple[str, _Cue | None]] = {}
     for message in session.messages:
         if message.role is Role.SYSTEM:
             continue
@@ -109,22 +125,33 @@ def _sentences(session: Session) -> list[str]:
                 continue
             if count_words(text) < _MIN_WORDS or _SMALL_TALK.match(text):
                 continue
-            found.setdefault(text.lower(), text)
-    return _sample(list(found.values()))
+            found.setdefault(text.lower(), (text, _cue_of(text, message.role)))
+    return _sample(dict(found.values()))
 
 
-def _sample(sentences: list[str]) -> list[str]:
+def _cue_of(sentence: str, role: Role) -> _Cue | None:
+    if _is_question(sentence):
+        return None
+    sentence = sentence.replace("\u2019", "'")
+    if _DECISION.search(sentence) or (role is Role.USER and _RULE.match(sentence)):
+        return _Cue.DECISION
+    is_cause = _PROBLEM.search(sentence) and not _OWN_ACT.match(sentence)
+    return _Cue.PROBLEM if is_cause else None
+
+
+def _sample(told: dict[str, _Cue | None]) -> dict[str, _Cue | None]:
     """Return MAX_SENTENCES of more, in their order: those on decisions and problems, and others.
 
     Both are spread over the session.
     """
-    if len(sentences) <= MAX_SENTENCES:
-        return sentences
-    telling = [at for at, text in enumerate(sentences) if _is_telling(text)]
+    if len(told) <= MAX_SENTENCES:
+        return told
+    sentences = list(told)
+    telling = [at for at, cue in enumerate(told.values()) if cue]
     chosen = set(_spread(telling, MAX_TELLING))
     others = [at for at in range(len(sentences)) if at not in chosen]
     chosen.update(_spread(others, MAX_SENTENCES - len(chosen)))
-    return [sentences[at] for at in sorted(chosen)]
+    return {sentences[at]: told[sentences[at]] for at in sorted(chosen)}
 
 
 def _spread(items: Sequence[int], count: int) -> Sequence[int]:
@@ -132,11 +159,6 @@ def _spread(items: Sequence[int], count: int) -> Sequence[int]:
     if len(items) <= count:
         return items
     return [items[at] for at in np.linspace(0, len(items) - 1, count).astype(int)]
-
-
-def _is_telling(sentence: str) -> bool:
-    is_cued = _DECISION.search(sentence) or _PROBLEM.search(sentence)
-    return bool(is_cued) and not _is_question(sentence)
 
 
 def _likeness_of_vectors(vectors: Floats) -> Floats:
@@ -175,10 +197,8 @@ def _pick(weights: Floats, likeness: Floats) -> list[int]:
     return picked
 
 
-def _select_matching(
-    cue: re.Pattern[str], sentences: Sequence[str], weights: Floats
-) -> tuple[str, ...]:
-    """Select the most central sentences that `cue` matches, without questions, in their order."""
-    matching = [at for at, s in enumerate(sentences) if not _is_question(s) and cue.search(s)]
+def _select(cue: _Cue, told: Mapping[str, _Cue | None], weights: Floats) -> tuple[str, ...]:
+    """Select the most central sentences that tell `cue`, in their order."""
+    matching = [at for at, tells in enumerate(told.values()) if tells is cue]
     best = sorted(matching, key=lambda at: -weights[at])[:MAX_ITEMS]
-    return tuple(sentences[at] for at in sorted(best))
+    return tuple(list(told)[at] for at in sorted(best))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 from memory_sidecar.sessions.extract import MAX_SENTENCES, centrality, extract_summary
 from tests.sessions.conftest import said, session_of
@@ -40,6 +41,38 @@ def test_decisions_and_problems_are_told_by_their_words():
     assert summary.problems_solved == (
         "The bug was caused by a missing lock around the token refresh.",
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("Package versions must be set in one place.", "The package must be on the path, I see."),
+        ("Please never export a default.", "I never saw a default export in this folder."),
+        ("It works, but don\u2019t keep state in the page.", "I replaced the state instead of it."),
+        ("From now on all refreshes go through one helper.", "It must be the timing of the clock."),
+    ],
+)
+def test_what_a_user_demands_is_decided_and_what_an_assistant_supposes_is_not(asked, answered):
+    others = ("It must be a problem of the clock.", "I get ValueError: it must be positive.")
+    summary = extracted(session_of(messages=said(asked, answered, *others)))
+    assert summary.key_decisions == (asked,)
+
+
+@pytest.mark.parametrize(
+    ("problem", "report"),
+    [
+        (
+            "The job failed because two workers share a folder.",
+            "Done: fixed in src/job.py, pushed.",
+        ),
+        ("It turned out that the folder is not there.", "I fixed the folder because you asked so."),
+        ("The cause was a folder that two jobs delete.", "Issue resolved, the job is green again."),
+        ("Beware: the folder is deleted by both jobs.", "The problem was solved, all tests pass."),
+    ],
+)
+def test_what_caused_a_problem_is_remembered_and_no_report_that_it_is_gone(problem, report):
+    summary = extracted(session_of(messages=said("Why does the job fail?", problem, report)))
+    assert summary.problems_solved == (problem,)
 
 
 def test_a_session_in_a_language_without_spaces_is_summed_up():
