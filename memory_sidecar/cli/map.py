@@ -39,7 +39,8 @@ def show_map(
 ) -> list[MapEntry]:
     """Show what is central in the project: the signatures that most of it leads to.
 
-    With --around, what a file, or the files that answer a question, lead to.
+    With --around, what a file, or the files that answer a question, lead to; for a question also
+    what these define.
     """
     is_file = around is not None and (is_path(around) or _is_file(call.cwd / around))
     within = Within(sources).filter(call, sources_of(call, [around] if around and is_file else []))
@@ -48,7 +49,11 @@ def show_map(
     def ask(here: Snapshot) -> list[MapEntry]:
         for file in weights if is_file else ():
             known_file(here.graph, *file)
-        return draw_map(here.connection, within.sources, weights, max_tokens=max_tokens)
+        return draw_map(
+            *(here.connection, within.sources, weights),
+            max_tokens=max_tokens,
+            is_question=not is_file,
+        )
 
     found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))
     nothing = "nothing here uses what another file defines"

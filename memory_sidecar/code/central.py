@@ -6,6 +6,7 @@
 A use counts less if its name is defined in many files, if the definition is in a test or vendored
 code, or looks private. A method counts as used only by files that name its class; a function only
 where it stands bare or behind the name of its file; one inside of a function, by no other file.
+For a question, the files that answer it also lead to what they define themselves.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class _Defined(NamedTuple):
     weight: float  # how likely other files mean it, 0…1; 0 if maps do not show it
     class_name: str  # of a member
     is_top: bool  # nothing encloses it
+    is_shown: bool  # of a kind that maps have, be it private or not
 
 
 def draw_map(
@@ -61,15 +63,16 @@ def draw_map(
     start: Mapping[tuple[str, str], float],
     *,
     max_tokens: int,
+    is_question: bool,
 ) -> list[MapEntry]:
     """Return the most central definitions of `sources` (all if empty), grouped by file.
 
     `start`: weights of files, by source and path, to rank from their point of view; empty for all
-    files alike.
+    files alike. `is_question`: these answer one, so that what they define is asked for as well.
     """
     graph = Graph(connection)
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
-    ranks = UseGraph.read(connection, sources).ranks(ids)
+    ranks = UseGraph.read(connection, sources, own=ids if is_question else ()).ranks(ids)
     return read_entries(connection, ranks, max_tokens=max_tokens)
 
 
@@ -79,11 +82,10 @@ def is_path(text: str) -> bool:
 
 
 def hit_weights(hits: Iterable[CodeHit]) -> dict[tuple[str, str], float]:
-    """Return the weights of files, for `draw_map`, by the scores of a question's `hits`."""
+    """Return the weights of files, for `draw_map`, by score and rank of a question's `hits`."""
     weights: dict[tuple[str, str], float] = {}
-    for hit in hits:
-        key = hit.source, hit.filename
-        weights[key] = max(weights.get(key, 0.0), hit.score)
+    for rank, hit in enumerate(hits, 1):
+        weights.setdefault((hit.source, hit.filename), hit.score / rank)
     return weights
 
 
@@ -97,8 +99,12 @@ class UseGraph:
     weights: Scores
 
     @classmethod
-    def read(cls, connection: Connection, sources: Sequence[str]) -> UseGraph:
+    def read(
+        cls, connection: Connection, sources: Sequence[str], *, own: Collection[int] = ()
+    ) -> UseGraph:
         """Read the uses within each of `sources` (all if empty).
+
+        `own`: ids of files whose uses of what they define themselves count, too.
 
         Joined in Python: SQLite takes three times as long, a third of a second for 40,000 chunks.
         """
@@ -130,7 +136,8 @@ class UseGraph:
                     weight = 0.0
                 around = scope.rpartition(".")[2]
                 class_name = around if around in types else ""
-                each = _Defined(file, number, weight, class_name, is_top=not around)
+                is_shown = kind in _SHOWN
+                each = _Defined(file, number, weight, class_name, not around, is_shown)
                 names[file].setdefault(name, []).append(each)
         uses = [
             (user, each.file, each.number, len(places), each.weight / len(meant) ** 2)
@@ -143,6 +150,14 @@ class UseGraph:
             if each.weight
             if not each.class_name or each.class_name in used
             if not each.is_top or _is_plain(places, modules[each.file])
+        ]
+        uses += [
+            (user, user, here[0].number, len(places), 1.0)
+            for user, used in _used_by_file(connection, own)
+            if user in names
+            for name, places in used.items()
+            for here in [[each for each in names[user].get(name, ()) if each.file == user]]
+            if len(here) == 1 and here[0].is_shown
         ]
         columns = zip(*uses, strict=True) if uses else [()] * 5
         users, owners, numbers, lengths, weights = map(np.array, columns)
@@ -196,9 +211,14 @@ def read_entries(
     ]
 
 
-def _used_by_file(connection: Connection) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each file with the names that it uses and their places."""
-    rows: Any = connection.execute("SELECT file, name, places FROM code_references ORDER BY file")
+def _used_by_file(
+    connection: Connection, only: Collection[int] | None = None
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield each file, of `only` these if given, with the names that it uses and their places."""
+    among = "TRUE" if only is None else f"file IN ({', '.join(map(str, only))})"
+    rows: Any = connection.execute(
+        f"SELECT file, name, places FROM code_references WHERE {among} ORDER BY file"
+    )
     for file, of_file in groupby(rows, key=itemgetter(0)):
         yield file, {name: places for _, name, places in of_file}
 

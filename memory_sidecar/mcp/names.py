@@ -137,19 +137,26 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
 def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
     """The signatures that most of a project leads to: what to know of it first."""
     within = _source_filter(caller, asked.source, report)
-    weights = _weights(caller, asked, within, report) if asked.around else {}
+    weights, is_question = _weights(caller, asked, within, report) if asked.around else ({}, False)
     sources = _around(within, (source for source, _ in weights)).sources
 
     def ask(here: Snapshot) -> list[MapEntry]:
-        return draw_map(here.connection, sources, weights, max_tokens=asked.max_tokens)
+        return draw_map(
+            *(here.connection, sources, weights),
+            max_tokens=asked.max_tokens,
+            is_question=is_question,
+        )
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))
 
 
 def _weights(
     caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter
-) -> dict[tuple[str, str], float]:
-    """Return the weight of each file, by source and path, for a map around a file or a question."""
+) -> tuple[dict[tuple[str, str], float], bool]:
+    """Return the weight of each file, by source and path, for a map around a file or a question.
+
+    And whether it is a question.
+    """
 
     def ask(here: Snapshot) -> NamedPath | None:
         try:
@@ -160,9 +167,9 @@ def _weights(
             return None
 
     if file := caller.codebase.navigate(within, ask, reporter=report):
-        return {(file.source.name, file.path): 1.0}
+        return {(file.source.name, file.path): 1.0}, False
     query = CodeQuery(text=asked.around, top_k=AROUND_HITS, filter=within)
-    return hit_weights(caller.codebase.search(query, reporter=report))
+    return hit_weights(caller.codebase.search(query, reporter=report)), True
 
 
 def _ask(

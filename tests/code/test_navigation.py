@@ -432,6 +432,20 @@ def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
     assert {"Cart", "rounded"} <= {each["name"] for each in found}
 
 
+def test_a_map_around_a_question_shows_what_the_files_that_answer_it_define(run, tmp_path):
+    """What only its own file uses, private too; not for a file, whose outline shows that."""
+    retries = (
+        "class Retry:\n    def again(self, job):\n        return self._wait(job)\n\n"
+        "    def _wait(self, job):\n        return log(job)\n"
+    )
+    files = {"retry.py": retries, "log.py": "def log(text):\n    print(text)\n"}
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    for around, names in (("how long does a retry wait", {"_wait", "log"}), ("retry.py", {"log"})):
+        found = run("map", "--around", around, "--json", cwd=tmp_path).json
+        assert {each["name"] for each in found} == names, around
+
+
 def test_a_map_shows_what_other_files_are_meant_to_use(run, tmp_path):
     """Types of Go, and not what is private, a test's, a constant, or a name of the user's own."""
     files = {
