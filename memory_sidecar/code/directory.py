@@ -22,8 +22,8 @@ import numpy.typing as npt
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.globs import compile_globs
-from memory_sidecar.index.arms import locate
 from memory_sidecar.index.codes import Ids, Mask
+from memory_sidecar.index.ids import locate
 from memory_sidecar.index.report import source_names
 
 FileNumbers = npt.NDArray[np.int32]

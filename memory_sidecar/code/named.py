@@ -30,6 +30,7 @@ from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, name
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
+from memory_sidecar.index.ids import distinct
 from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
 from memory_sidecar.index.words import plain_words
 
@@ -192,7 +193,7 @@ def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) ->
     """Return the chunks that hold the lines in `names`, in the files of the chunks `named`."""
     if not names.lines:
         return []
-    files, numbers = rows.files_of(np.unique(np.array(named, np.int64)))
+    files, numbers = rows.files_of(distinct(np.array(named, np.int64)))
     found = [
         rows.chunk_at(Line(file.source, file.path, line))
         for file in {files[number] for number in numbers.tolist()}

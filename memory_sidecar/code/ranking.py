@@ -44,8 +44,9 @@ from memory_sidecar.code.directory import ChunkFile, FileNumbers
 from memory_sidecar.code.history import HistoryBoost
 from memory_sidecar.code.named import Defining
 from memory_sidecar.code.question import NAME_WEIGHT, Question
-from memory_sidecar.index.arms import Scores, mask_allowed
+from memory_sidecar.index.arms import Scores
 from memory_sidecar.index.codes import Ids, Mask
+from memory_sidecar.index.ids import mask_allowed
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, saturate
 
 DEFINED_WEIGHT = 0.1

@@ -26,8 +26,9 @@ from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
-from memory_sidecar.index.arms import Arm, Scores, VectorArm, mask_allowed
+from memory_sidecar.index.arms import Arm, Scores, VectorArm
 from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.ids import mask_allowed
 from memory_sidecar.index.keyword import (
     Keywords,
     keyword_scores,

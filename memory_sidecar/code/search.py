@@ -41,6 +41,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.ids import distinct, mask_allowed
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
@@ -114,7 +115,7 @@ def _hybrid(
     history = rows.history_boosts(question.subject)
     holding = {} if question.names_language else rows.chunks_by_word(asked)
     static = wait_static()
-    found = np.concatenate([words.best(depth), static.best(depth), np.array(named.ids, np.int64)])
+    found = distinct(words.best(depth), static.best(depth), np.array(named.ids, np.int64))
 
     @cache
     def path_terms(file: ChunkFile) -> PathTerms:
@@ -122,7 +123,6 @@ def _hybrid(
         return PathTerms.of(question, file.path, coverage)
 
     # Done while the model still works.
-    found = np.unique(found)
     defined = named.definitions_in(found.tolist(), question, rows)
     files, file_numbers = rows.files_of(found)
     for number in set(file_numbers.tolist()):
@@ -147,7 +147,7 @@ def _hybrid(
         path_terms=[path_terms(file) for file in candidates.files],
         defining=[defined.get(each, Defining()) for each in ids],
         at_named_path=np.array(named.names.match_paths(paths), np.bool_),
-        holds_message=np.isin(candidates.ids, named.literal_ids),
+        holds_message=mask_allowed(candidates.ids, distinct(np.array(named.literal_ids, np.int64))),
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
     )
     return candidates, ranked
@@ -183,8 +183,7 @@ def _candidates(
     history: Mapping[File, HistoryBoost] = NO_HISTORY,
 ) -> Candidates:
     """Return the best of each arm and the ids `found` otherwise, all scored by every arm."""
-    best = [arm.best(depth) for arm in (vector, static, keyword)]
-    ids = np.unique(np.concatenate([*best, found]))
+    ids = distinct(*(arm.best(depth) for arm in (vector, static, keyword)), found)
     files, file_numbers = rows.files_of(ids)
     numbers, inside = np.unique(file_numbers, return_inverse=True)
     kept = [files[number] for number in numbers]
@@ -216,7 +215,7 @@ def related_chunks(rows: CodeRows, at: Line, *, top_k: int) -> list[CodeHit]:
             break
     else:
         raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")
-    ids = np.unique(arm.best(top_k + 1))
+    ids = distinct(arm.best(top_k + 1))
     scores = dict(zip(ids.tolist(), arm.scores_of(ids).tolist(), strict=True))
     scores.pop(chunk, None)
     best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memory_sidecar.index.codes import Floats, Ids, Mask
+from memory_sidecar.index.codes import Floats, Ids
+from memory_sidecar.index.ids import locate, mask_allowed
 from memory_sidecar.index.vectors import VectorView
 
 Scores = npt.NDArray[np.float64]
@@ -72,27 +73,3 @@ class VectorArm:
     def scores_of(self, wanted: Ids) -> Scores:
         """Return the cosines (n,) of the rows `wanted`; NaN for those without a vector."""
         return self._view.cosines_of(self._query, wanted).astype(np.float64)
-
-
-def mask_allowed(ids: Ids, allowed: Ids | None) -> Mask:
-    """Return a mask (n,) of the `ids` that are in `allowed`, which is sorted; None allows all."""
-    if allowed is None:
-        return np.ones(len(ids), np.bool_)
-    return locate(ids, allowed)[1]
-
-
-def places_of(wanted: Ids, ids: Ids) -> Ids:
-    """Return the places in `ids`, which ascends, of those of `wanted` that it holds."""
-    at, known = locate(wanted, ids)
-    return at[known]
-
-
-def locate(wanted: Ids, ids: Ids) -> tuple[Ids, Mask]:
-    """Return the place of each of `wanted` in `ids`, which ascends, and whether it is there: (n,).
-
-    The place of one that is missing means nothing.
-    """
-    if not len(ids):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    return at, ids[at] == wanted

@@ -293,7 +293,8 @@ class _Signs:
         The half of the dimensions in which the question is farthest from `center` counts twice.
         """
         outward = question.vector - self._center
-        far = np.abs(outward) > np.median(np.abs(outward))
+        near = (len(outward) - 1) // 2
+        far = np.abs(outward) > np.partition(np.abs(outward), near)[near]
         sides, doubled = _pack_bits(outward > 0)[0], _pack_bits(far)[0]
         apart = np.zeros(count, np.uint16)
         for start in range(0, count, _SIGN_BLOCK_ROWS):

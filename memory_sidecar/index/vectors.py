@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.index.codes import CodedQuery, CodedRows, Codes, EightBits, Floats, Ids, Mask
+from memory_sidecar.index.ids import distinct, mask_allowed
 
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
@@ -130,7 +131,7 @@ class VectorView:
     def nearest(self, query: Floats, count: int, allowed: Ids | None = None) -> tuple[Ids, Floats]:
         """Return ids and cosines of the `count` rows nearest to `query`, or of all, in no order.
 
-        `allowed` are the ids to choose from, each once; `None` for all. With very many rows a few
+        `allowed` are the ids to choose from, ascending; `None` for all. With very many rows a few
         in a thousand of the last hits may be missed.
         """
         question = CodedQuery(query)
@@ -148,7 +149,7 @@ class VectorView:
             kept = undone.without_added(ids)
             others = undone.others
             if allowed is not None:
-                others = others.select(np.isin(others.ids, allowed))
+                others = others.select(mask_allowed(others.ids, allowed))
             ids = np.concatenate([ids[kept], others.ids])
             scores = np.concatenate([scores[kept], others.cosines(question)])
             best = np.argsort(-scores, kind="stable")[:count]
@@ -190,7 +191,7 @@ class _Undone:
     others: CodedRows
 
     def without_added(self, ids: Ids) -> Mask:
-        return ~np.isin(ids, self.added)
+        return ~mask_allowed(ids, self.added)
 
 
 class _Rows:
@@ -219,7 +220,7 @@ class _Rows:
 
     def change(self, version: int, removed: Ids, ids: Ids, vectors: Floats) -> None:
         """Apply the changes of one transaction."""
-        gone = self.codes.rows_of(np.unique(removed))
+        gone = self.codes.rows_of(distinct(removed))
         gone = np.sort(gone[gone >= 0])
         self._changes.append(_Change(version, ids, self.codes.copy_rows(gone)))
         self.codes.remove(gone)
@@ -237,9 +238,9 @@ class _Rows:
             if change.version <= version:
                 break
             added.append(change.added)
-            kept = others.select(~np.isin(others.ids, change.added))
+            kept = others.select(~mask_allowed(others.ids, distinct(change.added)))
             others = kept.concatenate(change.removed)
-        return _Undone(np.concatenate([*added, np.empty(0, np.int64)]), others)
+        return _Undone(distinct(*added, np.empty(0, np.int64)), others)
 
     def _forget_changes(self) -> None:
         """Drop old changes, except those that a view still needs, and the last few."""

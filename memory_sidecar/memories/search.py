@@ -23,9 +23,10 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.agent_database import AgentDatabase
-from memory_sidecar.index.arms import SEARCH_POOL, Arm, mask_allowed, places_of
+from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import (
     Keywords,
     keyword_scores,
@@ -135,7 +136,7 @@ class _Search:
         `average`: the cosine that is assumed for a chunk without a vector.
         """
         rows = self.rows
-        chunks = self._score_chunks(_union(self.words.ids, self.meaning.ids), average)
+        chunks = self._score_chunks(distinct(self.words.ids, self.meaning.ids), average)
         places, named = self._best_places(chunks)
         best = self._score_chunks(np.array([each.chunk for each in places], np.int64), average)
         ranked = self._score_memories(best, places, named)
@@ -187,7 +188,7 @@ class _Search:
         rows = self._best_rows(chunks)
         if self.query.mode is SearchMode.HYBRID:
             named = named_chunks(connection, _NAME.findall(self.query.text))
-            rows = np.union1d(rows, places_of(np.array(named, np.int64), chunks.ids))
+            rows = distinct(rows, places_of(np.array(named, np.int64), chunks.ids))
         places = read_places(connection, chunks.ids[rows], now=self.rows.now)
         best: dict[int, ChunkPlace] = {}  # by memory
         for row in sorted(rows.tolist(), key=lambda row: (-chunks.scores[row], row)):
@@ -270,9 +271,3 @@ def _filtered_arm(ids: Ids, scores: Floats, chosen: ChosenChunks) -> Arm:
         kept = ~mask_allowed(ids, chosen.never)
         ids, scores = ids[kept], scores[kept]
     return Arm.of(ids, scores, chosen.only)
-
-
-def _union(*parts: Ids) -> Ids:
-    """Merge sorted ids, each once. On sorted parts this is faster than `np.unique`."""
-    merged = np.sort(np.concatenate(parts), kind="stable")
-    return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.index.arms import Arm, Scores, mask_allowed, places_of
+from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import Postings
 
 COVERAGE_WEIGHT = 0.3
@@ -45,7 +46,7 @@ class Rows:
         rows = cls(vector.ids, vector.scores.astype(np.float64), np.zeros(len(vector.ids)))
         listed = [ids[np.isnan(vector.scores_of(ids))] for ids in lists]
         waiting = [found for ids in listed if len(found := ids[mask_allowed(ids, allowed)])]
-        return rows.with_more(np.unique(np.concatenate(waiting))) if waiting else rows
+        return rows.with_more(distinct(*waiting)) if waiting else rows
 
     @property
     def has_vectors(self) -> bool:
@@ -71,7 +72,7 @@ class Rows:
         """Return these rows with `ids` added, which have neither cosine nor coverage."""
         if len(places_of(ids, self.ids)) == len(ids):
             return self
-        every = np.union1d(self.ids, ids)
+        every = distinct(self.ids, ids)
         cosine, coverage = np.full(len(every), np.nan), np.zeros(len(every))
         places = np.searchsorted(every, self.ids)
         cosine[places], coverage[places] = self.cosine, self.coverage

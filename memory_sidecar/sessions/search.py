@@ -30,9 +30,10 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.embedding.models import Judge
-from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores, mask_allowed, places_of
+from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import (
     Keywords,
     Postings,
@@ -153,7 +154,7 @@ def _rows_to_search(
         return np.empty(0, np.int64), allowed
     required = rows_with_all(connection, kind, phrases=asked.phrases, prefixes=asked.prefixes)
     if allowed is not None:
-        required = np.intersect1d(required, allowed)
+        required = required[mask_allowed(required, allowed)]
     return required, required
 
 
@@ -217,7 +218,7 @@ class _RowSearch:
         ids, bm25 = keyword_scores(self.connection, CORPUS_OF[self.kind], keywords, limit=limit)
         share = keyword_share(bm25)
         if len(self.required):
-            others = np.setdiff1d(self.required, ids)
+            others = self.required[~mask_allowed(self.required, ids)]
             ids = np.concatenate([ids, others])
             share = np.concatenate([share, np.zeros(len(others), np.float32)])
         return Arm.of(ids, share, self.allowed)
@@ -270,7 +271,7 @@ class _RowSearch:
         surplus = relevance[places_of(best, rows.ids)] - rows.common_level(relevance)
         gaining, lent = talks.lend(best, surplus)
         allowed = mask_allowed(gaining, self.allowed)
-        found = np.union1d(best, gaining[allowed])
+        found = distinct(best, gaining[allowed])
         neighbours = np.zeros(len(found))
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
         around, session = talks.coverage_around(found, postings)
