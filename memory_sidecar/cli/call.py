@@ -314,17 +314,19 @@ class Call:
     def show(self, result: T, lines: Iterable[TextLine], *, nothing: str = "") -> T:
         """Print `result` as JSON if the caller wants that, else `lines`; return `result`.
 
-        `nothing`: the notice for a person where there are no lines.
+        `nothing`: the notice where there are no lines. Notices that scroll away are repeated.
         """
         self.reporter.close()
         if self.wants_json:
             self.print_json(result)
             return result
-        for line in lines:
-            self.print(*(line if isinstance(line, tuple) else (line,)))
-            nothing = ""
-        if nothing:
+        parts = (line if isinstance(line, tuple) else (line,) for line in lines)
+        text = "".join(f"{self.line(*each)}\n" for each in parts)
+        self.stdout.write(text)
+        if nothing and not text:
             self.reporter.notice(nothing)
+        if 0 < self.rows <= text.count("\n"):
+            self.reporter.repeat_notices()
         return result
 
     def show_hits(self, hits: Hits, lines: Iterable[TextLine]) -> Hits:

@@ -230,7 +230,7 @@ class Progress:
         self._complete = complete
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._notices: set[str] = set()
+        self._notices: dict[str, None] = {}  # in order
         self._bar: Bar | None = None
         self._stages: dict[str, TaskID] = {}
         self._uncounted: list[str] = []  # those of `_stages` without a total
@@ -242,11 +242,16 @@ class Progress:
         with self._lock:
             if text in self._notices:  # by another step
                 return
-            self._notices.add(text)
+            self._notices[text] = None
             if self._bar is not None:
                 self._bar.console.print(f"note: {text}", highlight=False, markup=False)
             else:
                 self._stderr.write(f"note: {text}\n")
+
+    def repeat_notices(self) -> None:
+        """Print all notices again, if a person reads them."""
+        for text in self._notices if self._shows_progress else ():
+            self._stderr.write(f"note: {text}\n")
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show the progress of `stage`; one without a total only until another is reported."""

@@ -114,7 +114,10 @@ def list_sessions(
     call: Call, *, agent: str, wanted: SessionFilter, limit: int, offset: int
 ) -> list[Head]:
     """Show sessions, the latest first."""
-    heads = call.mask(sessions_of(call, agent).list_sessions(wanted, limit=limit, offset=offset))
+    found = sessions_of(call, agent).list_sessions(wanted, limit=limit + 1, offset=offset)
+    heads = call.mask(found[:limit])
+    if len(found) > limit:
+        call.reporter.notice(f"earlier ones: --offset {offset + limit} shows them")
     return call.show(heads, map(_head_line, heads))
 
 

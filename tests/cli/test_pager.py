@@ -1,7 +1,8 @@
-"""Which program the client shows a long answer with."""
+"""Which program the client shows a long answer with, and what is shown below it."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from memory_sidecar.cli import pager
+from memory_sidecar.cli.call import Call
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="programs of a shell")
@@ -51,3 +53,28 @@ def test_a_pager_and_what_it_runs_have_as_much_memory_as_their_user(tmp_path):
     )
     soft, hard = ran.stdout.split()
     assert soft == hard
+
+
+@pytest.mark.parametrize(
+    ("rows", "shows_progress", "times"),
+    [(3, True, 2), (4, True, 1), (0, True, 1), (3, False, 1)],
+    ids=["overflow", "fits", "no terminal", "errors into a file"],
+)
+def test_notices_that_scroll_away_are_repeated_below(tmp_path, rows, shows_progress, times):
+    written = io.StringIO()
+    call = Call(
+        arguments=(),
+        cwd=tmp_path,
+        environ={},
+        stdin=io.BytesIO(),
+        stdout=written,
+        stderr=written,
+        is_terminal=True,
+        shows_progress=shows_progress,
+        columns=80,
+        rows=rows,
+    )
+    call.reporter.notice("7 more")
+    call.show([], ["one", "two\nlines"])
+    lines = ["note: 7 more", "one", "two", "lines", "note: 7 more"]
+    assert written.getvalue().splitlines() == lines[: 3 + times]

@@ -99,6 +99,13 @@ def test_a_session_of_one_message_is_listed_as_such(run):
     assert "Why? · 1 message\n" in run("session", "list").out
 
 
+def test_a_list_that_is_cut_says_where_it_goes_on(run, saved):
+    run("session", "save", "-", stdin=b'{"messages": [{"role": "user", "content": "Why?"}]}')
+    done = run("session", "list", "--limit", "1")
+    assert (done.out.count("\n"), done.err) == (1, "note: earlier ones: --offset 1 shows them\n")
+    assert run("session", "list", "--limit", "1", "--offset", "1").err == ""
+
+
 def test_times_that_people_read_say_that_they_are_utc(run, saved):
     assert run("session", "list").out.startswith("2026-03-01 09:12 UTC  2026-03-01-payment")
     assert "  2026-03-01 09:12 UTC · " in run("session", "show", "2026-03-01-payment").out
