@@ -1,10 +1,10 @@
 """Finds the references of a source file, names that it uses, by one tree-sitter query.
 
 Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
-`@attribute`, `@other`. `@tag` is the name of a JSX element, `@path` a string that names a file,
-`@argument` one that may do so (after `require(`); `@key` a field, an attribute of the type of the
-`@literal` around it. These are no references: a `@bound` variable, a `@never`, such as that of a
-definition, and a `@skip` that no other capture holds. `@chained` calls another constructor.
+`@attribute`, `@other`. `@tag` is the name of a JSX element, `@made` a class of Ruby before a dot,
+`@path` a string that names a file, `@argument` one that may (after `require(`); `@key` a field, an
+attribute of the type of the `@literal` around it. These are no references: a `@bound` variable, a
+`@never`, as of a definition, and a `@skip` that no other holds. `@chained`: another constructor.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
 also defines or imports that name is it a variable just in the definitions that bind it.
@@ -101,6 +101,7 @@ _MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
 _span = attrgetter("start_byte", "end_byte")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
 _MAX_SUPER = 100  # characters
+_NEW = re.compile(rb"(?:&?[.]|::)new\b")
 _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 
 
@@ -152,13 +153,12 @@ def find_references(
     spans = _variable_spans(bound, imports | own, defined)
     variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": spans}
     if language in _CALLS_VARIABLES:
-        required = {n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n))}
-        other_uses = {*imports.values(), *own.values(), *required}
+        loaded = {n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n))}
+        other_uses = {*imports.values(), *own.values(), *loaded}
         variables["call"] = {
             n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in other_uses
         }
-        classes = {name for name in required if name[:1].isupper()}
-        variables["other"] = {n: at for n, at in spans.items() if n not in classes}
+        variables["other"] = {n: spans[n] for n in spans if n not in loaded or not n[:1].isupper()}
     finder = _ReferenceFinder(data, language, variables, meanings, types=types, modules=modules)
     implied = (Reference(*each) for each in implied_names(captures, data))
     return sorted([*finder.references(found), *implied], key=attrgetter("row"))
@@ -171,7 +171,8 @@ def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
     captures = {name: sorted(each, key=_span) for name, each in nodes.items()}
     # Elements of JSX that are components; those of HTML begin with a small letter.
     components = [node for node in captures.get("tag", ()) if is_capital(node, data)]
-    captures["call"] = captures.get("call", []) + components
+    made = [node for node in captures.get("made", ()) if _NEW.match(data, node.end_byte)]
+    captures["call"] = captures.get("call", []) + components + made
     if language == "rust":  # where a capitalised name in a pattern is a constant
         captures["bound"] = [n for n in captures.get("bound", ()) if not is_capital(n, data)]
     return captures
@@ -323,8 +324,7 @@ class _ReferenceFinder:
             return ""  # `self::price` is a name of the module
         if receiver == "?" and _SUPER.search(self._data, max(0, start - _MAX_SUPER), start):
             receiver = "super"
-        is_first = not self._is_behind_dot(before[0])
-        if receiver and is_first and owner in self._meanings:
+        if receiver and owner in self._meanings and not self._is_behind_dot(before[0]):
             return self._meanings[owner].owner
         return receiver
 

@@ -22,6 +22,7 @@ _CONSTRUCTORS = {
     "javascript": frozenset({"constructor"}),
     "php": frozenset({"__construct"}),
     "python": frozenset({"__init__", "__new__"}),
+    "ruby": frozenset({"initialize"}),
     "swift": frozenset({"init"}),
 }
 

@@ -34,6 +34,11 @@ from tests.code.trees import hits_in, told_in, write_tree
             "Cart.__construct",
             "<?php class Cart {\n function __construct() {} }\n$c = new Cart();\n",
         ),
+        (
+            "a.rb",
+            "Cart.initialize",
+            "class Cart\n def initialize(n); end; end\nc = Cart.new(1)\nCart.newest\n",
+        ),
         ("a.cpp", "Cart.Cart", "class Cart {\n Cart(int n) {} };\nauto c = new Cart(1);\n"),
         ("a.swift", "Cart.init", "class Cart {\n init() {} }\nlet c = Cart()\n"),
     ],

@@ -1,9 +1,10 @@
 ; Ruby. `cart.total` and `cart.total = 1` are calls; a bare name without arguments is `other`, since it
-; may be a variable. Classes are constants: types only after `<` and `rescue`.
+; may be a variable. Classes are constants: types only after `<` and `rescue`, calls before `.new`.
 (identifier) @other
 (constant) @other
 [(instance_variable) (class_variable) (global_variable)] @skip
 (call method: [(identifier) (constant)] @call)
+(call receiver: [(constant) @made (scope_resolution name: (constant) @made)])
 (superclass [(constant) @type (scope_resolution name: (constant) @type)])
 (exceptions [(constant) @type (scope_resolution name: (constant) @type)])
 (call method: (identifier) arguments: (argument_list . (string (string_content) @argument)))
