@@ -43,6 +43,7 @@ EVERY_SOURCE = "*"
 MAX_HITS = 50
 HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
 MAX_COPIES = 3  # named with a hit
+WEAK_SHARE = 1 / 3  # of the code that a hit of its rank may show
 MAX_WAIT_MS = 30_000
 
 
@@ -129,14 +130,14 @@ def shorten_hits(
     """Return the first of `hits` that fit into `max_tokens` together, each with its best lines.
 
     Every hit gets a line with its place. The rest of the budget goes to code, most to the first
-    hit, and what a hit leaves of its share to the next ones.
+    hit, less to weak ones, and what a hit leaves of its share to the next ones.
     """
     stems, names = stems_of(question), names_in(question)
     masked, _ = mask_document(list(hits))
     left = budget(max_tokens)
     kept = first_fitting([*map(_passage, masked)], left, size=lambda hit: len(hit.where) + 2)
     left -= sum(len(hit.where) + 2 for hit in kept)
-    weights = [1 / (rank + 3) for rank in range(len(kept))]
+    weights = [(WEAK_SHARE if hit.is_weak else 1) / rank for rank, hit in enumerate(kept, 3)]
     shown = []
     for rank, (hit, found) in enumerate(zip(kept, masked, strict=False)):
         share = int(left * weights[rank] / sum(weights[rank:]))

@@ -139,6 +139,15 @@ def test_the_line_that_is_asked_for_is_shown(tmp_path, shown, question):
     assert len(passage.code) < len(code) / 2
 
 
+def test_weak_matches_leave_most_of_the_budget_to_the_others():
+    code = "\n".join(f"def step_{number}(cart): ..." for number in range(200))
+    hits = [hit(code), *(hit(code, is_weak=True) for _ in range(4))]
+    lengths = [len(each.code) for each in shorten_hits(hits, "step", 1000)]
+    assert lengths[0] > sum(lengths[1:])
+    alike = [len(each.code) for each in shorten_hits(hits[1:], "step", 1000)]
+    assert alike[0] < sum(alike[1:])
+
+
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_nothing_steers_a_terminal_that_wants_plain_text(tmp_path, shown, environ):
     lines = hit_lines(made(tmp_path, **environ), [hit("total = '\x1b[31m'")], shown)
