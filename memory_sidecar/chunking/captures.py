@@ -107,7 +107,8 @@ def declared(declarator: tree_sitter.Node) -> tuple[tree_sitter.Node, bool]:
     """
     name, around = declarator, ""
     while name.type.endswith("_declarator") and name.named_children:
-        around = name.type
+        if name.type != "parenthesized_declarator":
+            around = name.type
         name = name.child_by_field_name("declarator") or name.named_children[-1]
     return name, around == "function_declarator" or name.type == "operator_cast"
 

@@ -1,9 +1,9 @@
-"""Finds the names that code means without their letters: `[Audited]`, and `: base(…)`."""
+"""Finds the names that no node has: of `[Audited]`, of `: base(…)`, and macros that are misread."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import tree_sitter
@@ -14,12 +14,24 @@ _CLASSES = frozenset(
 _BASES = frozenset({"base_list", "superclass", "delegation_specifiers"})
 _KEYWORD = re.compile(rb"\b(this|base|super)\s*\(")
 _TYPE = re.compile(rb"[:\s]*(?:extends\s+)?(?:\w+\s*(?:\.|::)\s*)*(\w+)")
+_MACRO = re.compile(rb"\b([A-Z_][A-Z\d_]{3,})\b(\s*\()?")
+_TOKEN = re.compile(  # of a macro of C: no name of a member, none in a string or a comment
+    rb"(?:(?<![\w.>])|(?<=[^-]>))([A-Za-z_]\w*)(\s*\()?|\"(?:[^\"\\]|\\.)*\"|//.*|/\*(?s:.*?)\*/"
+)
+_BLANK = ord(" ")
+_KEYWORDS = frozenset(
+    b"bool case char const do double else float for if int long return short signed sizeof static"
+    b" struct switch typeof unsigned void while".split()
+)
 
 
 def implied_names(
-    captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes
-) -> Iterator[tuple[str, int, Literal["type", "call"]]]:
-    """Yield the names, with their rows: of each `@suffixed`, and that of a class for `@chained`."""
+    captures: Mapping[str, Sequence[tree_sitter.Node]], data: bytes, spelled: bytes
+) -> Iterator[tuple[str, int, Literal["type", "call", "other"]]]:
+    """Yield the names, with their rows: of each `@suffixed`, and that of a class for `@chained`.
+
+    Also of `@tokens`, and the macros of `data` that are blank in `spelled`, which was parsed.
+    """
     for node in captures.get("suffixed", ()):
         yield f"{_text(data[slice(*node.byte_range)])}Attribute", node.start_point.row, "type"
     for node in captures.get("chained", ()):
@@ -27,6 +39,29 @@ def implied_names(
         if keyword and (name := _class_called(node, keyword[1], data)):
             row = node.start_point.row + data.count(b"\n", node.start_byte, keyword.start())
             yield name, row, "call"
+    if "tokens" in captures:
+        yield from _tokens(captures["tokens"], captures.get("bound", ()), data)
+    row = counted = 0  # `row` is that of the byte `counted`
+    for macro in _MACRO.finditer(data) if spelled != data else ():
+        start = macro.start()
+        if spelled[start] == _BLANK:
+            row += data.count(b"\n", counted, start)
+            counted = start
+            yield _text(macro[1]), row, "call" if macro[2] else "other"
+
+
+def _tokens(
+    macros: Iterable[tree_sitter.Node], bound: Iterable[tree_sitter.Node], data: bytes
+) -> Iterator[tuple[str, int, Literal["call", "other"]]]:
+    """Yield the names in the values of `macros` that are not `bound` as variables."""
+    skipped = _KEYWORDS.union([data[slice(*each.byte_range)] for each in bound])
+    for node in macros:
+        row, (counted, stop) = node.start_point.row, node.byte_range
+        for token in _TOKEN.finditer(data, counted, stop):
+            if token[1] and token[1] not in skipped:
+                row += data.count(b"\n", counted, token.start())
+                counted = token.start()
+                yield _text(token[1]), row, "call" if token[2] else "other"
 
 
 def _class_called(node: tree_sitter.Node, keyword: bytes, data: bytes) -> str:

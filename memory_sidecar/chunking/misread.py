@@ -44,10 +44,21 @@ _OTHER_BRANCH = re.compile(
 )
 _CONDITIONS = tuple(Mending(each, few_errors=_MANY_ERRORS) for each in (_CONDITION, _OTHER_BRANCH))
 
+# `PRIVATE_FIELDS` last in a struct, or in an enum of one constant; what makes constants of an enum.
+_IN_BRACES = Mending(
+    re.compile(
+        rb"(?:(?<=[{;]\n)|(?<=\*/\n))(?:(?:[ \t]*[A-Z_][A-Z\d_]{3,})?[ \t]*\n){0,9}"
+        rb"[ \t]*[A-Z_][A-Z\d_]{3,}(?:\([^()\n]*\))?[ \t]*$(?=\s*\}[^,)\]])"
+        rb"|(?:(?<=,\n)|(?<=enum \{\n))[ \t]*#[ \t]*define\b.*|^[ \t]*#[ \t]*undef\b.*",
+        re.MULTILINE,
+    ),
+    few_errors=_MANY_ERRORS,
+)
+
 # One macro at both ends of each declaration makes the tree of a header of Redis deep.
 _MACRO = _words(
     # Else five ways would be tried at each character.
-    rb"(?:(?<![ \t])|(?<=class )|(?<=struct ))(?=[ \t]*[A-Z_][A-Z\d_]{3})(?:"
+    rb"(?=[ \tA-Z_])(?:(?<![ \t])|(?<=class )|(?<=struct ))(?=[ \t]*[A-Z_][A-Z\d_]{3})(?:"
     # `API int f(`, `API Cart::Cart(`
     rb"^[ \t]*[A-Z][A-Z\d_]{3,}"
     rb"(?=[ \t]+[A-Za-z_][\w:]*(?:<[^<>;(){}\n]*>)?(?:::|[ \t*&]+[\w(*~]))"
@@ -61,10 +72,11 @@ _MACRO = _words(
     # `f(int) ATTRIBUTE;`, `f(int) const LOCKS(mutex) {`
     rb"|(?:(?<=\))|(?<=\bconst)|(?<=override))[ \t]*[A-Z][A-Z\d_]{3,}"
     rb"(?:(?=[ \t]*;)|(?:\([^()\n]*\))?(?=[ \t]*[{]))"
+    # `Cart cart GUARDED_BY(mutex);`
+    rb"|(?<=[\w)\]])(?<!\belse)(?<!\breturn)[ \t]+[A-Z][A-Z\d_]{3,}\([^()\n]*\)(?=[ \t]*[;=])"
     # `BEGIN_NAMESPACE`, `PROPERTY(Editable)` alone in a line: no function, and not last in a list
     rb"|(?<!\\\n)^[ \t]*[A-Z_][A-Z\d_]{3,}(?:[ \t]*\([^()\n;]*\))?[ \t]*$(?!\n\s*[{},)\]]))"
 )
-
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"
 
 # In what only zsh reads, the functions are left, and what they use if that is readable.
@@ -76,8 +88,8 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         _words(rb"\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}", b"x"),  # `${(f)list}`
         Mending(_BODY, few_errors=_MANY_ERRORS),
     ),
-    "c": (*_CONDITIONS, _MACRO),
-    "cpp": (*_CONDITIONS, _MACRO),
+    "c": (*_CONDITIONS, _IN_BRACES, _MACRO),
+    "cpp": (*_CONDITIONS, _IN_BRACES, _MACRO),
     "csharp": (
         _words(rb'(?<=\})""(?="(?!"))', b"''"),  # `$@"""{name}"""`
         _words(rb"\basync(?=[ ]?[,);:?]|[ ][&|=][^>])", b"a"),  # a name

@@ -123,8 +123,8 @@ def outline(data: bytes, language: str) -> Outline:
 
     It is empty and not sound for text that would take the parser or the query minutes or gigabytes.
     """
-    tree = parse(data, language)
-    if tree is None or _is_endless(tree.root_node):
+    parsed = parse(data, language)
+    if parsed is None or _is_endless((tree := parsed[0]).root_node):
         return Outline(is_sound=False)
     leads, kinds = Leads(data), DEFINING.get(language, {})
     found: dict[int, _Match] = {}
@@ -153,7 +153,7 @@ def outline(data: bytes, language: str) -> Outline:
     references: list[Reference] = []
     if is_sound and has_references(language):
         spans = {each.own_byte(data): (each.start_byte, each.end_byte) for each in kept}
-        references = find_references(tree.root_node, data, language, defined=spans)
+        references = find_references(tree.root_node, data, language, spans, parsed[1])
     definitions = _join_clauses(kept.values()) if language in _IN_CLAUSES else kept.values()
     return Outline(tuple(definitions), tuple(references), is_sound)
 

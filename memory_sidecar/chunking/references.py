@@ -4,7 +4,8 @@ Captures of `queries/references/<language>.scm` say how a name is used: `@call`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@made` a class of Ruby before a dot,
 `@path` a string that names a file, `@argument` one that may (after `require(`); `@key` a field, an
 attribute of the type of the `@literal` around it. These are no references: a `@bound` variable, a
-`@never`, as of a definition, and a `@skip` that no other holds. `@chained`: another constructor.
+`@never`, as of a definition, and a `@skip` that no other holds. `@chained`: another constructor;
+`@tokens`: names in the value of a macro.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
 also defines or imports that name is it a variable just in the definitions that bind it.
@@ -92,6 +93,7 @@ _NO_NAMES = _SELVES | frozenset(
 _NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
     "csharp": _NO_NAMES - frozenset(b"self Self super parent crate".split()),
     **dict.fromkeys(("java", "kotlin"), _NO_NAMES - frozenset({b"self", b"parent"})),
+    **dict.fromkeys(("c", "cpp"), _NO_NAMES - (_SELVES - {b"this"}) - {b"null"}),
     "elixir": _NO_NAMES | KEYWORDS,
     "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
 }
@@ -121,16 +123,12 @@ def has_references(language: str) -> bool:
 
 
 def find_references(
-    root: tree_sitter.Node,
-    data: bytes,
-    language: str,
-    *,
-    defined: Mapping[int, Span],
+    root: tree_sitter.Node, data: bytes, language: str, defined: Mapping[int, Span], spelled: bytes
 ) -> list[Reference]:
-    """Return the references under `root`, in order; `data` is the UTF-8 that it was parsed from.
+    """Return the references under `root`, in order; `data` is the text, UTF-8.
 
-    `defined` holds the span of each definition by the first byte of its name. Such a name is
-    neither a reference nor a variable.
+    `defined` holds the span of each definition by the first byte of its name, which is no reference
+    and no variable. `spelled` was parsed (`chunking.misread`).
     """
     captures = _captures(root, data, language)
     aliases = find_aliases(root, data, language)
@@ -160,7 +158,7 @@ def find_references(
         }
         variables["other"] = {n: spans[n] for n in spans if n not in loaded or not n[:1].isupper()}
     finder = _ReferenceFinder(data, language, variables, meanings, types=types, modules=modules)
-    implied = (Reference(*each) for each in implied_names(captures, data))
+    implied = (Reference(*each) for each in implied_names(captures, data, spelled))
     return sorted([*finder.references(found), *implied], key=attrgetter("row"))
 
 

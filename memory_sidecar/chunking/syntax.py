@@ -44,15 +44,14 @@ _FUNCTIONS = {name: f"language_{name}" for name in ("php", "tsx", "typescript")}
 _threads = threading.local()
 
 
-def parse(data: bytes, language: str) -> tree_sitter.Tree | None:
-    """Parse `data`, UTF-8; return its tree, or `None` for text that takes too long or is too deep.
+def parse(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes] | None:
+    """Parse `data`, UTF-8; return its tree and the bytes it is of, as many as `data`.
 
-    Lines of 20,000 bytes and more are blank in it.
+    Return `None` for text that takes too long or is too deep. Lines of 20,000 bytes are blank.
     Slice `data` by `Node.byte_range`: `Node.text` of such a tree is slow, and in a predicate of a
     query it crashes.
     """
-    parsed = parse_with_text(spell(data, [_LONG_LINE]), language)
-    return None if parsed is None else parsed[0]
+    return parse_with_text(spell(data, [_LONG_LINE]), language)
 
 
 def dialect_of(data: bytes, language: str) -> str:

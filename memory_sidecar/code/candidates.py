@@ -20,6 +20,7 @@ MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before
 _MEMBERS = TYPES | {"impl"}
 _SELVES = frozenset({"self", "this", "cls", "super", "Self"})
 _SELVES_OF = {
+    "c": frozenset({"this"}),
     "csharp": frozenset({"this", "base"}),
     "java": frozenset({"this", "super"}),
     "php": _SELVES | {"parent", "static"},

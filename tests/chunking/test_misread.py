@@ -41,6 +41,18 @@ ONE_BRANCH = "".join(
         ("cpp", "struct A : B {\n  MY_INLINE A(int i) : x(i) {}\n  int x;\n};", "A A x"),
         ("cpp", "struct A {\n  void f() const LOCKS(mu) { g(); }\n  int x;\n};", "A f x"),
         (
+            "cpp",
+            "struct A {\n  B* const b GUARDED_BY(mu);\n  int n GUARDED_BY(mu) = 0;\n};",
+            "A b n",
+        ),
+        (
+            "c",
+            "typedef enum {\n#define XX(a) E_##a,\n  ALL_OF(XX)\n#undef XX\n  E_MAX\n} e;\n"
+            "struct s {\n  /* of this system */\n  OWN_FIELDS\n  PRIVATE_FIELDS\n};\n"
+            "MY_API int f(t* a);\nMY_API int g(void);\n",
+            "e E_MAX s f g",
+        ),
+        (
             "sql",
             "CREATE PROCEDURE [dbo].[f]\n  @a INT,\n  @b INT = NULL\nAS\nBEGIN\n  SELECT 1\n"
             "END\nGO\nCREATE OR ALTER PROCEDURE g AS BEGIN SELECT 1 END\nGO\n"
@@ -86,9 +98,9 @@ ONE_BRANCH = "".join(
 def test_what_is_misread_hides_no_definition(language, text, names):
     found = outline(text.encode(), language)
     assert " ".join(d.symbol for d in found.definitions if d.symbol) == names
-    tree = parse(text.encode(), language)
-    assert tree
-    assert not tree.root_node.has_error
+    parsed = parse(text.encode(), language)
+    assert parsed
+    assert not parsed[0].root_node.has_error
     outer = found.definitions[0]
     if text.endswith("}"):
         assert outer.stop == text.count("\n") + 1

@@ -208,3 +208,11 @@ def test_each_type_of_a_group_of_go_is_defined_by_its_own_lines():
         ("Two.X", "X int", 7),
         ("N", "N = int", 8),
     ]
+
+
+def test_a_function_of_c_may_have_its_name_in_parentheses():
+    found = outline(b"int (add)(int);\nint (*sum)(int);\n", "c").definitions
+    assert [(each.symbol, each.kind) for each in found] == [
+        ("add", "function"),
+        ("sum", "variable"),
+    ]

@@ -30,15 +30,29 @@ def references(
     source: str, language: str, *, defined: Mapping[int, Span] = MappingProxyType({})
 ) -> list[Reference]:
     data = source.encode()
-    tree = parse(data, language)
-    assert tree is not None
-    return find_references(tree.root_node, data, language, defined=defined)
+    parsed = parse(data, language)
+    assert parsed is not None
+    tree, spelled = parsed
+    return find_references(tree.root_node, data, language, defined, spelled)
 
 
 def shown(found: list[Reference]) -> list[str]:
     return [
         f"{one.how} {one.receiver}.{one.name}" if one.receiver else f"{one.how} {one.name}"
         for one in found
+    ]
+
+
+def test_macros_that_are_misread_are_references():
+    source = (
+        "struct s {\n  MY_FIELDS\n  OTHER_FIELDS(a)\n};\nMY_API int f(t_t *t);\n" + "MY_API x;\n"
+    )
+    found = outline(source.encode(), "c").references
+    assert [(one.how, one.name, one.row) for one in found if one.name.isupper()] == [
+        ("other", "MY_FIELDS", 1),
+        ("call", "OTHER_FIELDS", 2),
+        ("other", "MY_API", 4),
+        ("type", "MY_API", 5),
     ]
 
 

@@ -19,4 +19,5 @@
 (preproc_def name: (identifier) @never)
 (preproc_function_def name: (identifier) @never)
 (preproc_params (identifier) @bound)
+[(preproc_def value: (_) @tokens) (preproc_function_def value: (_) @tokens)]
 (_ declarator: (identifier) @bound)

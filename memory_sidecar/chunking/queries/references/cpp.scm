@@ -17,6 +17,7 @@
 (preproc_def name: (identifier) @never)
 (preproc_function_def name: (identifier) @never)
 (preproc_params (identifier) @bound)
+[(preproc_def value: (_) @tokens) (preproc_function_def value: (_) @tokens)]
 (_ declarator: (identifier) @bound)
 (call_expression function: [
   (template_function name: (identifier) @call)
@@ -31,7 +32,7 @@
   (qualified_identifier name: [(type_identifier) @call (template_type name: (type_identifier) @call)])])
 (using_declaration [(identifier) @import (qualified_identifier name: (identifier) @import)])
 (qualified_identifier name: (identifier) @attribute)
-(field_initializer (field_identifier) @attribute)
+(field_initializer [(field_identifier) @attribute (template_method name: (field_identifier) @attribute)])
 (namespace_identifier) @other
 (class_specifier name: (type_identifier) @never body: (_))
 (struct_specifier name: (type_identifier) @never body: (_))
