@@ -15,6 +15,11 @@ from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, index_problem, not_indexed_error
 from memory_sidecar.mcp.tool import Answer
 
+_NAMES_IN_A_SHELL = (
+    "In a shell, `memory-sidecar callers NAME` lists what calls a function or makes a class; "
+    "`refs`, `def`, `callees NAME` and `outline FILE` likewise."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatus(Answer):
@@ -104,6 +109,7 @@ def _about_code(caller: Caller) -> list[str]:
         + " Indexed now:",
         *shown,
         *([f"- and {left_out} more: list_sources"] if left_out else []),
+        *([] if Toolset.NAMES in caller.toolsets else [caller.complete(_NAMES_IN_A_SHELL)]),
     ]
 
 

@@ -186,6 +186,8 @@ def test_instructions_tell_what_is_indexed_and_whose_memories(caller, newcomer):
     assert "'alice'" in told
     only_code = replace(caller, toolsets=frozenset({Toolset.CODE}))
     assert "alice" not in talk(only_code, say)
+    assert "`memory-sidecar callers NAME`" in told
+    assert "callers" not in talk(replace(caller, toolsets=frozenset(Toolset)), say)
 
 
 def test_instructions_without_an_index_name_the_tool(newcomer):
