@@ -55,7 +55,7 @@ class SearchCode(Arguments):
     source: str = Field(default="", description='A name, or "*" for all.')
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     max_tokens: int = Field(default=HITS_TOKENS, ge=1)
-    min_score: float = Field(default=0, ge=0, le=1)
+    min_score: Unlisted[float] = Field(default=0, ge=0, le=1)
     wait_fresh_ms: int = Field(default=0, ge=0, le=MAX_WAIT_MS)  # for what was just saved
     cursor: str = ""
 

@@ -35,7 +35,7 @@ class Filtered(Arguments):
     category: str = ""
     tags: list[str] = Field(default=[])
     project: str = ""
-    shared: bool = True  # false: only the agent's own
+    shared: bool = Field(default=True, description="False: yours only")
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
@@ -81,7 +81,7 @@ class SearchMemories(Filtered):
     query: str
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=2000, ge=1)
-    min_score: float = Field(default=0, ge=0, le=1)
+    min_score: Unlisted[float] = Field(default=0, ge=0, le=1)
     all_projects: Unlisted[bool] = False  # true: prefer no project
     cursor: str = ""
 
@@ -184,7 +184,7 @@ class Listing(StoredAnswer):
 
 
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
-    """List categories and memories: yours, or the shared."""
+    """List categories and memories: yours, or with shared those of all agents."""
     remembered = caller.memories(report, shared=asked.shared)
     page = caller.pages.page(asked.question, asked.cursor)
     category = check_known_category(asked.category)
@@ -209,7 +209,7 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
 
 class GetMemory(Arguments):
     path: str
-    shared: bool = False
+    shared: Unlisted[bool] = False  # needed only where both have that path
     start_line: int = Field(default=1, ge=1)
     max_tokens: int = Field(default=6000, ge=1)
 

@@ -57,7 +57,7 @@ class StoreMemory(Arguments):
     links: Unlisted[tuple[str, ...]] = ()
     project: Unlisted[str | None] = None  # by default the one that the client has open
     supersedes: tuple[str, ...] = Field(default=(), description="Paths it replaces")
-    shared: bool = Field(default=False, description="With all agents")
+    shared: bool = Field(default=False, description="For all agents")
     allow_secrets: Unlisted[bool] = False
 
 
@@ -88,7 +88,7 @@ class UpdateMemory(Arguments):
     project: Unlisted[str | None] = None
     supersedes: tuple[str, ...] = ()
     if_hash: str = ""
-    shared: bool = False
+    shared: Unlisted[bool] = False  # the refusal names it
     allow_secrets: Unlisted[bool] = False
 
 
@@ -116,7 +116,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
 class RemoveMemory(Arguments):
     path: str
     if_hash: str = ""
-    shared: bool = False
+    shared: Unlisted[bool] = False  # the refusal names it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Remo
 class MoveMemory(Arguments):
     path: str
     to: str = Field(description="New path, or category/")
-    shared: bool = False
+    shared: Unlisted[bool] = False  # the refusal names it
     allow_secrets: Unlisted[bool] = False
 
 

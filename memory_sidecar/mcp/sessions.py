@@ -108,7 +108,7 @@ class SearchSessions(Arguments):
     by_session: bool = Field(default=False, description="Each session once")
     top_k: int = Field(default=8, ge=1, le=50)
     max_tokens: int = Field(default=2000, ge=1)
-    min_score: float = Field(default=0, ge=0, le=1)
+    min_score: Unlisted[float] = Field(default=0, ge=0, le=1)
     cursor: str = ""
 
 
@@ -306,7 +306,7 @@ def _shorten_summary(summary: Summary, left: int) -> Summary:
 class PromoteSession(Arguments):
     session_id: str
     dry_run: bool = False
-    shared: bool = False
+    shared: bool = Field(default=False, description="For all agents")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,4 +129,4 @@ def in_tools(text: str, caller: Caller) -> str:
         arguments = [tick + each for each in (name, f"{name}s") if each in taken]
         return arguments[0] if arguments else found[0]
 
-    return _WORDS.sub(as_called, text)
+    return _WORDS.sub(as_called, text.replace("--agent shared", "shared: true"))

@@ -198,7 +198,7 @@ class Recall:
 
         def ask(readable: Sequence[Readable]) -> list[str]:
             return [
-                f"{found} (shared)" if each.agent is self._agent.shared else found
+                f"{found} (--agent shared)" if each.agent is self._agent.shared else found
                 for each in readable
                 for found in paths_like(each.rows.connection, path)
                 if each.rows.find(found) is not None

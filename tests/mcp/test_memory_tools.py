@@ -321,9 +321,11 @@ def test_a_path_that_is_not_there_is_answered_with_those_that_may_be_meant(newco
             assert refused(newcomer, tool, path=wrong, **more).endswith(f" — there is {path}")
     for tool, more in calls[1:]:  # which change what is named, their own unless it is said
         told = refused(newcomer, tool, path=shared, **more)
-        assert told.endswith(f" — there is {shared} (shared)")
+        assert told.endswith(f" — there is {shared} (shared: true)")
     newer = {"content": "Retry once.", "category": "decisions", "supersedes": [shared]}
-    assert refused(newcomer, "store_memory", **newer).endswith(f" — there is {shared} (shared)")
+    assert refused(newcomer, "store_memory", **newer).endswith(
+        f" — there is {shared} (shared: true)"
+    )
     given(newcomer, "store_memory", shared=True, **newer)
 
 
