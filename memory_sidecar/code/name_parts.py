@@ -24,6 +24,7 @@ _IN_FILE = re.compile(  # shop/cart.py:Cart.total, cart.py:Cart.total
 _KEYWORD = re.compile(
     r"(?:(?:async|class|def|enum|fn|func|function|interface|struct|trait|type)\s+)+(?=[^\W\d])"
 )
+_NAMESPACE = re.compile(r"\\(?=[^\W\d])")  # of PHP: Shop\Cart, \Shop\Cart
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>(?=\.|::)")
 
 
@@ -44,6 +45,7 @@ def parse_name(text: str) -> list[str]:
     bare = _KEYWORD.sub("", bare, count=1) if _KEYWORD.match(bare) else bare
     if bare.endswith(")") and "(" in bare[1:]:
         bare = f"{bare[: bare.index('(', 1)]}()"
+    bare = _NAMESPACE.sub(lambda found: "." if found.start() else "", bare)
     bare = _CONVERSION.sub(r"\1\2", bare)
     if not _NAME.fullmatch(bare):
         raise UsageError(f"{text!r} is not a name", hint=_HINT)
