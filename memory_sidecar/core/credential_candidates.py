@@ -127,13 +127,14 @@ def _find_known_forms(text: str) -> Iterator[Credential]:
             if match is None:
                 continue
             matched = match.end()
-            if not _EXAMPLE.search(match[0]):
+            if not (_EXAMPLE.search(match[0]) or _SLUG.fullmatch(match[0])):
                 yield Credential(mark.kind, *match.span(match.lastindex or 0))
 
 
 _EXAMPLE = re.compile(
     r"EXAMPLE|example|xxxx|XXXX|\*\*\*|0{12}|your[-_]|YOUR[-_]|placeholder|redacted"
 )
+_SLUG = re.compile(r"(?:[a-z]+|v?\d+)(?:[_-](?:[a-z]+|v?\d+)){2,}[_-]?")  # md-files-without-tests
 
 # Assigned values
 

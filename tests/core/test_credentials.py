@@ -95,6 +95,8 @@ LEFT_ALONE = [
     "lookup('password', 'Form2Field'); pwd = Form2Field; passphrase = f'{Form2Field}'",
     ".sk-folding-cube-of-many-words { }",
     "/src/secret/Token1/PasswordReset2.cs",
+    "write-a-changes-md-entry-for-user-visible-changes-v2",
+    "why-pypi-publishing-is-set-up-in-actions-and-needs-no-token-of-any-kind-at-all",
     "if token is Name.Variable: pass",
     "pass `verbosity=1` to tell more",
     "def of(self, token: moto.Token):\n\n        Returns: one",
