@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,10 +15,12 @@ from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import parse_past_time, system_clock
 from memory_sidecar.disk.atoms import AtomKind
-from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Facts, Listed, Memory
+
+if TYPE_CHECKING:
+    from memory_sidecar.memories.handlers import Memories
 
 TIME_HELP = "A date, a time, or a while ago: 7d, 12h, 6mo."
 STRENGTH_HELP = "From 1 (just stored or read) to 0 (long unused)."
@@ -71,6 +73,8 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
 
 def memories_of(call: Call, agent: str) -> Memories:
     """Open the memories of `agent` for this call."""
+    from memory_sidecar.memories.handlers import Memories  # a search in code needs none
+
     return Memories(call.services.agent(agent, call.db), call.reporter)
 
 
