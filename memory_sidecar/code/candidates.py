@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from memory_sidecar.chunking.references import PRIMITIVES
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import ModuleFinder
@@ -18,33 +17,7 @@ from memory_sidecar.code.results import Confidence
 
 MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
 _MEMBERS = TYPES | {"impl"}
-_SELVES = frozenset({"self", "this", "cls", "super", "Self"})
-_SELVES_OF = {
-    "c": frozenset({"this"}),
-    "csharp": frozenset({"this", "base"}),
-    "java": frozenset({"this", "super"}),
-    "php": _SELVES | {"parent", "static"},
-}
-# Types whose members are no names of a source.
-_PRIMITIVES_OF = {
-    "csharp": frozenset(each.decode() for each in PRIMITIVES),
-    "rust": frozenset({"bool", "char"}),
-}
-# Languages where a field of a class is named behind a dot or in a literal only.
-_DOTTED_FIELDS = frozenset({"c", "go", "rust", "javascript", "typescript", "tsx", "php"})
-_UNCALLED_FIELDS = frozenset({"java", "php", "rust"})  # where what is called is a method
-# Languages where an import names a class with its package, which is mostly called like its folder.
-IMPORT_NAMES = frozenset({"java", "php"})
-# Kinds that a use in a language cannot mean.
-_UNMEANT: Mapping[tuple[str, str], Sequence[str]] = {
-    **{(each, "type"): ("function", "method") for each in ("csharp", "java", "php", "swift")},
-    **{("rust", each): ("module",) for each in ("call", "type")},
-}
 _ANY, _NONE = re.compile(""), re.compile("(?!)")
-# Languages where a constant stands behind its enum, nearly always.
-_DOTTED_CONSTANTS = frozenset({"csharp", "javascript", "php"})
-# Uses of Rust that are behind the module in which their file has a function.
-_BEHIND_MODULES = frozenset(("rust", each) for each in ("call", "type", "attribute", "other"))
 # A call means a method before a field whose type is not written as that of a function.
 _CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|event|function)\b")
 
@@ -123,7 +96,7 @@ class CandidateFinder:
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
-        if place.receiver in _PRIMITIVES_OF.get(at.family, ()):
+        if place.receiver in at.scoping.primitives:
             return _NONE_AT_ALL
         family = self._family_of(name, at)
         fields = _fields_for(at, place) if family.has_fields else _ANY
@@ -131,9 +104,9 @@ class CandidateFinder:
         called = (place.receiver, own) if fields is _CALLABLE else None
         local = at.id if at.id in family.local else None
         is_bare = not place.receiver and (
-            at.family in _DOTTED_CONSTANTS or (at.family, place.how) in _BEHIND_MODULES
+            at.scoping.dotted_constants or place.how in at.scoping.behind_modules
         )
-        unmeant = _UNMEANT.get((at.family, place.how), ())
+        unmeant = at.scoping.unmeant.get(place.how, ())
         key = (name, at.file.source, at.family, fields, called, local, is_bare, unmeant)
         if key not in self._candidates:
             shown = (*family.local.get(at.id, ()), *family.shared)
@@ -152,7 +125,7 @@ class CandidateFinder:
         found_all = self._candidates[key]
         if not found_all.files:
             return self._behind(place.receiver, key)
-        if at.family in IMPORT_NAMES and (not place.receiver or place.how == "import"):
+        if at.scoping.imports_packages and (not place.receiver or place.how == "import"):
             return self._imported(name, at, place, key)
         if at.family == "javascript" and not is_self(place.receiver, at):
             return self._followed(name, at, place, key)
@@ -300,7 +273,7 @@ def _is_in_namespace(defined: Defined) -> bool:
 
 
 def is_self(receiver: str, at: NamedFile) -> bool:
-    return receiver in _SELVES_OF.get(at.family, _SELVES)
+    return receiver in at.scoping.selves
 
 
 def _is_file_local(defined: Defined) -> bool:
@@ -327,12 +300,12 @@ def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
     if (
         place.how == "type"
         or place.receiver == "crate"
-        or (is_bare and (language in _DOTTED_FIELDS or (place.how, language) == ("import", "cpp")))
+        or (is_bare and (at.scoping.dotted_fields or (place.how, language) == ("import", "cpp")))
     ):
         return _NONE
     if place.how != "call" or language == "ruby":
         return _ANY
-    return _NONE if language in _UNCALLED_FIELDS else _CALLABLE
+    return _CALLABLE if at.scoping.calls_fields else _NONE
 
 
 def _is_extension(defined: Defined) -> bool:

@@ -16,21 +16,11 @@ _WORD = re.compile(r"\w+")
 _TYPE = re.compile(r"\b[A-Z_]\w*")
 _CONSTRAINTS = re.compile(r"\bwhere\b")
 
-# How a constructor is called where it has not the name of its class.
-_CONSTRUCTORS = {
-    "java": frozenset({"constructor"}),  # a second one of Kotlin
-    "javascript": frozenset({"constructor"}),
-    "php": frozenset({"__construct"}),
-    "python": frozenset({"__init__", "__new__"}),
-    "ruby": frozenset({"initialize"}),
-    "swift": frozenset({"init"}),
-}
-
 
 def made_by(graph: Graph, defined: Defined) -> list[Defined]:
     """Return the class whose objects the constructor `defined` makes, in all its parts."""
     owner = defined.owner
-    if not owner or defined.row.name not in (owner, *_CONSTRUCTORS.get(defined.at.family, ())):
+    if not owner or defined.row.name not in (owner, *defined.at.scoping.constructors):
         return []
     return [
         each

@@ -12,7 +12,6 @@ from memory_sidecar.code.graph import Defined, Graph, NamedFile
 
 MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
-_LANGUAGES = frozenset({"csharp", "java"})
 _PARAMETER_OF_TYPE = re.compile(r"T(?:[A-Z]\w*)?|[A-Z]\d?")  # `T item`, `TSource item`
 _NO_TYPES = frozenset("return new await is as in out ref var dynamic else case throw".split())
 _TYPE = re.compile(r"(\w+)(?:<[^()]*>)?(?:\[[],]*\])?[?]?\s+\Z")
@@ -27,7 +26,7 @@ def member_of_variable(
 
     An extension method of C# that takes such a variable is likely, like the method.
     """
-    if at.file.language not in _LANGUAGES:
+    if not at.scoping.types_variables:
         return None
     types = lineages.of(at, _declared_type(lineages, at, place))
     if not types:

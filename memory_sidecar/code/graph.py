@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from memory_sidecar.code.directory import ChunkFile
 from memory_sidecar.code.document import DefinitionRow, Place, read_places
 from memory_sidecar.code.results import DefinitionPlace
+from memory_sidecar.code.scoping import Scoping, scoping_of
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.sqlite import Connection, column
@@ -27,11 +28,6 @@ _FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
 _IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
-_FAMILIES = {
-    **dict.fromkeys(("c", "cpp"), "c"),
-    **dict.fromkeys(("javascript", "typescript", "tsx"), "javascript"),
-    **dict.fromkeys(("java", "kotlin"), "java"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,11 @@ class NamedFile:
     @property
     def family(self) -> str:
         """The family of languages that share names, such as JavaScript and TypeScript."""
-        return _FAMILIES.get(self.file.language, self.file.language)
+        return self.scoping.family or self.file.language
+
+    @property
+    def scoping(self) -> Scoping:
+        return scoping_of(self.file.language)
 
     @property
     def folder(self) -> str:

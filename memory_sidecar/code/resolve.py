@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from memory_sidecar.code.candidates import (
-    IMPORT_NAMES,
     CandidateFinder,
     Meaning,
     NameCandidates,
@@ -32,24 +31,6 @@ from memory_sidecar.code.results import Confidence
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 
 _BASES = frozenset({"super", "base", "parent"})
-# Languages where a method is called by its bare name in its class.
-_IMPLICIT_SELF = frozenset({"java", "csharp", "c", "swift", "ruby", "gdscript"})
-# Languages where the files of a folder see each other without an import.
-_SHARES_FOLDER = frozenset({"go", "java", "csharp", "swift", "c", "ruby", "php", "gdscript"})
-# Languages where a name is visible everywhere, or an import names a namespace and no file.
-_SHARES_ALL = frozenset({"csharp", "swift", "c", "ruby", "php", "gdscript", "lua", "bash"})
-# Languages where a bare name is defined in its file, imported, or in a file of its folder.
-_NAMES_ALL = frozenset({"python", "go"})
-# Languages where a bare name is no method, and a function of another file is no member.
-_TELLS_MEMBERS = _NAMES_ALL | {"javascript", "rust"}
-# Languages where a file that imports an enum may name its constants without it: `use Level::*`.
-_OPENS_ENUMS = frozenset({"csharp", "rust"})
-# Languages where a constant stands behind its enum otherwise.
-_BEHIND_ENUM = _OPENS_ENUMS | {"javascript", "php"}
-# Languages where a bare name is a member of the classes around it only, or of what is imported.
-_MEMBERS_OF_CLASSES = frozenset({"csharp", "java"})
-# Languages where one file has all members of a class.
-_WHOLE_CLASSES = frozenset({"java", "php", "python"})
 _CALLED = frozenset({"function", "method"})
 _STAR = "*"  # the name that an import of all names is recorded under
 
@@ -68,7 +49,7 @@ class Resolver:
         candidates = self._finder.find(name, at, place)
         if not candidates.files:
             return candidates.by_name
-        may_inherit = at.family in _MEMBERS_OF_CLASSES and bool(candidates.members)
+        may_inherit = at.scoping.inherits_bare and bool(candidates.members)
         needs_around = is_self(place.receiver, at) or (
             may_inherit or (not place.receiver and at.id in candidates.files)
         )
@@ -95,6 +76,7 @@ class _Resolving:
         self._lineages = lineages
         self._name = name
         self._at = at
+        self._scoping = at.scoping
         self._place = place
         self._found = candidates
         self._candidates = candidates.by_name.definitions
@@ -110,7 +92,7 @@ class _Resolving:
         receiver = self._place.receiver
         is_package = (  # else a class, of which it is a member
             self._place.how == "import"
-            and self._at.family in IMPORT_NAMES
+            and self._scoping.imports_packages
             and all(d.owner != receiver for d in self._candidates)
         )
         if not receiver or is_package:
@@ -139,11 +121,11 @@ class _Resolving:
         if self._at.family == "csharp" and self._tops:
             return self._resolve_in_namespaces()
         beside = [d for d in self._tops if d.at.folder == self._at.folder]
-        if self._at.family in _SHARES_FOLDER and (found := _one(beside, "exact")):
+        if self._scoping.shares_folder and (found := _one(beside, "exact")):
             return found
-        if self._at.family in _SHARES_ALL and (found := _one(self._tops, "exact")):
+        if self._scoping.shares_all and (found := _one(self._tops, "exact")):
             return found
-        if self._at.family in _NAMES_ALL:
+        if self._scoping.names_all:
             return self._one_or_all(beside if self._at.family == "go" else self._star_imported())
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if self._at.file.language == "kotlin":
@@ -153,9 +135,9 @@ class _Resolving:
 
     def _is_behind_enum(self, defined: Defined) -> bool:
         """Whether a bare name cannot mean a constant, because its enum must stand before it."""
-        if defined.row.kind != "constant" or self._at.family not in _BEHIND_ENUM:
+        if defined.row.kind != "constant" or not self._scoping.behind_enum:
             return False
-        is_open = self._at.family in _OPENS_ENUMS and self._graph.imports(self._at, [defined.owner])
+        is_open = self._scoping.opens_enums and self._graph.imports(self._at, [defined.owner])
         around = self._around
         is_inside = around and (around.at, around.row.path) == (defined.at, defined.row.scope)
         return not (is_open or is_inside) and self._graph.kind_around(defined) == "enum"
@@ -164,9 +146,9 @@ class _Resolving:
     def _unqualified(self) -> Sequence[Defined]:
         """The candidates that a bare name may mean if no import tells."""
         is_imported = self._graph.imports(self._at, [self._name])
-        if not (self._tops or is_imported) and self._at.file.language in _MEMBERS_OF_CLASSES:
+        if not (self._tops or is_imported) and self._scoping.members_of_classes:
             return tuple(filter(self._is_opened, self._candidates))
-        if self._tops or self._at.family not in _TELLS_MEMBERS:
+        if self._tops or not self._scoping.tells_members:
             return self._tops or self._candidates
         shown = (d for d in self._candidates if d.row.kind not in _CALLED)
         return tuple(d for d in shown if self._graph.kind_around(d) not in _CALLED)
@@ -184,7 +166,7 @@ class _Resolving:
 
     def _inherited(self) -> Sequence[Defined]:
         """Return what the classes around the place have of that name, or inherit."""
-        if not self._members or self._at.family not in _MEMBERS_OF_CLASSES:
+        if not self._members or not self._scoping.inherits_bare:
             return []
         members = self._found.members_by_owner
         around = self._around
@@ -220,7 +202,7 @@ class _Resolving:
         if found := _one(self._followed, "exact") or _one(from_there, sure):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
-        if self._at.family in IMPORT_NAMES:  # what else has that name is of another package
+        if self._scoping.imports_packages:  # what else has that name is of another package
             return self._one_or_all(from_there or self._unqualified)
         return _one(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
@@ -236,7 +218,7 @@ class _Resolving:
             if d.at.id == self._at.id
             and (not d.row.scope or path == d.row.scope or path.startswith(d.row.scope + "."))
             and (
-                self._at.family in _IMPLICIT_SELF
+                self._scoping.implicit_self
                 or d not in self._members
                 or (is_python and d.row.scope == body and d.row.start_line < line)
             )
@@ -266,7 +248,7 @@ class _Resolving:
     def _is_whole(self, class_name: str) -> bool:
         """Whether the file has all that the class declares: other files have one of its name."""
         types = (d for d in self._graph.defined(class_name) if d.is_type)
-        return self._at.family in _WHOLE_CLASSES and any(d.at.id == self._at.id for d in types)
+        return self._scoping.whole_classes and any(d.at.id == self._at.id for d in types)
 
     def _is_related(self, member: Defined, lineage: Sequence[str]) -> bool:
         """Whether a member is of a class derived from that which `lineage` begins with."""
@@ -297,7 +279,7 @@ class _Resolving:
                 is_class and self._graph.mentions(self._at, class_name)
             ):
                 return Meaning(tuple(self._candidates), "likely")
-        if self._at.family not in _TELLS_MEMBERS:
+        if not self._scoping.tells_members:
             return Meaning(tuple(self._members or self._candidates))
         if is_imported:
             return self._resolve_member_of_import(receiver)

@@ -1,0 +1,142 @@
+"""What each language lets a name mean, before any import or receiver is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from memory_sidecar.chunking.references import PRIMITIVES
+
+_SELVES = frozenset({"self", "this", "cls", "super", "Self"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scoping:
+    """The rules of one language; the defaults are those of a language that has no row below."""
+
+    family: str = ""  # of languages that use each other's names; "" for the language alone
+    selves: Collection[str] = _SELVES  # what an object, its class or a base of it is called
+    primitives: Collection[str] = ()  # types whose members are no names of a source
+    constructors: Collection[str] = ()  # what they are called if not like their class
+
+    # A bare name
+    implicit_self: bool = False  # may be a method of the class around it
+    inherits_bare: bool = False  # may be what the classes around it inherit
+    members_of_classes: bool = False  # is a member only of these, or of a class that is imported
+    tells_members: bool = False  # is no method, and a function of another file is no member
+    shares_folder: bool = False  # may be defined in a file of the same folder, without an import
+    shares_all: bool = False  # or in any file: an import names a namespace, and no file
+    names_all: bool = False  # is defined in its file, in one of its folder, or is imported
+
+    # A field, a constant of an enum
+    dotted_fields: bool = False  # is named behind a dot or in a literal only
+    calls_fields: bool = True  # may be what is called, and not a method
+    dotted_constants: bool = False  # stands behind its enum, nearly always
+    behind_enum: bool = False  # does so outside of that enum
+    opens_enums: bool = False  # but not in a file that imports the enum: `use Level::*`
+
+    whole_classes: bool = False  # one file has all members of a class
+    types_variables: bool = False  # a variable is declared with its type before it
+    imports_packages: bool = False  # an import names a class with its package, mostly a folder
+    behind_modules: Collection[str] = ()  # uses behind the module in which a file has a function
+    unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # kinds, by the use
+
+
+_DEFAULT = Scoping()
+_NO_FUNCTIONS = {"type": ("function", "method")}
+_C = Scoping(
+    family="c", implicit_self=True, shares_folder=True, shares_all=True, dotted_fields=True
+)
+_JAVASCRIPT = Scoping(
+    family="javascript",
+    constructors={"constructor"},
+    tells_members=True,
+    dotted_fields=True,
+    dotted_constants=True,
+    behind_enum=True,
+)
+_JAVA = Scoping(
+    family="java",
+    selves={"this", "super"},
+    constructors={"constructor"},  # a second one of Kotlin
+    implicit_self=True,
+    inherits_bare=True,
+    members_of_classes=True,
+    shares_folder=True,
+    calls_fields=False,
+    whole_classes=True,
+    types_variables=True,
+    imports_packages=True,
+    unmeant=_NO_FUNCTIONS,
+)
+_SCOPINGS = {
+    "bash": Scoping(shares_all=True),
+    "c": _C,
+    "cpp": replace(_C, dotted_fields=False),
+    "csharp": Scoping(
+        selves={"this", "base"},
+        primitives={each.decode() for each in PRIMITIVES},
+        implicit_self=True,
+        inherits_bare=True,
+        members_of_classes=True,
+        shares_folder=True,
+        shares_all=True,
+        dotted_constants=True,
+        behind_enum=True,
+        opens_enums=True,
+        types_variables=True,
+        unmeant=_NO_FUNCTIONS,
+    ),
+    "gdscript": Scoping(implicit_self=True, shares_folder=True, shares_all=True),
+    "go": Scoping(tells_members=True, shares_folder=True, names_all=True, dotted_fields=True),
+    "java": _JAVA,
+    "javascript": _JAVASCRIPT,
+    "kotlin": replace(_JAVA, members_of_classes=False, calls_fields=True, types_variables=False),
+    "lua": Scoping(shares_all=True),
+    "php": Scoping(
+        selves=_SELVES | {"parent", "static"},
+        constructors={"__construct"},
+        shares_folder=True,
+        shares_all=True,
+        dotted_fields=True,
+        calls_fields=False,
+        dotted_constants=True,
+        behind_enum=True,
+        whole_classes=True,
+        imports_packages=True,
+        unmeant=_NO_FUNCTIONS,
+    ),
+    "python": Scoping(
+        constructors={"__init__", "__new__"},
+        tells_members=True,
+        names_all=True,
+        whole_classes=True,
+    ),
+    "ruby": Scoping(
+        constructors={"initialize"}, implicit_self=True, shares_folder=True, shares_all=True
+    ),
+    "rust": Scoping(
+        primitives={"bool", "char"},
+        tells_members=True,
+        dotted_fields=True,
+        calls_fields=False,
+        behind_enum=True,
+        opens_enums=True,
+        behind_modules={"call", "type", "attribute", "other"},
+        unmeant=dict.fromkeys(("call", "type"), ("module",)),
+    ),
+    "swift": Scoping(
+        constructors={"init"},
+        implicit_self=True,
+        shares_folder=True,
+        shares_all=True,
+        unmeant=_NO_FUNCTIONS,
+    ),
+    "tsx": _JAVASCRIPT,
+    "typescript": _JAVASCRIPT,
+}
+
+
+def scoping_of(language: str) -> Scoping:
+    """Return the rules of `language`; those of no language in particular for one without names."""
+    return _SCOPINGS.get(language, _DEFAULT)
