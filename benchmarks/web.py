@@ -81,7 +81,7 @@ def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
     started = time.perf_counter()
     from memory_sidecar.web.site import Site
 
-    site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+    site = Site(services, environ={}, daemon_log="", idle_s=600)
     site.start()
     begun = time.perf_counter() - started
     visit = urlsplit(site.address())

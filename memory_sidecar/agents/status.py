@@ -115,14 +115,14 @@ def status_of(
     services: Services,
     db: Path | None,
     *,
-    daemon: DaemonStatus | None,
+    daemon_log: str = "",
     listed: Sequence[FileStatus] = (),
     names: Sequence[str] | None = None,
 ) -> Status:
     """Collect the status of the data directory, or of the database `db` alone.
 
-    `listed`: the kinds of files to list with it. `names`: the agents to include, by default all.
-    Raises NoIndex where nothing was indexed and no agent exists.
+    `daemon_log`: the file of this process's log if it is a daemon. `listed`: the kinds of files to
+    list with it. `names`: the agents to include, by default all. Raises NoIndex where nothing was indexed and no agent exists.
     """
     if names is None:
         names = services.agent_names() if db is None else ()
@@ -156,7 +156,7 @@ def status_of(
         model_problem=build_from(Problem, problem) if problem else None,
         last_error=max(filter(None, failures), key=lambda each: each.at, default=None),
         team=team,
-        daemon=daemon,
+        daemon=daemon_here(daemon_log) if daemon_log else None,
         files=tuple(file for each in listed for file in codebase.files(each)) if listed else UNSET,
     )
 

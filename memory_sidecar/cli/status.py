@@ -11,7 +11,7 @@ import click
 from rich.cells import set_cell_size
 
 from memory_sidecar.agents.growth import Growth, growth_of
-from memory_sidecar.agents.status import AgentStatus, Status, daemon_here, status_of
+from memory_sidecar.agents.status import AgentStatus, Status, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
@@ -88,10 +88,9 @@ def _watch(call: Call) -> NoReturn:
 
 
 def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
-    host = call.host
-    daemon = daemon_here(host.log) if host else None
+    log = call.host.log if call.host else ""
     call.services.codebase(call.db).registry.warn_if_emptied(call.reporter)
-    return status_of(call.services, call.db, daemon=daemon, listed=listed)
+    return status_of(call.services, call.db, daemon_log=log, listed=listed)
 
 
 def _lines(found: Status) -> Iterator[str]:

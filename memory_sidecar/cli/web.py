@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from memory_sidecar.agents.status import daemon_here
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.numbers import Count
@@ -111,7 +110,7 @@ def _start(call: Call, port: int) -> Site:
     site = Site(
         call.services,
         environ=call.child_environ,
-        daemon=lambda: daemon_here(host.log) if host else None,
+        daemon_log=host.log if host else "",
         idle_s=IDLE_MINUTES * 60,
         on_end=forget,
     )

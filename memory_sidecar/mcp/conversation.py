@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any
 
 import anyio
@@ -38,8 +37,6 @@ from memory_sidecar.mcp.status import instructions
 
 LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
 
-ReadLine = Callable[[], Awaitable[bytes]]
-"""Reads one line, as `read_line` does. Raises LineTooLong, OSError."""
 WriteLine = Callable[[bytes], Awaitable[None]]
 
 Inbound = SessionMessage | Exception
@@ -48,35 +45,11 @@ Streams = tuple[ObjectReceiveStream[Inbound], ObjectSendStream[SessionMessage]]
 _log = logging.getLogger(__name__)
 
 
-class LineTooLong(Exception):
-    """A line longer than the reader keeps; it was read to its end."""
-
-    def __init__(self, line: IncomingLine) -> None:
-        super().__init__()
-        self.line = line
-
-
-async def read_line(reader: asyncio.StreamReader) -> bytes:
-    """Return the next line with its end; at the end of input the rest. Raises LineTooLong."""
-    line = IncomingLine()
-    while True:
-        try:
-            line.add(await reader.readuntil())
-        except asyncio.IncompleteReadError as ended:
-            line.add(ended.partial)
-        except asyncio.LimitOverrunError as error:
-            line.add(await reader.readexactly(error.consumed))
-            continue
-        if line.is_too_long:
-            raise LineTooLong(line)
-        return line.kept
-
-
 class Wire:
     """The connection to one client."""
 
-    def __init__(self, read_line: ReadLine, write_line: WriteLine) -> None:
-        self._read_line = read_line
+    def __init__(self, reader: asyncio.StreamReader, write_line: WriteLine) -> None:
+        self._reader = reader
         self._write_line = write_line
         self._unanswered: set[str | int] = set()
         self._idle = asyncio.Event()
@@ -110,12 +83,23 @@ class Wire:
                 await self.idle()
 
     async def _next_line(self) -> bytes:
-        """Return the next line, empty at the end; refuse and skip those that are too long."""
+        """Return the next line with its end, or the rest of the input, empty at its end.
+
+        Refuses and skips lines that are too long.
+        """
+        line = IncomingLine()
         while True:
             try:
-                return await self._read_line()
-            except LineTooLong as error:
-                await self._write_line(error.line.refusal)
+                line.add(await self._reader.readuntil())
+            except asyncio.IncompleteReadError as ended:
+                line.add(ended.partial)
+            except asyncio.LimitOverrunError as error:
+                line.add(await self._reader.readexactly(error.consumed))
+                continue
+            if not line.is_too_long:
+                return line.kept
+            await self._write_line(line.refusal)
+            line = IncomingLine()
 
     async def _write(self, sent: ObjectReceiveStream[SessionMessage]) -> None:
         async with sent:
@@ -178,7 +162,7 @@ class McpConversation:
             await writer.drain()
 
         _log.info("a client of agent %s came", self._caller.agent)
-        wire = Wire(partial(read_line, reader), write_line)
+        wire = Wire(reader, write_line)
         serving = asyncio.create_task(self._serve(wire))
         ending = asyncio.create_task(_wait_until_idle(stopping, wire))
         try:
@@ -206,7 +190,7 @@ class McpConversation:
             async with writing:
                 await loop.run_in_executor(None, _write, stdout, line)
 
-        await self._serve(Wire(partial(read_line, reader), write_line))
+        await self._serve(Wire(reader, write_line))
 
     async def _serve(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()

@@ -20,7 +20,6 @@ from starlette.staticfiles import StaticFiles
 
 from memory_sidecar import __version__
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.credentials import mask_credentials, mask_document
 from memory_sidecar.core.errors import (
     Conflict,
@@ -102,7 +101,7 @@ class WebApp:
 
     services: Services
     environ: Mapping[str, str]
-    daemon: Callable[[], DaemonStatus | None]
+    daemon_log: str  # "" outside the daemon
     is_ending: Callable[[], bool]
 
     def asgi(self) -> Starlette:
@@ -125,7 +124,7 @@ class WebApp:
         )
 
     def _visit(self, path: str, words: Words) -> Visit:
-        return Visit(path, words, self.services, self.environ, self.daemon)
+        return Visit(path, words, self.services, self.environ, self.daemon_log)
 
     # Views
 

@@ -81,20 +81,19 @@ def log(visit: Visit) -> View:
 
     Raises NotFound while viewing as an agent, as the log names every agent, or without a file.
     """
-    daemon = visit.daemon()
-    if visit.seen_as or daemon is None:
+    file = visit.daemon_log
+    if visit.seen_as or not file:
         raise NotFound("there is no log to see", hint="see as everyone, served by the daemon")
-    if not os.path.exists(daemon.log):  # noqa: PTH110  `serve` logs to standard error
-        raise NotFound(f"there is no {daemon.log}", hint="where the daemon runs, its log is shown")
-    with open(daemon.log, "rb") as file:  # noqa: PTH123  our own file, and a long one
-        file.seek(max(file.seek(0, os.SEEK_END) - LOG_BYTES, 0))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    return View(template="log.html", title="Log", data={"file": daemon.log, "lines": lines[::-1]})
+    if not os.path.exists(file):  # noqa: PTH110  `serve` logs to standard error
+        raise NotFound(f"there is no {file}", hint="where the daemon runs, its log is shown")
+    with open(file, "rb") as opened:  # noqa: PTH123  our own file, and a long one
+        opened.seek(max(opened.seek(0, os.SEEK_END) - LOG_BYTES, 0))
+        lines = opened.read().decode("utf-8", "replace").splitlines()
+    return View(template="log.html", title="Log", data={"file": file, "lines": lines[::-1]})
 
 
 def log_version(visit: Visit) -> object:
-    daemon = visit.daemon()
-    return daemon and os.stat(daemon.log).st_size  # noqa: PTH116
+    return visit.daemon_log and os.stat(visit.daemon_log).st_size  # noqa: PTH116
 
 
 # Changes
@@ -120,7 +119,7 @@ def rescan(visit: Visit) -> Done:
 
 def _status(visit: Visit) -> Status:
     """Return what `status` prints, restricted to the readable agents."""
-    status = status_of(visit.services, None, daemon=visit.daemon(), names=visit.readable)
+    status = status_of(visit.services, None, daemon_log=visit.daemon_log, names=visit.readable)
     if (team := status.team) is None:
         return status
     theirs = tuple(each for each in team.agents if each.name in visit.readable)

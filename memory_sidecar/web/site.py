@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.web.app import LIVE, WebApp
 from memory_sidecar.web.guard import Guard, Visitors
@@ -55,11 +54,12 @@ class Site:
         services: Services,
         *,
         environ: Mapping[str, str],
-        daemon: Callable[[], DaemonStatus | None],
+        daemon_log: str,
         idle_s: float,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        self._app = WebApp(services, environ, daemon, lambda: self.is_ending)
+        """`daemon_log`: the log of the daemon that serves the page, "" without one."""
+        self._app = WebApp(services, environ, daemon_log, lambda: self.is_ending)
         self._idle_s = idle_s
         self._on_end = on_end
         self._visitors = Visitors()

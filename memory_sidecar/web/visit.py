@@ -19,7 +19,6 @@ from urllib.parse import urlencode
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.status import DaemonStatus
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.memories.names import check_agent
@@ -52,7 +51,7 @@ class Visit:
     words: Words
     services: Services
     environ: Mapping[str, str]  # of the command that opened the page
-    daemon: Callable[[], DaemonStatus | None]
+    daemon_log: str  # "" outside the daemon
     notices: list[str] = field(default_factory=list)
 
     def notice(self, text: str) -> None:

@@ -73,7 +73,7 @@ async def conversation(caller: Caller) -> AsyncIterator[ClientSession]:
         writer.write(line)
         await writer.drain()
 
-    wire = Wire(reader.readline, write_line)
+    wire = Wire(reader, write_line)
     async with wire.streams() as (hear, say):
         async with ClientSession(hear, say) as client:
             await client.initialize()

@@ -137,7 +137,7 @@ def test_the_page_counts_the_chunks_that_wait_at_the_team_for_a_vector(database,
     assert indexer("index", checkout(tmp_path / "shop"), "--wait", "keyword").status == 0
     (source,) = indexer.valid_json("status")["sources"]
     assert source["pending_at_team"] == source["chunks_at_team"] == source["chunks"] > 1
-    visit = Visit("/index", (), indexer.services, {}, lambda: None)
+    visit = Visit("/index", (), indexer.services, {}, "")
     shown = show(visit)
     named = ("sections", "flashes", "form_token", "title", "live", "version")
     around = {"addresses": VIEWS, "agents": [], **dict.fromkeys(named, "")}
@@ -245,7 +245,7 @@ def test_the_page_finds_memories_where_no_code_is_here_and_the_team_does_not_ans
     desk = machine("desk", database)
     assert desk("index", checkout(tmp_path / "desk/shop")).status == 0
     assert desk("store", "Totals are cents", "--category", "pitfall").status == 0
-    visit = Visit("/search", (), desk.services, {}, lambda: None)
+    visit = Visit("/search", (), desk.services, {}, "")
     allow(server, database, connections=False)
     try:
         kinds = (Asked.CODE, Asked.MEMORIES)

@@ -156,7 +156,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("web")
     environ = {"XDG_CONFIG_HOME": str(folder / "config")}
     with hashing_services(folder / "data") as services:
-        site = Site(services, environ=environ, daemon=lambda: None, idle_s=600)
+        site = Site(services, environ=environ, daemon_log="", idle_s=600)
         site.start()
         yield Served(site, services, write_project(folder / "project"))
         site.close()

@@ -22,7 +22,7 @@ from tests.web.conftest import Served
 def watched(tmp_path: Path) -> Iterator[Served]:
     """A page as the daemon serves it."""
     with hashing_services(tmp_path / "data") as services:
-        site = Site(services, environ={}, daemon=lambda: None, idle_s=600)
+        site = Site(services, environ={}, daemon_log="", idle_s=600)
         watching = Watching(services)
         watching.start()
         site.start()

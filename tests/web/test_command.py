@@ -59,7 +59,7 @@ def test_it_ends_unused(served):
     site = Site(
         served.services,
         environ={},
-        daemon=lambda: None,
+        daemon_log="",
         idle_s=0.0,
         on_end=lambda: ended.append("ended"),
     )

@@ -155,6 +155,6 @@ def test_a_root_in_a_browser(tab, faults_of):
 
 def test_a_root_in_the_home_of_nobody_is_none(served):
     visit = Visit(
-        "/context", (), served.services, {"MEMORY_SIDECAR_CONTEXT": "~no-such-user/x"}, lambda: None
+        "/context", (), served.services, {"MEMORY_SIDECAR_CONTEXT": "~no-such-user/x"}, ""
     )
     assert "no-such-user" not in str(show(visit).data["roots"])

@@ -85,7 +85,7 @@ def test_a_form_has_its_size(reader):
 
 
 def test_a_form_that_breaks_off_is_no_fault_of_ours(served):
-    app = WebApp(served.services, {}, lambda: None, lambda: False).asgi()
+    app = WebApp(served.services, {}, "", lambda: False).asgi()
     sent: list[Message] = []
 
     async def receive() -> Message:

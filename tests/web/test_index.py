@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from memory_sidecar.agents.status import daemon_here, status_of
+from memory_sidecar.agents.status import status_of
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent, to_builtins
@@ -31,7 +31,7 @@ def _indexed(served: Served) -> None:
 
 def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     shown = reader.get("/index?json=1").json
-    status = json.loads(json.dumps(to_builtins(status_of(served.services, None, daemon=None))))
+    status = json.loads(json.dumps(to_builtins(status_of(served.services, None))))
     assert shown["status"] == status
     (source,) = status["sources"]
     vectors = shown["vectors"][source["name"]]
@@ -67,8 +67,7 @@ def test_a_name_that_is_not_utf8_is_told_as_json_has_it(served, reader):
 def test_the_log_of_a_daemon_that_logs_elsewhere_is_not_to_be_seen(served, tmp_path):
     """As one does that `serve` runs, by hand or for systemd."""
     file = tmp_path / "daemon.log"
-    daemon = daemon_here(str(file))
-    visit = Visit("/index/log", (), served.services, {}, lambda: daemon)
+    visit = Visit("/index/log", (), served.services, {}, str(file))
     with pytest.raises(NotFound):
         log(visit)
     file.write_text("one\ntwo\n")
