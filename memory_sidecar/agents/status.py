@@ -122,7 +122,8 @@ def status_of(
     """Collect the status of the data directory, or of the database `db` alone.
 
     `daemon_log`: the file of this process's log if it is a daemon. `listed`: the kinds of files to
-    list with it. `names`: the agents to include, by default all. Raises NoIndex where nothing was indexed and no agent exists.
+    list with it. `names`: the agents to include, by default all. Raises NoIndex where nothing was
+    indexed and no agent exists.
     """
     if names is None:
         names = services.agent_names() if db is None else ()

@@ -39,9 +39,9 @@ from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
+    from memory_sidecar.cli.daemon import Host
     from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.mcp.conversation import McpConversation
-    from memory_sidecar.web.site import Site
 
     OpenServices = Callable[["Call"], AbstractContextManager[Services]]
 
@@ -76,14 +76,6 @@ def _page_here(text: str) -> None:
 
     sys.stdout.flush()
     page(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """The daemon that a call runs in."""
-
-    log: str
-    kept: dict[str, Site]  # the page, which outlives the call that began it and removes itself
 
 
 @dataclass

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -85,6 +86,14 @@ def make_companions(services: Services, *, begin: threading.Event) -> Sequence[D
     return [watching, ContextLive(Context(root, embed_with=lambda: services.models.embed))]
 
 
+@dataclass(slots=True)
+class Host:
+    """The daemon that calls run in."""
+
+    log: str
+    page: Site | None = None  # outlives the call that began it, and removes itself
+
+
 class Commands:
     """The daemon's `Application`: runs commands on the services of `data_dir`."""
 
@@ -98,7 +107,7 @@ class Commands:
         self._opening = threading.Lock()
         self._services: Services | None = None
         self._companions: Sequence[DaemonCompanion] = ()
-        self._kept: dict[str, Site] = {}  # what outlives the call that began it
+        self._host = Host(state_file(str(self._data_dir), "daemon.log"))
         self._has_imported = threading.Event()
         self._has_answered = threading.Event()  # to any client
 
@@ -116,7 +125,8 @@ class Commands:
             _log.exception("not ready yet: the next call tries again")
 
     def close(self) -> None:
-        for companion in (*self._kept.values(), *self._companions):
+        page = self._host.page
+        for companion in (*([page] if page else []), *self._companions):
             try:
                 companion.close()
             except Exception:  # the others must be closed, too
@@ -141,7 +151,9 @@ class Commands:
         """Whether the setting allows it and the daemon keeps nothing: no source, agent or page."""
         services = self._services
         settings = services.settings if services is not None else Settings()
-        if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60 or self._kept:
+        if not settings.idle_end_minutes or idle_s < settings.idle_end_minutes * 60:
+            return False
+        if self._host.page is not None:
             return False
         try:
             return services is None or not (
@@ -153,9 +165,9 @@ class Commands:
     @property
     def is_worn(self) -> bool:
         services = self._services
-        if not self._is_restarted or self._kept or services is None or not services.is_unloaded:
+        if not self._is_restarted or services is None or not services.is_unloaded:
             return False
-        return (resident_bytes() or 0) > WORN_BYTES
+        return self._host.page is None and (resident_bytes() or 0) > WORN_BYTES
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         granted: list[Conversation] = []
@@ -164,7 +176,7 @@ class Commands:
 
     def _call(self, exchange: Exchange, *, hold: Callable[[Conversation], None]) -> Call:
         self._has_imported.wait()
-        from memory_sidecar.cli.call import Call, Host
+        from memory_sidecar.cli.call import Call
 
         request = exchange.request
         return Call(
@@ -182,7 +194,7 @@ class Commands:
             page=exchange.page,
             cancelled=exchange.cancelled,
             open_services=self._open_services,
-            host=Host(state_file(str(self._data_dir), "daemon.log"), self._kept),
+            host=self._host,
         )
 
     def _run(self, call: Call, exchange: Exchange) -> int:
@@ -194,8 +206,7 @@ class Commands:
             status = EXIT_INTERRUPTED
         except Exception as error:
             _log.exception("failed: %s", exchange.request)
-            log_path = state_file(str(self._data_dir), "daemon.log")
-            call.print_error(as_sidecar_error(error, hint=f"see {log_path}"))
+            call.print_error(as_sidecar_error(error, hint=f"see {self._host.log}"))
             status = EXIT_FAILED
         exchange.stdout.flush()
         exchange.stderr.flush()

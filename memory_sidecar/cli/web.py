@@ -24,7 +24,6 @@ from memory_sidecar.core.results import about
 if TYPE_CHECKING:
     from memory_sidecar.web.site import Site
 
-WEB = "web"
 IDLE_MINUTES = 30
 _OPENERS = {"darwin": ("open",), "win32": ("rundll32", "url.dll,FileProtocolHandler")}
 _DISPLAY = (
@@ -85,7 +84,7 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
 
 
 def _find_running(call: Call, port: int) -> Site | None:
-    site = call.host.kept.get(WEB) if call.host else None
+    site = call.host.page if call.host else None
     if site is None or site.is_ending:
         return None
     if port not in (0, site.port):
@@ -101,11 +100,10 @@ def _start(call: Call, port: int) -> Site:
         from memory_sidecar.web.site import Site
 
     host = call.host
-    kept = host.kept if host else {}
 
     def forget() -> None:
-        if kept.get(WEB) is site:  # not the next one
-            del kept[WEB]
+        if host and host.page is site:  # not the next one
+            host.page = None
 
     site = Site(
         call.services,
@@ -115,12 +113,13 @@ def _start(call: Call, port: int) -> Site:
         on_end=forget,
     )
     site.start(port)
-    kept[WEB] = site
+    if host:
+        host.page = site
     return site
 
 
 def _stop(call: Call) -> bool:
-    site = call.host.kept.get(WEB) if call.host else None
+    site = call.host.page if call.host else None
     if site is not None:
         site.close()
     return site is not None

@@ -10,11 +10,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from memory_sidecar.core.projects import home
-
-Form = Literal["json", "toml"]
 
 SERVER = "memory-sidecar"  # the name of our entry among the MCP servers
 TABLES = "mcp_servers"  # the table of MCP servers in settings that are TOML
@@ -33,10 +30,9 @@ class CodingAgent:
 
     name: str
     folder: str  # its own, by which an installed agent is recognised
-    servers: str  # the file that lists MCP servers
+    servers: str  # the file that lists MCP servers: JSON, or TOML if its name says so
     servers_at: str = "mcpServers"  # the member of that file that has the servers
     program: str = ""  # on PATH if the agent is installed; "": its name
-    form: Form = "json"
     server_type: str = ""  # the `type` of our entry; "" for none
     skills: str = ""  # the folder it reads skills from; "" for an agent without skills
     hooks: str = ""  # the file it reads hooks from, in the form of Claude Code
@@ -75,7 +71,6 @@ CODING_AGENTS = (
         folder=".codex",
         servers=".codex/config.toml",
         servers_at=TABLES,
-        form="toml",
         skills=".agents/skills",
         moved_by="CODEX_HOME",
         moves=".codex",

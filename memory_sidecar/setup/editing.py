@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -19,7 +19,7 @@ from typing import Any
 from tree_sitter import Node, Parser
 
 from memory_sidecar.chunking.syntax import grammar
-from memory_sidecar.setup.agents import SERVER, Form
+from memory_sidecar.setup.agents import SERVER
 
 INDENT = "  "
 MAX_LINES = 40  # of an entry that is looked for in TOML
@@ -80,21 +80,22 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
 
 
 def remove_entry(
-    text: str, path: Sequence[str], value: object, *, form: Form, piece: str = ""
+    text: str, path: Sequence[str], value: object, *, is_toml: bool = False, piece: str = ""
 ) -> str | None:
     """Return `text` without the member, or the element of the array, at `path` that is `value`.
 
     Removes the inserted `piece` if it is still in the text, else the entry where it is now. None if
     there is no such entry, or no removal keeps all other values. Raises Unreadable.
     """
-    read, cuts = _FORMS[form]
+    read = _read_toml if is_toml else _read_json
+    cuts = _toml_cuts(text, path) if is_toml else _json_cuts(text, path, value)
     data = read(text)
     try:
         expected = _prune_empty(_drop_entry(data, path, value), path)
     except LookupError:
         return None
     without_piece = [text.replace(piece, "")] if text.count(piece) == 1 else []
-    for rest in chain(without_piece, cuts(text, path, value)):
+    for rest in chain(without_piece, cuts):
         with suppress(ValueError):
             if _prune_empty(read(rest), path) == expected:
                 return rest
@@ -140,6 +141,7 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 
 def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
+    """Yield `text` without the entry, with its whole line and without."""
     found, rest = _walk(text, path)
     if found is None or rest:
         return
@@ -152,22 +154,13 @@ def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
         yield _cut(text, found, keeps_line=True)  # as a comment ends with its line
 
 
-def _toml_cuts(text: str, path: Sequence[str], _convert: object) -> Iterator[str]:
+def _toml_cuts(text: str, path: Sequence[str]) -> Iterator[str]:
     """Yield `text` without some lines, the first of which names the entry."""
     lines = text.splitlines(keepends=True)
     for start, line in enumerate(lines):
         if path[-1] in line:
             for end in range(start + 1, min(start + MAX_LINES, len(lines)) + 1):
                 yield "".join(lines[:start] + lines[end:])
-
-
-Cuts = Callable[[str, Sequence[str], object], Iterator[str]]
-"""Yields texts without the entry at a path; the first that keeps all other values is right."""
-
-_FORMS: dict[Form, tuple[Callable[[str], Any], Cuts]] = {
-    "json": (_read_json, _json_cuts),
-    "toml": (_read_toml, _toml_cuts),
-}
 
 
 def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:

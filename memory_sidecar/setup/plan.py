@@ -20,7 +20,7 @@ from memory_sidecar.core.atomic import delete_file, remove_empty_folders, replac
 from memory_sidecar.core.errors import Conflict, PathRefused, SidecarError, StoreReadOnly
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent, Form
+from memory_sidecar.setup.agents import SERVER, TABLES, CodingAgent
 from memory_sidecar.setup.editing import (
     Insertion,
     Taken,
@@ -33,7 +33,7 @@ from memory_sidecar.setup.editing import (
 )
 from memory_sidecar.setup.notes import Piece, lock_notes, read_pieces, read_text, write_pieces
 
-EMPTY = {"json": "{}\n", "toml": ""}  # the text of an empty settings file
+EMPTY_JSON = "{}\n"
 CHANGED = "was changed by another program in the meantime"
 
 
@@ -82,12 +82,15 @@ class _Edit:
     """Inserts `value` at the path `at` of names in a file, with `of`, a function of `editing`."""
 
     agent: str
-    form: Form
     what: str
     path: str
     of: Callable[[str, Sequence[str], Any], Insertion | None]
     at: list[str]
     value: Any
+
+    @property
+    def is_json(self) -> bool:
+        return self.of in (json_member, json_element)
 
 
 @dataclass(slots=True)
@@ -203,10 +206,10 @@ class Plan:
         def edit(what: str, path: str, of: Any, at: list[str], value: object) -> _Edit:  # noqa: ANN401
             # Settings are often links into a repository of dotfiles.
             file = os.path.realpath(agent.path(path, self._environ))
-            return _Edit(agent.name, agent.form, what, file, of, at, value)
+            return _Edit(agent.name, what, file, of, at, value)
 
         entry = ({"type": agent.server_type} if agent.server_type else {}) | dict(wish.entry)
-        member = toml_table if agent.form == "toml" else json_member
+        member = toml_table if agent.servers.endswith(".toml") else json_member
         edits = [edit("MCP server", agent.servers, member, [agent.servers_at, SERVER], entry)]
         if agent.hooks:
             for event, hook in wish.hooks.items():
@@ -259,7 +262,7 @@ class Plan:
         piece = Piece(
             edit.agent, edit.what, edit.path, insertion.text, is_new=file.after is None, made=made
         )
-        if edit.of in (json_member, json_element):
+        if edit.is_json:
             piece = replace(piece, at=edit.at, value=edit.value)
         file.after = insertion.apply_to(before)
         again = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
@@ -298,7 +301,8 @@ def _is_there(edit: _Edit, text: str | None) -> bool:
 def _insertion(edit: _Edit, before: str) -> Insertion | None:
     """Return what to insert into `before`; None if it is there. Raises Taken and Unreadable."""
     is_blank = not before.strip()
-    text = ("" if edit.of is whole_file else EMPTY[edit.form]) if is_blank else before
+    empty = EMPTY_JSON if edit.is_json else ""
+    text = empty if is_blank else before
     insertion = edit.of(text, edit.at, edit.value)
     if insertion is None:
         return None
@@ -329,9 +333,9 @@ def _without(piece: Piece, text: str) -> str | None:
     """Return `text` without `piece`; None if `text` no longer contains it."""
     if piece.path.endswith(".toml"):
         value = tomllib.loads(piece.text)[TABLES][SERVER]
-        return remove_entry(text, [TABLES, SERVER], value, form="toml", piece=piece.text)
+        return remove_entry(text, [TABLES, SERVER], value, is_toml=True, piece=piece.text)
     if piece.at:
-        return remove_entry(text, piece.at, piece.value, form="json", piece=piece.text)
+        return remove_entry(text, piece.at, piece.value, piece=piece.text)
     return text.replace(piece.text, "") if text.count(piece.text) == 1 else None
 
 

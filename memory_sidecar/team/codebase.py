@@ -61,7 +61,7 @@ class TeamCode:
             known = self._sources.get(source.name)
             if known is None or (known.source, known.origin) != (source, origin):
                 known = PostgresSource(
-                    self.link, source, origin, holder=self.holder, vector_models=self._vector_models
+                    self.link, source, origin, holder=self.holder, models=self.models
                 )
                 self._sources[source.name] = known
             return known
@@ -129,7 +129,7 @@ class TeamCode:
                 " this machine has indexed its own"
             )
         known = {name: row for name, (row, _) in rows.items()}
-        made = self._vector_models()
+        made = VectorModels.of(self.models)
         return OverlaidRows(
             SharedRows(ReadTransaction(connection), self.link, known, scope),
             local,
@@ -148,7 +148,7 @@ class TeamCode:
             known = [each for each in self._sources.values() if each.source.publishes]
         for each in known:
             with each.noting_problem():
-                for _ in adopt_models(each, self._vector_models(), models, stop):
+                for _ in adopt_models(each, models, stop):
                     yield 0, 1
         before = total = 0
         for before, total in embed_pending(store, models, parts, stop):
@@ -167,10 +167,6 @@ class TeamCode:
             declare_nearest(self.link)
         except TEAM_ERRORS as error:
             _log.info("%s has no graph of vectors: %s", self.link.shown, error)
-
-    def _vector_models(self) -> VectorModels:
-        static = self.models.static
-        return VectorModels(self.models.sha256 or "", static.version if static else "")
 
     def _scope(self, connection: Connected, local: LocalRows, rows: _Rows) -> SearchScope:
         files = {name: each.files(connection, row) for name, (row, each) in rows.items()}

@@ -7,12 +7,12 @@ never ends, so that no machine uploads it again by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from memory_sidecar.core.errors import Conflict
 from memory_sidecar.disk.repository import Origin
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.team.connection import Connected
 from memory_sidecar.team.shared_files import SourceRow, read_sources
 
@@ -34,10 +34,15 @@ class SourceRemoved(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class VectorModels:
-    """The versions of the models that this machine has, "" for none."""
+    """The versions of the models that make vectors on a machine, "" for none."""
 
     model: str
     static: str
+
+    @classmethod
+    def of(cls, models: Models) -> VectorModels:
+        static = models.static
+        return cls(models.sha256 or "", static.version if static else "")
 
     @property
     def static_under_way(self) -> str:
@@ -67,7 +72,7 @@ def lease_branch(
     purpose: LeaseFor,
     *,
     holder: str,
-    models: Callable[[], VectorModels],
+    made: VectorModels,
 ) -> tuple[SourceRow, int]:
     """Take or renew the lease of the branch at `origin`; return its row and this generation.
 
@@ -78,7 +83,7 @@ def lease_branch(
     is_asked = purpose in (LeaseFor.PUBLISHING, LeaseFor.TAKING_OVER)
     (row,) = read_sources(connection, [origin])
     if origin.branch and (row is None or purpose is not LeaseFor.INDEXING):
-        _add_source(connection, origin, models(), again=is_asked)
+        _add_source(connection, origin, made, again=is_asked)
         (row,) = read_sources(connection, [origin])
     if row is None or row.branch != origin.branch:
         raise _unshared(connection, origin)
@@ -86,7 +91,7 @@ def lease_branch(
     if row.holder not in ("", holder) and not by_force:
         if not is_asked:  # what is checked out here may be old, or not be pushed
             raise _held_by_other(row.holder, origin.address, row.branch)
-        if models().would_replace(row.model, row.static):
+        if made.would_replace(row.model, row.static):
             raise _of_other_models(origin, row.holder)
     return row, take_lease(connection, row.id, holder, by_force=by_force)
 

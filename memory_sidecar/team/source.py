@@ -32,6 +32,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors
 from memory_sidecar.team.code_write import fold_rows, team_fingerprint, write_documents
@@ -70,7 +71,7 @@ class PostgresSource:
         origin: Origin,
         *,
         holder: str,
-        vector_models: Callable[[], VectorModels],
+        models: Models,
     ) -> None:
         self.source = source
         self.origin = origin
@@ -80,7 +81,7 @@ class PostgresSource:
         self._published = Published(source.name, 0, 0, 0)  # since `claim`
         self.link = link
         self._holder = holder
-        self._vector_models = vector_models
+        self._models = models
         self._files: SharedFiles | None = None
         self._fingerprints: dict[str, str] | None = None
         self._read_at_s = -REFRESH_S
@@ -152,7 +153,7 @@ class PostgresSource:
                 " LEFT JOIN chunk_pending p ON p.id = c.id WHERE f.source = %s AND f.path = %s",
                 (row.id if row else None, path),
             )
-        is_ours = row is not None and row.model == self._vector_models().model
+        is_ours = row is not None and row.model == VectorModels.of(self._models).model
         return VectorCounts(chunks, pending if is_ours else chunks)
 
     def begin(self) -> bool:
@@ -187,7 +188,7 @@ class PostgresSource:
     def claim(self, *, by_force: bool) -> bool:
         row = self._claim(LeaseFor.TAKING_OVER if by_force else LeaseFor.PUBLISHING)
         self._published = Published(self.source.name, 0, 0, 0)
-        return self._vector_models().would_replace(row.model, row.static)
+        return VectorModels.of(self._models).would_replace(row.model, row.static)
 
     def _claim(self, purpose: LeaseFor) -> SourceRow:
         if not self.origin.branch:
@@ -270,7 +271,7 @@ class PostgresSource:
     ) -> None:
         def write(connection: Connected) -> None:
             row, generation = self._lease(connection)
-            made = self._vector_models()
+            made = VectorModels.of(self._models)
             usable = replace(
                 at_hand,
                 known=at_hand.known if row.model == made.model else {},
@@ -299,7 +300,11 @@ class PostgresSource:
         self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
     ) -> tuple[SourceRow, int]:
         row, generation = lease_branch(
-            connection, self.origin, purpose, holder=self._holder, models=self._vector_models
+            connection,
+            self.origin,
+            purpose,
+            holder=self._holder,
+            made=VectorModels.of(self._models),
         )
         self.note_row(row)
         return row, generation

@@ -26,14 +26,13 @@ _CHUNKS = "FROM files f JOIN chunks c ON c.file = f.id WHERE f.source = %s"
 _WITHOUT_STATIC = "NOT EXISTS (SELECT FROM chunk_static s WHERE s.id = c.id)"
 
 
-def adopt_models(
-    shared: PostgresSource, made: VectorModels, models: Models, stop: threading.Event
-) -> Iterator[None]:
-    """Make the vectors those of `made`, the versions of `models`; yields after each step.
+def adopt_models(shared: PostgresSource, models: Models, stop: threading.Event) -> Iterator[None]:
+    """Make the vectors those of `models`; yields after each step.
 
     Those of the model are deleted and queued, for `embed_pending_of`; static ones are computed.
     Raises DatabaseError, NoIndex and LeaseHeld.
     """
+    made = VectorModels.of(models)
     with shared.link.reading() as connection:
         row = shared.own_row(connection)
     if row is not None and made.model not in ("", row.model):

@@ -9,7 +9,8 @@ import threading
 import pytest
 from rich.cells import cell_len
 
-from memory_sidecar.cli.call import Call, Host
+from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.daemon import Host
 from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.core.results import pluralize
 from tests.conftest import write_memory
@@ -120,7 +121,7 @@ def test_the_live_view_fits_the_terminal_with_wide_characters(run, tmp_path, dat
     [
         (None, ", and the next call goes on from there"),
         (
-            Host("daemon.log", {}),
+            Host("daemon.log"),
             ", and this daemon or the next goes on with what waits: "
             "`memory-sidecar status --watch` shows it",
         ),

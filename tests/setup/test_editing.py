@@ -75,7 +75,7 @@ def test_comments_and_trailing_commas_of_editors_are_read_and_kept():
     assert insertion is not None
     after = insertion.apply_to(before)
     assert json_member(after, AT, ENTRY) is None
-    assert remove_entry(after, AT, ENTRY, form="json") == before
+    assert remove_entry(after, AT, ENTRY) == before
 
 
 def test_an_entry_does_not_become_part_of_the_comment_that_the_file_ends_with():
@@ -83,7 +83,7 @@ def test_an_entry_does_not_become_part_of_the_comment_that_the_file_ends_with():
     assert insertion is not None
     after = insertion.apply_to("// mine")
     assert json_member(after, AT, ENTRY) is None
-    assert remove_entry(after, AT, ENTRY, form="json", piece=insertion.text) == "// mine"
+    assert remove_entry(after, AT, ENTRY, piece=insertion.text) == "// mine"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_element_joins_an_array_with_comments_and_trailing_commas(held):
     assert insertion is not None
     after = insertion.apply_to(before)
     assert json_element(after, path, ENTRY) is None
-    assert remove_entry(after, path, ENTRY, form="json", piece=insertion.text) == before
+    assert remove_entry(after, path, ENTRY, piece=insertion.text) == before
 
 
 def test_an_element_joins_the_array_that_others_use():
@@ -172,7 +172,7 @@ def test_a_table_is_appended():
     ],
 )
 def test_a_member_is_cut_out_wherever_it_stands(text, rest):
-    left = remove_entry(text, AT, {"a": 1}, form="json")
+    left = remove_entry(text, AT, {"a": 1})
     assert left is not None
     assert json.loads(left) == rest
-    assert remove_entry(text, AT, {"a": 2}, form="json") is None
+    assert remove_entry(text, AT, {"a": 2}) is None

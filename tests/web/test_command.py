@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from memory_sidecar.cli.call import Host
+from memory_sidecar.cli.daemon import Host
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.web import site as site_module
 from memory_sidecar.web.app import VIEWS
@@ -78,7 +78,7 @@ def test_a_page_that_is_ending_is_not_given_out(served, monkeypatch):
 
     monkeypatch.setattr(site_module, "END_S", 0.01)
     monkeypatch.setitem(VIEWS, "/growth", Section(show, "Growth"))
-    kept: dict[str, Site] = {}
+    daemon = Host("")
 
     def opened() -> int:
         done = run_here(
@@ -88,13 +88,15 @@ def test_a_page_that_is_ending_is_not_given_out(served, monkeypatch):
             environ={},
             cwd=served.project,
             open_services=lambda _: nullcontext(served.services),
-            host=Host("", kept),
+            host=daemon,
         )
         assert done.status == 0
-        return kept["web"].port
+        assert daemon.page
+        return daemon.page.port
 
     first = opened()
-    old = kept["web"]
+    old = daemon.page
+    assert old
     asking = Served(old, served.services, served.project).reader()
 
     def ask() -> None:
@@ -106,11 +108,12 @@ def test_a_page_that_is_ending_is_not_given_out(served, monkeypatch):
     assert begun.wait(20)
     old.close()
     assert opened() != first
-    new = kept["web"]
+    new = daemon.page
+    assert new
     may_end.set()
     old.wait(20)
     waiting.join()
-    assert kept == {"web": new}
+    assert daemon.page is new
     new.close()
 
 
