@@ -163,9 +163,7 @@ def _start(data_dir: str) -> Link | None:
         )
     # Only for people: what a program reads from us must not depend on the speed of a disk.
     is_read = os.isatty(2)
-    return start_daemon(
-        data_dir, os.environ, say=_note, say_starting=_note if is_read else lambda _text: None
-    )
+    return start_daemon(data_dir, os.environ, say=_note, says_starting=is_read)
 
 
 def _relay_mcp(request: Frame, data_dir: str) -> int:

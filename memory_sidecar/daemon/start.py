@@ -48,27 +48,29 @@ def start_daemon(
     environ: Mapping[str, str],
     *,
     say: Callable[[str], None],
-    say_starting: Callable[[str], None],
+    says_starting: bool,
 ) -> Link | None:
     """Connect to the daemon of `data_dir`, starting it if necessary.
 
     Returns `None` if its state or socket cannot be created. `say` is called when another process is
-    waited for, `say_starting` when ours is. Raises DaemonUnreachable with the end of the log.
+    waited for, and with `says_starting` when ours is. Raises DaemonUnreachable with the end of the
+    log.
     """
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
     process: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
-    reported: set[Callable[[str], None]] = set()  # each once: our process may lose the race
+    said: set[str] = set()  # each once: our process may lose the race
     try:
         Tree(data_dir, is_own=True).make("state")
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
             link = _reach_current(data_dir, environ)
             if link is not None:
                 return link
-            tell, notice = (say_starting, STARTING) if process else (say, WAITING.format(data_dir))
-            if waited_s > _SAY_AFTER_S and tell not in reported:
-                tell(notice)
-                reported.add(tell)
+            notice = STARTING if process else WAITING.format(data_dir)
+            is_news = notice not in said and (says_starting or notice != STARTING)
+            if waited_s > _SAY_AFTER_S and is_news:
+                say(notice)
+                said.add(notice)
             if process is None:
                 if starting.acquire():
                     process = spawn_daemon(data_dir)
