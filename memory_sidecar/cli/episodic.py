@@ -10,7 +10,6 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
-    resolve_text,
     text_argument,
     with_call,
     with_top_k,
@@ -41,7 +40,7 @@ _file_option = click.option(
 def episodic_put(
     call: Call,
     *,
-    text: tuple[str, ...],
+    text: str,
     file: str,
     title: str,
     tags: tuple[str, ...],
@@ -53,7 +52,7 @@ def episodic_put(
     """
     path = call.path(file)
     entry = Entry(
-        text=resolve_text(call, text),
+        text=call.text(text),
         title=title,
         tags=_parse_tags(tags),
         created_at=system_clock(),
@@ -70,13 +69,13 @@ def episodic_put(
 @_file_option
 @with_top_k
 @with_call
-def episodic_search(call: Call, *, query: tuple[str, ...], file: str, top_k: int) -> JournalHits:
+def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> JournalHits:
     """Search a journal, and the other sessions of its agent.
 
     What an .mv2 file holds already is imported first, once; that needs memvid on the PATH.
     """
     path = call.path(file)
-    asked = SessionQuery(text=resolve_text(call, query), top_k=top_k)
+    asked = SessionQuery(text=call.text(query), top_k=top_k)
     journal = _find_journal(call, path)
     if asked.text.strip():
         journal.import_mv2(path, call.child_environ)

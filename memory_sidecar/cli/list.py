@@ -11,7 +11,12 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.memory_form import memories_of, memory_lines, with_filters
 from memory_sidecar.cli.numbers import COUNT
-from memory_sidecar.cli.options import allow_secrets_option, command_group, resolve_text, with_agent
+from memory_sidecar.cli.options import (
+    allow_secrets_option,
+    command_group,
+    text_argument,
+    with_agent,
+)
 from memory_sidecar.core.results import build_from, pluralize
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Relation, Sort
 from memory_sidecar.memories.results import (
@@ -137,14 +142,14 @@ def list_categories(call: Call, *, agent: str) -> list[Category]:
 
 @category.command()
 @click.argument("name")
-@click.argument("description", nargs=-1)
+@text_argument("description", required=False)
 @allow_secrets_option
 @with_agent
 def create(
-    call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
+    call: Call, *, agent: str, name: str, description: str | None, allow_secrets: bool
 ) -> Described:
     """Make the category NAME, saying what it is for. An existing one stays as it is."""
-    text = resolve_text(call, description) if description else ""
+    text = "" if description is None else call.text(description)
     described = memories_of(call, agent).describe_category(
         name, text, creates=True, allow_secrets=allow_secrets
     )
@@ -153,15 +158,15 @@ def create(
 
 @category.command()
 @click.argument("name")
-@click.argument("description", nargs=-1, required=True)
+@text_argument("description")
 @allow_secrets_option
 @with_agent
 def describe(
-    call: Call, *, agent: str, name: str, description: tuple[str, ...], allow_secrets: bool
+    call: Call, *, agent: str, name: str, description: str, allow_secrets: bool
 ) -> Described:
     """Say what the category NAME is for; "" as its name is the root."""
     described = memories_of(call, agent).describe_category(
-        name, resolve_text(call, description), creates=False, allow_secrets=allow_secrets
+        name, call.text(description), creates=False, allow_secrets=allow_secrets
     )
     return _show_described(call, described)
 

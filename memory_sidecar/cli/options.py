@@ -247,8 +247,8 @@ class TextCommand(click.Command):
 def _without_mark(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(map(_without_mark, value))
-    if isinstance(value, str) and value.startswith(_TEXT_MARK):
-        return value[len(_TEXT_MARK) :]
+    if isinstance(value, str) and _TEXT_MARK in value:  # else it may be a member of an enum
+        return value.replace(_TEXT_MARK, "")
     return value
 
 
@@ -260,35 +260,36 @@ def _is_text(word: str, options: Collection[str]) -> bool:
 def text_argument(
     name: str, *, option: str = "", required: bool = True
 ) -> Callable[[Command], Command]:
-    """Add an argument of several words, which `resolve_text` makes one text.
+    """Add a text of one or several words, for `Call.text`; None if it may be, and is, missing.
 
     With `option`, such as `--content`, the text may also be given as its value.
     """
     if not option:
-        return click.argument(name, nargs=-1, required=required)
+        return click.argument(name, nargs=-1, required=required, callback=_join_words)
 
     def decorate(command: Command) -> Command:
-        @click.argument(name, nargs=-1)
+        @click.argument(name, nargs=-1, callback=_join_words)
         @click.option(option, "as_option", metavar="TEXT", help=f"The {name}, given by an option.")
         @wraps(command)
         def wrapper(**given: Any) -> object:  # noqa: ANN401  options of any kind
-            words, text = given[name], given.pop("as_option")
-            if words and text is not None:
+            text, other = given[name], given.pop("as_option")
+            if text is not None and other is not None:
                 raise UsageError(f"the {name} is given twice", hint=f"leave out {option}")
-            if required and not words and text is None:
+            if required and text is None and other is None:
                 raise click.UsageError(
                     f"Missing argument '{name.upper()}...'.", click.get_current_context()
                 )
-            return command(**given | {name: words if text is None else (text,)})
+            return command(**given | {name: other if text is None else text})
 
         return wrapper
 
     return decorate
 
 
-def resolve_text(call: Call, words: tuple[str, ...]) -> str:
-    """Return a `text_argument` as one text: joined by spaces, or standard input for a lone `-`."""
-    return call.text(" ".join(words))
+def _join_words(
+    _context: click.Context, _argument: click.Parameter, words: tuple[str, ...]
+) -> str | None:
+    return " ".join(words) if words else None
 
 
 def globs_from_here(call: Call, globs: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from memory_sidecar.cli.memory_form import (
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import (
     TextCommand,
-    resolve_text,
     text_argument,
     with_agent,
     with_min_score,
@@ -58,7 +57,7 @@ def query(
     *,
     agent: str,
     wanted: MemoryFilter,
-    text: tuple[str, ...],
+    text: str,
     all_projects: bool,
     no_shared: bool,
     **options: Any,  # noqa: ANN401  fields of `MemoryQuery`
@@ -69,7 +68,7 @@ def query(
     alone. What is expired or superseded is left out unless asked for.
     """
     asked = MemoryQuery(
-        text=resolve_text(call, text),
+        text=call.text(text),
         filter=wanted,
         prefers="" if all_projects else project_around(call),
         **options,

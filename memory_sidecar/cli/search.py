@@ -25,7 +25,6 @@ from memory_sidecar.cli.options import (
     MAX_TOP_K,
     TOP_K_NAMES,
     Within,
-    resolve_text,
     text_argument,
     with_call,
     with_min_score,
@@ -77,7 +76,7 @@ FOUND = "bold underline"
 def search(
     call: Call,
     *,
-    query: tuple[str, ...],
+    query: str,
     top_k: int | None,
     within: Within,
     full: bool,
@@ -96,7 +95,7 @@ def search(
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
     if files and (full or options["explain"]):
         raise UsageError("--files shows only paths", hint="leave out --full and --explain")
-    text = resolve_text(call, query)
+    text = call.text(query)
     if agent is not None:
         if within != Within(()) or full or files or wait_fresh_ms is not None:
             raise UsageError(

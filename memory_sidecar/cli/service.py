@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.children import child_environment, find_program, run_child
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
-from memory_sidecar.core.installation import PROGRAM
+from memory_sidecar.core.installation import PROGRAM, own_command
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.projects import home
@@ -142,14 +141,6 @@ def _templates() -> Path:
     package = Path(__file__).parents[1]
     folders = [folder / "systemd" for folder in (package, package.parent)]
     return next((folder for folder in folders if folder.is_dir()), folders[0])
-
-
-def own_command() -> list[str]:
-    """Return the command that starts this installation."""
-    program = Path(sys.executable).with_name(PROGRAM)
-    if program.is_file():
-        return [str(program)]
-    return [sys.executable, "-P", "-m", "memory_sidecar.client"]
 
 
 def _escape(text: str) -> str:

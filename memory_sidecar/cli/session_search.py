@@ -13,7 +13,6 @@ from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
     TextCommand,
-    resolve_text,
     text_argument,
     with_agent,
     with_min_score,
@@ -84,7 +83,7 @@ def search(
     *,
     agent: str,
     wanted: SessionFilter,
-    query: tuple[str, ...],
+    query: str,
     tier: str,
     **options: Any,  # noqa: ANN401  fields of `SessionQuery`
 ) -> list[SessionHit]:
@@ -93,7 +92,7 @@ def search(
     A "phrase in quotes" and a prefix* must occur; the other words rank.
     """
     asked = SessionQuery(
-        text=resolve_text(call, query),
+        text=call.text(query),
         kinds=TIERS[int(tier)] if tier != "all" else tuple(HitKind),
         filter=wanted,
         **options,

@@ -15,8 +15,8 @@ from memory_sidecar.agents.skills import all_skills
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.cli.service import own_command
 from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.installation import own_command
 from memory_sidecar.core.projects import DATA_DIR_OPTION, DATA_DIR_VARIABLE
 from memory_sidecar.core.results import about
 from memory_sidecar.memories.names import check_agent

@@ -11,7 +11,6 @@ from memory_sidecar.cli.memory_form import memories_of, project_around
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
-    resolve_text,
     text_argument,
     with_agent,
     with_hash,
@@ -46,7 +45,7 @@ def store(
     call: Call,
     *,
     agent: str,
-    text: tuple[str, ...],
+    text: str,
     expires: str,
     project: str | None,
     directory: str | None,
@@ -60,8 +59,7 @@ def store(
     """
     expires_at = parse_coming_time(expires, now_ms=system_clock())
     project = project_around(call) if project is None else project
-    content = resolve_text(call, text)
-    draft = Draft(content=content, expires_at=expires_at, project=project, **options)
+    draft = Draft(content=call.text(text), expires_at=expires_at, project=project, **options)
     remembered = memories_of(call, agent).store(
         draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets
     )
@@ -96,7 +94,7 @@ def update(
     *,
     agent: str,
     path: str,
-    text: tuple[str, ...],
+    text: str | None,
     if_hash: str,
     expires: str | None,
     allow_secrets: bool,
@@ -109,7 +107,7 @@ def update(
     """
     never = expires in ("", NEVER)
     changes = Changes(
-        content=resolve_text(call, text) if text else None,
+        content=None if text is None else call.text(text),
         expires_at=None if never else parse_coming_time(expires, now_ms=system_clock()),
         never_expires=never,
         **options,

@@ -14,7 +14,7 @@ from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.set_up import examine_set_up
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import command_group, resolve_text, with_call
+from memory_sidecar.cli.options import command_group, with_call
 from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
@@ -126,7 +126,7 @@ def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     """
     if not texts:
         raise UsageError("no TEXT to embed", hint="name one, or `-` for standard input")
-    text = resolve_text(call, texts)
+    text = call.text(" ".join(texts))
     lines = _split_lines(text) if texts == ("-",) else [text]
     embedder = call.services.models.embedder
     vectors: Iterable[Iterable[float]] = (

@@ -1,4 +1,4 @@
-"""The commands that add to this installation or remove it: those of pipx, uv or pip.
+"""The commands that start this installation, add to it or remove it: by pipx, uv or pip.
 
 The installer is recognised by the file that it left in the environment.
 """
@@ -9,6 +9,14 @@ import sys
 from pathlib import Path
 
 PROGRAM = "memory-sidecar"
+
+
+def own_command() -> list[str]:
+    """Return the command that starts this installation."""
+    program = Path(sys.executable).with_name(PROGRAM)
+    if program.is_file():
+        return [str(program)]
+    return [sys.executable, "-P", "-m", "memory_sidecar.client"]
 
 
 def install_command(what: str) -> str:
