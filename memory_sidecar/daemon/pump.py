@@ -66,7 +66,7 @@ class Pump:
         self._link: Link | None = None
         self._sending = threading.Lock()
         self._printing = threading.Lock()
-        self._waiting: set[str | int] = set()  # ids of requests without an answer
+        self._waiting: set[str | int | None] = set()  # ids of requests without an answer
         self._opening: list[bytes] = []  # the lines `initialize` and `initialized`, once received
         self._opened_by: str | int | None = None  # the id of `initialize`
         self._is_open = False  # whether `initialize` was answered
@@ -138,7 +138,7 @@ class Pump:
             try:
                 link.send_line(line)
             except OSError:
-                self._mark_answered(asked)  # no daemon has received all of it
+                self._waiting.discard(asked)  # no daemon has received all of it
                 self._drop_link()
             else:
                 return
@@ -154,7 +154,7 @@ class Pump:
         elif method == "notifications/initialized":
             self._opening[1:] = [line]
         elif method == "notifications/cancelled" and isinstance(params, dict):
-            self._mark_answered(valid_id(params.get("requestId")))  # it is never answered
+            self._waiting.discard(valid_id(params.get("requestId")))  # it is never answered
 
     # From the daemon
 
@@ -187,11 +187,7 @@ class Pump:
         self._print(line + b"\n")
         if answered is not None:
             self._is_open = self._is_open or answered == self._opened_by
-            self._mark_answered(answered)
-
-    def _mark_answered(self, asked: str | int | None) -> None:
-        if asked is not None:
-            self._waiting.discard(asked)
+            self._waiting.discard(answered)
 
     def _reopen(self) -> Link:
         """Link to a daemon that grants the conversation, and repeat what opened it.
@@ -239,7 +235,7 @@ class Pump:
     def _fail(self, asked: str | int | None, code: int, message: str) -> None:
         """Answer the request with the id `asked` with an error."""
         self._print(error_line(asked, code, message))
-        self._mark_answered(asked)
+        self._waiting.discard(asked)
 
     def _print(self, data: bytes) -> None:
         """Write to standard output. Raises OutputClosed if the host no longer reads."""

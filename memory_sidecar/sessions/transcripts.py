@@ -143,7 +143,7 @@ def _make_session_id(document: Mapping[str, Any], name: str, *, is_alone: bool) 
 
 
 @dataclass(slots=True)
-class _Transcript:
+class _Conversation:
     """The parts of one session, collected line by line."""
 
     messages: list[dict[str, str]] = field(default_factory=list)
@@ -156,7 +156,7 @@ class _Transcript:
 
 def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """Make a document of each session in `lines`, in the order of appearance."""
-    sessions: dict[str, _Transcript] = {}
+    sessions: dict[str, _Conversation] = {}
     current = ""
     is_rollout = False
     for line in lines:
@@ -168,8 +168,8 @@ def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, A
                 return []
         current = _session_id(line) or current
         if not line.get("isSidechain"):
-            _add_line(sessions.setdefault(current, _Transcript()), line)
-    unnamed = sessions.get("", _Transcript()).titles
+            _add_line(sessions.setdefault(current, _Conversation()), line)
+    unnamed = sessions.get("", _Conversation()).titles
     return [
         _document(session_id, transcript, name, unnamed | transcript.titles)
         for session_id, transcript in sessions.items()
@@ -200,7 +200,7 @@ def _is_of_subagent(meta: Mapping[str, Any]) -> bool:
     )
 
 
-def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
+def _add_line(transcript: _Conversation, line: Mapping[str, Any]) -> None:
     """Add the metadata, title and message of one line."""
     event, inner = unwrap_event(line), line.get("message")
     payload = inner if isinstance(inner, Mapping) else event
@@ -225,7 +225,7 @@ def _add_line(transcript: _Transcript, line: Mapping[str, Any]) -> None:
         _append(transcript, message, is_part=payload is inner and message["role"] == Role.ASSISTANT)
 
 
-def _append(transcript: _Transcript, message: dict[str, str], *, is_part: bool) -> None:
+def _append(transcript: _Conversation, message: dict[str, str], *, is_part: bool) -> None:
     """Add `message`; one answer is written in several lines, each a part of it."""
     known = transcript.parts.get(message.get("id", ""))
     if known is not None and is_part:
@@ -239,7 +239,7 @@ def _append(transcript: _Transcript, message: dict[str, str], *, is_part: bool) 
 
 
 def _document(
-    session_id: str, transcript: _Transcript, name: str, titles: Mapping[str, str]
+    session_id: str, transcript: _Conversation, name: str, titles: Mapping[str, str]
 ) -> dict[str, Any]:
     metadata = {"imported_from": PurePath(name).name, **transcript.metadata}
     if title := next((titles[kind] for kind in reversed(_TITLES) if kind in titles), ""):

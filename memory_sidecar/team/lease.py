@@ -165,7 +165,7 @@ def _of_other_models(origin: Origin, holder: str) -> LeaseHeld:
     )
 
 
-def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool = False) -> int:
+def take_lease(connection: Connected, source: int, holder: str, *, by_force: bool) -> int:
     """Take or renew the lease of `source`, until `LEASE_S` after the transaction began.
 
     Returns the generation that this transaction makes. Raises LeaseHeld, and SourceRemoved if
