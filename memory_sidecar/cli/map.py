@@ -13,13 +13,11 @@ from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import locate, sources_of
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import Within, with_call, with_sources
-from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
+from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.code.snapshot import Snapshot
-
-MAP_TOKENS = 1000
 
 
 @click.command("map")

@@ -15,12 +15,11 @@ from memory_sidecar.cli.options import (
     with_agent,
     with_hash,
 )
-from memory_sidecar.core.times import parse_coming_time, system_clock
+from memory_sidecar.core.times import NEVER, parse_coming_time, system_clock
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.results import Moved, Remembered
 
-NEVER = "never"
 EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 
 

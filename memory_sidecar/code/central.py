@@ -30,6 +30,7 @@ from memory_sidecar.index.arms import Scores
 from memory_sidecar.index.codes import Ids
 
 AROUND_HITS = 20  # hits of a question that a map starts from
+MAP_TOKENS = 1000  # of a map whose reader sets no limit
 MAX_DEFINED = 8  # definitions of one name; of more, the one meant cannot be told
 _DAMPING = 0.85
 _STEPS = 40

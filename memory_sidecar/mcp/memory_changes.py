@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, about, build_from
-from memory_sidecar.core.times import parse_coming_time, require_duration, system_clock
+from memory_sidecar.core.times import NEVER, parse_coming_time, require_duration, system_clock
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memories import resolve_memory
@@ -22,7 +22,6 @@ from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.results import NearDuplicate, PruneCandidate, Remembered
 
 BATCH = about("What the user passes to `memory-sidecar restore --batch`.")
-NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from memory_sidecar.code import navigation
-from memory_sidecar.code.central import AROUND_HITS, draw_map, hit_weights, is_path
+from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
@@ -31,7 +31,6 @@ from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_
 from memory_sidecar.mcp.tool import Answer
 
 MAX_PLACES = 200
-MAP_TOKENS = 1000
 More = Annotated[int, about("found besides: a larger top_k gives them")]
 Hit = DefinitionHit | ReferenceHit | MapEntry
 H = TypeVar("H", DefinitionHit, ReferenceHit)
