@@ -142,16 +142,14 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 def _json_cuts(text: str, path: Sequence[str], value: object) -> Iterator[str]:
     """Yield `text` without the entry, with its whole line and without."""
-    found, rest = _walk(text, path)
-    if found is None or rest:
-        return
-    if found.type == "array" and not isinstance(value, list):
-        found = next((node for node in _children(found) if _to_python(node) == value), None)
-    else:
-        found = found.parent  # the pair
-    if found is not None:
-        yield _cut(text, found)
-        yield _cut(text, found, keeps_line=True)  # as a comment ends with its line
+    there, _ = _walk(text, path)
+    assert there is not None  # `remove_entry` has found the entry
+    entry = there.parent  # the pair
+    if there.type == "array" and not isinstance(value, list):
+        entry = next(node for node in _children(there) if _to_python(node) == value)
+    assert entry is not None
+    yield _cut(text, entry)
+    yield _cut(text, entry, keeps_line=True)  # as a comment ends with its line
 
 
 def _toml_cuts(text: str, path: Sequence[str]) -> Iterator[str]:
