@@ -39,7 +39,7 @@ from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
-    from memory_sidecar.cli.daemon import Host
+    from memory_sidecar.cli.host import Host
     from memory_sidecar.code.handlers import Codebase
     from memory_sidecar.mcp.conversation import McpConversation
 

@@ -12,10 +12,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
+from memory_sidecar.cli.host import Host
 from memory_sidecar.core.errors import (
     Conflict,
     DaemonUnreachable,
@@ -42,8 +42,11 @@ from memory_sidecar.daemon.start import EXIT_NO_PLACE, end_daemon, spawn_daemon
 
 if TYPE_CHECKING:
     from memory_sidecar.agents.services import Services
+    from memory_sidecar.agents.watching import Watching
     from memory_sidecar.cli.call import Call
-    from memory_sidecar.web.site import Site
+    from memory_sidecar.context.live import ContextLive
+
+    Companion = Watching | ContextLive
 
 QUICK = frozenset({"embed", "get", "list", "query", "recent", "search", "status", "store"})
 EMBEDDING = frozenset({"embed", "store"})  # quick only if their text is short
@@ -59,17 +62,7 @@ GARBAGE_THRESHOLD = 20_000  # objects: a scan makes many, and leaves no cycles b
 _log = logging.getLogger(__name__)
 
 
-class DaemonCompanion(Protocol):
-    """A companion that works as long as the daemon runs."""
-
-    def start(self) -> None:
-        """Start its threads and return at once."""
-
-    def close(self) -> None:
-        """Stop; called after the last command has ended."""
-
-
-def make_companions(services: Services, *, begin: threading.Event) -> Sequence[DaemonCompanion]:
+def make_companions(services: Services, *, begin: threading.Event) -> Sequence[Companion]:
     """Make all that works in the daemon without a request; the watcher waits for `begin`."""
     from memory_sidecar.agents.watching import Watching
     from memory_sidecar.context.handlers import Context, root_to_follow
@@ -86,14 +79,6 @@ def make_companions(services: Services, *, begin: threading.Event) -> Sequence[D
     return [watching, ContextLive(Context(root, embed_with=lambda: services.models.embed))]
 
 
-@dataclass(slots=True)
-class Host:
-    """The daemon that calls run in."""
-
-    log: str
-    page: Site | None = None  # outlives the call that began it, and removes itself
-
-
 class Commands:
     """The daemon's `Application`: runs commands on the services of `data_dir`."""
 
@@ -106,7 +91,7 @@ class Commands:
         self._is_restarted = is_restarted
         self._opening = threading.Lock()
         self._services: Services | None = None
-        self._companions: Sequence[DaemonCompanion] = ()
+        self._companions: Sequence[Companion] = ()
         self._host = Host(state_file(str(self._data_dir), "daemon.log"))
         self._has_imported = threading.Event()
         self._has_answered = threading.Event()  # to any client
@@ -125,12 +110,12 @@ class Commands:
             _log.exception("not ready yet: the next call tries again")
 
     def close(self) -> None:
-        page = self._host.page
-        for companion in (*([page] if page else []), *self._companions):
+        for each in (self._host.page, *self._companions):
             try:
-                companion.close()
+                if each is not None:
+                    each.close()
             except Exception:  # the others must be closed, too
-                _log.exception("%s does not close", type(companion).__name__)
+                _log.exception("%s does not close", type(each).__name__)
         if self._services is not None:
             self._services.close()
 

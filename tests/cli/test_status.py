@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.daemon import Host
+from memory_sidecar.cli.host import Host
 from memory_sidecar.cli.main import run as run_call
 from memory_sidecar.core.results import pluralize
 from tests.conftest import write_memory

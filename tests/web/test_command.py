@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from memory_sidecar.cli.daemon import Host
+from memory_sidecar.cli.host import Host
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.web import site as site_module
 from memory_sidecar.web.app import VIEWS
