@@ -255,7 +255,12 @@ def resolve_memory(
 
 
 def mark_memory(memory: MemoryHead, content: str, more: str) -> str:
-    """Put the quoted `content` of `memory` between tags; `more` goes into the opening one."""
+    """Put the quoted `content` of `memory` between tags; `more` goes into the opening one.
+
+    Its summary stands above, unless the content, whose beginning is the title without one, has it.
+    """
+    is_said = memory.title in content or memory.title.endswith("…")
+    content = content if is_said else f"{memory.title}\n\n{content}"
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
     head = as_name(f"{memory.path} {_marks(memory)}{tags}{more}")
     return f"<memory {head}>\n{quote(content)}\n</memory>"

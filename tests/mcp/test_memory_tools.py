@@ -51,6 +51,17 @@ def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
     assert [head.endswith(" weak match>") for head in heads] == [False, True]
 
 
+def test_a_summary_is_shown_above_what_it_sums_up_and_nothing_twice(newcomer):
+    summed = "Reranking code lowers NDCG"
+    given(newcomer, "store_memory", content="CoSQA: .47", category="codebase", summary=summed)
+    remember(newcomer)
+    told = text_of(call(newcomer, "search_memories", query="what does reranking do"))
+    assert f"\n> {summed}\n>\n> CoSQA: .47\n" in told
+    assert told.count(RULE) == 1
+    (path,) = re.findall(r"<memory (codebase/\S+)", told)
+    assert summed in text_of(call(newcomer, "get_memory", path=path))
+
+
 def test_what_matches_weakly_comes_in_a_few_lines(newcomer):
     long = "Zebras graze at night, and by day they sleep. " * 300
     given(newcomer, "store_memory", content=long, category="codebase")
