@@ -48,8 +48,6 @@ from memory_sidecar.sessions.summarizer import summarize
 
 _ROWS = 256  # compared at a time: one by one, 10,000 take many times as long
 
-_Asked = tuple[Candidate, Vector | None]  # a candidate and its vector, where there is a model
-
 
 class Promoter:
     """Promotes sessions of `agent` into its own memories, or into `shared` ones."""
@@ -257,11 +255,14 @@ class _New:
 
 
 def _find_known(
-    asked: Iterable[_Asked], agent: str, store: DerivedStore, connection: Connection
+    asked: Iterable[tuple[Candidate, Vector | None]],
+    agent: str,
+    store: DerivedStore,
+    connection: Connection,
 ) -> list[Candidate | None]:
     """Return each of `asked` as known or near if a memory of `agent` says it; else None.
 
-    Without a vector only the same words count.
+    `asked`: candidates with their vectors; without one only the same words count.
     """
     found: list[Candidate | None] = []
     for candidate, vector in asked:

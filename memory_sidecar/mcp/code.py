@@ -16,7 +16,7 @@ from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.query_names import names_in
-from memory_sidecar.code.results import CodeHit, SourceStatus
+from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.language import known_language
@@ -246,13 +246,12 @@ class Sources(Answer):
 
 def list_sources(caller: Caller, _asked: Arguments, _report: Reporter) -> Sources:
     """List what is indexed, and how fresh."""
-    return Sources(sources=source_states(caller))
+    require_sources(caller)
+    return Sources(sources=source_states(caller, caller.codebase.status()))
 
 
-def source_states(caller: Caller) -> tuple[ListedSource, ...]:
-    """Return the state of every registered source. Raises NoIndex if there is none."""
-    if not caller.codebase.registry.all():
-        raise not_indexed_error(caller)
+def source_states(caller: Caller, status: CodebaseStatus) -> tuple[ListedSource, ...]:
+    """Return the state of every source in `status`."""
     yours = {source.name for source in caller.sources}
     return tuple(
         build_from(
@@ -262,7 +261,7 @@ def source_states(caller: Caller) -> tuple[ListedSource, ...]:
             files=each.files_indexed,
             state=_state(each),
         )
-        for each in caller.codebase.status().sources
+        for each in status.sources
     )
 
 
@@ -279,14 +278,20 @@ def _state(source: SourceStatus) -> str:
     return "up to date" if source.live.is_current else "indexing changes"
 
 
+def require_sources(caller: Caller) -> list[Source]:
+    """Return every registered source. Raises NoIndex if there is none."""
+    if not (sources := caller.codebase.registry.all()):
+        raise not_indexed_error(caller)
+    return sources
+
+
 def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ...]:
     """Return the sources to search by the argument `name`; an empty tuple means all.
 
     By default those of the client's folders, with a notice about a folder that is not indexed.
     Raises NoIndex if there are none.
     """
-    if not caller.codebase.registry.all():
-        raise not_indexed_error(caller)
+    require_sources(caller)
     if name == EVERY_SOURCE:
         return ()
     if name:
@@ -314,9 +319,7 @@ def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[
     registry = caller.codebase.registry
     if source and source != EVERY_SOURCE:
         return plain_path(path), [registry.get(name_of_source(caller, source))]
-    if not (sources := registry.all()):
-        raise not_indexed_error(caller)
-    yours = caller.sources
+    sources, yours = require_sources(caller), caller.sources
     return plain_path(path), sorted(sources, key=lambda source: source not in yours)
 
 

@@ -11,7 +11,7 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.code import ListedSource, source_states
+from memory_sidecar.mcp.code import ListedSource, require_sources, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, index_problem, not_indexed_error
 from memory_sidecar.mcp.tool import Answer
 
@@ -46,7 +46,9 @@ def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
     team = team_status(caller.services)  # first, as in `status_of`
     try:
         found = caller.codebase.status()
-        sources, chunks, pending = source_states(caller), found.chunks, found.vectors_pending
+        require_sources(caller)
+        sources = source_states(caller, found)
+        chunks, pending = found.chunks, found.vectors_pending
     except NoIndex as error:
         report.notice(error.message)
     if problem := caller.services.models.problem:
@@ -88,7 +90,8 @@ def _about_code(caller: Caller) -> list[str]:
     """
     is_project = index_problem(caller.folders[0], caller.environ) is None
     try:
-        states = source_states(caller)
+        require_sources(caller)
+        states = source_states(caller, caller.codebase.status())
         is_missing = is_project and not caller.sources
         here = [_as_line(not_indexed_error(caller))] if is_missing else []
     except NoIndex as error:

@@ -316,5 +316,6 @@ def test_where_the_team_has_a_newer_schema_a_client_is_told_what_cannot_be_searc
         )
     done = desk("index", tmp_path / "shop")
     assert "what changes in shop is not shared" in done.err
-    (state,) = source_states(Caller(desk.services, tmp_path, "default"))
+    caller = Caller(desk.services, tmp_path, "default")
+    (state,) = source_states(caller, caller.codebase.status())
     assert state.state.endswith("only in the team's database, which cannot be searched now")
