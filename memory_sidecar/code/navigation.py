@@ -145,7 +145,7 @@ class UsePlace:
     place: Place
     meaning: Meaning
     depth: int = 1
-    is_near: bool = True  # whether its file names the class of the definition asked about
+    is_near: bool = True  # whether its file has, or names the class of, what is asked about
 
     @property
     def confidence(self) -> Confidence:
@@ -274,7 +274,7 @@ def _at_line(graph: Graph, line: Line) -> Defined:
     return first_lines[0] if first_lines else max(around, key=lambda each: each.row.start_line)
 
 
-def uses_of(resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace]:
+def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace]:
     """Yield the uses that may mean one of `targets`, each once.
 
     A call of a class is one of its constructors, which code seldom names.
@@ -289,7 +289,7 @@ def uses_of(resolver: Resolver, targets: Iterable[Defined]) -> Iterator[UsePlace
             wanted.setdefault(made.row.name, {}).setdefault(made.key, True)
             owners.setdefault(made.row.name, set()).add(made.row.name)
     for name, keys in wanted.items():
-        near = graph.files_with_any(owners[name])
+        near = graph.files_with_any(owners[name]).union(each.at.id for each in targets)
         for used in graph.uses(name):
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)

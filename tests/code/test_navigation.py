@@ -650,6 +650,16 @@ def test_a_name_may_be_written_as_in_code_and_in_tools(ask, written):
     assert len(ask("def", written)) == (1 if "shop" in written else 2 if "Cart" in written else 3)
 
 
+def test_uses_in_the_file_that_defines_a_member_come_first(run, tmp_path):
+    """A class seldom names itself; a built copy of it, in a bundle, does."""
+    till = "export default class Till {\n  pay() {}\n  close() { this.pay() }\n}\n"
+    files = {"app/till.js": till, "dist.mjs": f"{till.partition(' default ')[2]}new Till()\n"}
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    found = run("callers", "Till.pay", "--json", cwd=tmp_path).json
+    assert found[0]["filename"] == "app/till.js"
+
+
 ABOUT_A_FILE = [
     ("def", "shop/checkout.py:6", "check_out"),
     ("refs", "shop/checkout.py:12", "pay"),
