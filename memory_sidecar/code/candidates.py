@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from memory_sidecar.code.classes import is_file_local
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import ModuleFinder
@@ -96,7 +97,8 @@ class CandidateFinder:
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
-        if place.receiver in at.scoping.primitives:
+        is_include = at.family == "c" and place.how == "import" and not place.receiver
+        if is_include or place.receiver in at.scoping.primitives:
             return _NONE_AT_ALL
         family = self._family_of(name, at)
         fields = _fields_for(at, place) if family.has_fields else _ANY
@@ -226,9 +228,9 @@ class CandidateFinder:
                 if each.at.file.source == at.file.source and each.at.family == at.family
             ]
             local: dict[int, list[Defined]] = {}
-            for each in filter(_is_file_local, found):
+            for each in filter(is_file_local, found):
                 local.setdefault(each.at.id, []).append(each)
-            shared = tuple(each for each in found if not _is_file_local(each))
+            shared = tuple(each for each in found if not is_file_local(each))
             self._families[key] = _Family(shared, local, any(map(is_field, found)))
         return self._families[key]
 
@@ -259,6 +261,8 @@ def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]
     owned: dict[str, list[Defined]] = {}
     for each in definitions:
         owned.setdefault(each.owner, []).append(each)
+        if each.row.kind == "constant" and each.at.family == "c":  # named without its enum
+            owned.setdefault(each.row.scope.rpartition(".")[0].rpartition(".")[2], []).append(each)
     return owned
 
 
@@ -274,14 +278,6 @@ def _is_in_namespace(defined: Defined) -> bool:
 
 def is_self(receiver: str, at: NamedFile) -> bool:
     return receiver in at.scoping.selves
-
-
-def _is_file_local(defined: Defined) -> bool:
-    """Whether only its own file sees a definition: a `static` function of C or C++."""
-    row = defined.row
-    return (
-        defined.at.family == "c" and row.kind == "function" and row.signature.startswith("static ")
-    )
 
 
 def is_at_root(defined: Defined) -> bool:

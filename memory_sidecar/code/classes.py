@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memory_sidecar.code.document import Place, read_places
@@ -14,7 +14,41 @@ MAX_LINEAGE = 50  # classes of one chain of inheritance
 _PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
 _WORD = re.compile(r"\w+")
 _TYPE = re.compile(r"\b[A-Z_]\w*")
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+_COLON = re.compile(r"(?<!:):(?!:)")
+_LAST_PART = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*::)")
+_NO_BASES = frozenset(
+    "typedef using struct class union enum const public protected private virtual".split()
+)
 _CONSTRAINTS = re.compile(r"\bwhere\b")
+
+
+def is_file_local(defined: Defined) -> bool:
+    """Whether a source file of C or C++ alone sees it: what is static there, and no type."""
+    row = defined.row
+    is_static = row.kind in ("function", "variable") and row.signature.startswith("static ")
+    is_header = defined.at.file.path.rpartition(".")[2].startswith(("h", "i"))  # or `.inc`
+    is_seen_here = is_static or row.kind in ("macro", "constant", "field")
+    return defined.at.family == "c" and is_seen_here and not is_header
+
+
+def with_declarations(graph: Graph, targets: Iterable[Defined]) -> Iterator[Defined]:
+    """Yield `targets`, and what is one with them in C and C++: prototypes, and types of headers."""
+    for each in targets:
+        yield each
+        if each.at.family != "c" or each.row.kind == "macro":
+            continue
+        for other in graph.defined(each.row.name):
+            is_same = (other.identity, other.at.file.source) == (each.identity, each.at.file.source)
+            if is_same and other.row.kind != "macro" and _is_shared(each, other):
+                yield other
+
+
+def _is_shared(one: Defined, other: Defined) -> bool:
+    """Whether two of one name are of the same file, or of files that can share it."""
+    is_local = is_file_local(one) or is_file_local(other)
+    is_declared = not one.is_type or one.row.kind != other.row.kind  # `typedef struct cart cart;`
+    return one.at.id == other.at.id or (is_declared and not is_local)
 
 
 def made_by(graph: Graph, defined: Defined) -> list[Defined]:
@@ -76,6 +110,8 @@ class Lineages:
         )
         if defined.at.family in ("csharp", "java"):  # where the head has no other capital words
             return _TYPE.findall(_CONSTRAINTS.split(head)[0].partition(row.name)[2])
+        if defined.at.family == "c":
+            return _bases_of_c(row.signature, row.name)
         words = frozenset(_WORD.findall(head))
         used: Any = self.graph.connection.execute(
             "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
@@ -91,3 +127,12 @@ class Lineages:
                 for each in read_places(places)
             )
         ]
+
+
+def _bases_of_c(head: str, name: str) -> list[str]:
+    """Return the bases in the head of a class of C++, or the type that a `typedef` names anew."""
+    while head != (head := _ARGUMENTS.sub("", head)):
+        pass
+    is_alias = head.startswith(("typedef ", "using ")) and "(" not in head
+    bases = head if is_alias else "".join(_COLON.split(head, maxsplit=1)[1:])
+    return [word for word in _LAST_PART.findall(bases) if word not in _NO_BASES and word != name]

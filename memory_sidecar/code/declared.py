@@ -14,7 +14,7 @@ MIN_ALIKE = 3  # letters of a variable whose name is compared with classes
 
 _PARAMETER_OF_TYPE = re.compile(r"T(?:[A-Z]\w*)?|[A-Z]\d?")  # `T item`, `TSource item`
 _NO_TYPES = frozenset("return new await is as in out ref var dynamic else case throw".split())
-_TYPE = re.compile(r"(\w+)(?:<[^()]*>)?(?:\[[],]*\])?[?]?\s+\Z")
+_TYPE = re.compile(r"(\w+)(?:<[^()]*>)?(?:\[[],]*\])?(?:[?]?\s+|\s*[*&][\s*&]*)\Z")
 _END_OF_WORD = re.compile(r"\b")
 _END = re.compile(r"\b(?!\s*\()")
 
@@ -85,7 +85,7 @@ def _declared_type(lineages: Lineages, at: NamedFile, place: Place) -> str:
     """
     name = place.receiver
     for signature in _signatures(lineages, at, place):
-        begin = signature.find(f" {name}") + 1
+        begin = max(signature.find(f"{mark}{name}") for mark in " *&") + 1
         if not begin or not _END.match(signature, begin + len(name)):
             continue
         found = _TYPE.search(signature[:begin])
@@ -106,7 +106,7 @@ def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str
         yield from (
             d.row.signature
             for d in fields
-            if d.row.scope == scope and (d.at.id == at.id or at.family == "csharp")
+            if d.row.scope == scope and (d.at.id == at.id or not at.scoping.whole_classes)
         )
         scope, _, outer = scope.rpartition(".")
         for base in lineages.of(at, outer)[1:]:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
-from memory_sidecar.code.classes import Lineages, class_around, made_by
+from memory_sidecar.code.classes import Lineages, class_around, made_by, with_declarations
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -282,7 +282,7 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
     graph = resolver.graph
     wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
     owners: dict[str, set[str]] = {}
-    for each in targets:
+    for each in with_declarations(graph, targets):
         wanted.setdefault(each.row.name, {})[each.key] = False
         owners.setdefault(each.row.name, set()).add(each.owner)
         for made in made_by(graph, each):

@@ -258,13 +258,15 @@ class _Resolving:
         """Resolve a name behind `receiver`: a class, a module, a package or a variable."""
         named = self._found.by_owner.get(receiver, ())
         here = (d for d in named if d.at.id == self._at.id)
-        if found := _one(named, "exact") or _one(here, "exact"):
+        typed = self._types_of_namespace()
+        if found := _one(named, "exact") or _one(here, "exact") or _one(typed, "likely"):
             return found
+        tops = () if self._at.family == "c" else self._tops  # there no file is a receiver
         is_imported = self._graph.imports(self._at, [receiver])
-        modules = [d for d in self._tops if receiver in d.at.modules and d.at.id != self._at.id]
+        modules = [d for d in tops if receiver in d.at.modules and d.at.id != self._at.id]
         if is_imported and (found := _one(modules, "exact")):
             return found
-        packaged = [d for d in self._tops if d.at.folder.rpartition("/")[2] == receiver]
+        packaged = [d for d in tops if d.at.folder.rpartition("/")[2] == receiver]
         if is_imported and (found := _one(packaged, "likely")):  # which re-exports the name
             return found
         if modules and not named and (found := _one(modules, "likely")):
@@ -292,6 +294,11 @@ class _Resolving:
             if is_by_path or d.row.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
+
+    def _types_of_namespace(self) -> Sequence[Defined]:
+        """Return the types that a name of C++ behind a namespace means: a macro may open that."""
+        is_typed = self._at.family == "c" and self._place.how != "attribute"
+        return self._tops if is_typed and all(d.is_type for d in self._tops) else ()
 
     def _in_required_table(self, variable: str) -> list[Defined]:
         """Return the members of the table of the file that `variable` of Lua is named after.

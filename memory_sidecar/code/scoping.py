@@ -16,7 +16,7 @@ class Scoping:
 
     family: str = ""  # of languages that use each other's names; "" for the language alone
     selves: Collection[str] = _SELVES  # what an object, its class or a base of it is called
-    primitives: Collection[str] = ()  # types whose members are no names of a source
+    primitives: Collection[str] = ()  # types or namespaces whose members are of no source
     constructors: Collection[str] = ()  # what they are called if not like their class
 
     # A bare name
@@ -45,7 +45,15 @@ class Scoping:
 _DEFAULT = Scoping()
 _NO_FUNCTIONS = {"type": ("function", "method")}
 _C = Scoping(
-    family="c", implicit_self=True, shares_folder=True, shares_all=True, dotted_fields=True
+    family="c",
+    selves={"this"},
+    primitives={"std"},
+    implicit_self=True,
+    inherits_bare=True,
+    shares_folder=True,
+    shares_all=True,
+    dotted_fields=True,
+    types_variables=True,
 )
 _JAVASCRIPT = Scoping(
     family="javascript",
