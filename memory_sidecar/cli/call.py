@@ -34,6 +34,7 @@ from memory_sidecar.core.credentials import count_masks, mask_document
 from memory_sidecar.core.errors import EventInvalid, SidecarError, UsageError
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.opening import is_utf8
+from memory_sidecar.core.paths import DataDir, find_data_dir
 from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
 from memory_sidecar.core.visible import visible, visible_json, visible_line
 
@@ -152,6 +153,11 @@ class Call:
             cancelled=self.cancelled,
             complete=self.hint,
         )
+
+    @property
+    def chosen_data_dir(self) -> DataDir:
+        """The data directory that the option, the environment or the working directory chooses."""
+        return find_data_dir(self.data_dir, cwd=self.cwd, environ=self.environ)
 
     @property
     def services(self) -> Services:

@@ -24,7 +24,6 @@ from memory_sidecar.core.errors import (
     as_sidecar_error,
 )
 from memory_sidecar.core.opening import make_folders_only_while
-from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.process import (
     SWITCH_INTERVAL_S,
     allow_many_files,
@@ -201,7 +200,7 @@ class Commands:
     def _open_services(self, call: Call) -> AbstractContextManager[Services]:
         from memory_sidecar.cli.call import open_here
 
-        found = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
+        found = call.chosen_data_dir
         if found.root.resolve() != self._data_dir:
             return open_here(call)
         wanted = load_settings(self._data_dir, call.environ)

@@ -13,7 +13,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.times import parse_past_time, system_clock
+from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.model import MemoryFilter
 from memory_sidecar.memories.names import check_known_category
@@ -64,7 +64,7 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in _FILTER_FIELDS}
         for name in _TIME_FIELDS:
-            chosen[name] = parse_past_time(chosen[name], now_ms=system_clock())
+            chosen[name] = parse_past_time(chosen[name])
         chosen["category"] = check_known_category(chosen["category"] or "") or None
         return command(call, wanted=MemoryFilter(**chosen), **given)
 

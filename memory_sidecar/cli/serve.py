@@ -12,7 +12,6 @@ from memory_sidecar.cli.daemon import serve as serve_until_stopped
 from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import command_group, with_call
-from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
 from memory_sidecar.core.times import shown_utc
 from memory_sidecar.daemon import log
@@ -43,7 +42,7 @@ def serve(call: Call, replace: bool, log_level: str | None) -> None:
     There is no need to: the first command starts a daemon in the background. It is for service
     managers, and for watching what happens.
     """
-    data_dir = str(find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root)
+    data_dir = str(call.chosen_data_dir.root)
     if log_level and not replace and _set_log_level(data_dir, call, log_level):
         call.reporter.notice(f"the daemon that runs now logs from {log_level!r} on")
         return
@@ -71,7 +70,7 @@ def stop(call: Call) -> StoppedDaemon:
 
     It has some seconds for that. What it has committed stays, whatever it leaves behind.
     """
-    data_dir = str(find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root)
+    data_dir = str(call.chosen_data_dir.root)
     ended = end_daemon(data_dir, call.environ)
     if ended is not None and ended.was_killed:
         call.reporter.notice(f"it did not stop within {END_TIMEOUT_S:.0f} s, and was killed")

@@ -15,7 +15,6 @@ from memory_sidecar.core.children import child_environment, find_program, run_ch
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.installation import PROGRAM, own_command
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.core.paths import find_data_dir
 from memory_sidecar.core.projects import home
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
@@ -40,7 +39,7 @@ def install(call: Call) -> None:
             "XDG_RUNTIME_DIR to /run/user/UID; elsewhere, start `memory-sidecar serve --replace`",
         )
     folder = _unit_folder(call)
-    data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
+    data_dir = call.chosen_data_dir.root
     with named_errors(data_dir):
         Tree(data_dir, is_own=True).make()
     for unit, text in render_units(data_dir, call.environ).items():

@@ -15,7 +15,7 @@ from memory_sidecar.cli.options import (
     with_agent,
     with_hash,
 )
-from memory_sidecar.core.times import NEVER, parse_coming_time, system_clock
+from memory_sidecar.core.times import NEVER, parse_coming_time
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.results import Moved, Remembered
@@ -56,7 +56,7 @@ def store(
     The same text in the same category is stored once, however often it is said; saying it again
     adds new tags. Memories that say nearly the same are named.
     """
-    expires_at = parse_coming_time(expires, now_ms=system_clock())
+    expires_at = parse_coming_time(expires)
     project = project_around(call) if project is None else project
     draft = Draft(content=call.text(text), expires_at=expires_at, project=project, **options)
     remembered = memories_of(call, agent).store(
@@ -107,7 +107,7 @@ def update(
     never = expires in ("", NEVER)
     changes = Changes(
         content=None if text is None else call.text(text),
-        expires_at=None if never else parse_coming_time(expires, now_ms=system_clock()),
+        expires_at=None if never else parse_coming_time(expires),
         never_expires=never,
         **options,
     )

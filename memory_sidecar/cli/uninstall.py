@@ -18,7 +18,7 @@ from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.service import installed_units, remove_units
 from memory_sidecar.core.errors import PathRefused, SidecarError
 from memory_sidecar.core.installation import uninstall_command
-from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir, find_data_dir
+from memory_sidecar.core.paths import DATABASE_SUFFIXES, OWN_FOLDERS, DataDir
 from memory_sidecar.core.projects import config_folder
 from memory_sidecar.core.results import about, pluralize
 from memory_sidecar.core.sqlite import named_errors
@@ -67,7 +67,7 @@ def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Unins
     settings, for good. The program goes the way it came, by pip, pipx or uv.
     """
     undos = [_undo_service(call), *_undo_daemons(call), _undo_setup(call), *_undo_completion(call)]
-    data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ)
+    data_dir = call.chosen_data_dir
     folder = Path(config_folder(call.environ))
     settings = [_undo_path("settings", folder)] if folder.is_dir() else []
     learnt = [*_undo_data(data_dir), *settings] if with_data else []
@@ -176,7 +176,7 @@ def _undo_path(what: str, path: Path) -> Undo:
 
 def _drop_empty_folders(call: Call) -> None:
     """Remove our folders that are empty now."""
-    data_dir = find_data_dir(call.data_dir, cwd=call.cwd, environ=call.environ).root
+    data_dir = call.chosen_data_dir.root
     folders = [data_dir, Path(config_folder(call.environ))]
     if sys.platform != "win32":
         folders += [Path(path).parent for path in socket_paths(str(data_dir), call.environ)]

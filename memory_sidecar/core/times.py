@@ -94,7 +94,7 @@ def parse_time(value: object) -> int | None:
     return at if at is not None and _YEAR_1_MS <= at < _YEAR_10000_MS else None
 
 
-def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
+def parse_past_time(text: str | None, *, clock: Clock = system_clock) -> int | None:
     """Return the epoch ms of a date, a time, or an age such as `7d`; `None` for no `text`.
 
     An age may have `ago` after it. Raises UsageError for anything else.
@@ -104,10 +104,10 @@ def parse_past_time(text: str | None, *, now_ms: int) -> int | None:
     when = text.strip()
     when = when[:-4] if when.lower().endswith(" ago") else when
     at, lasting = _at_or_lasting(when, example="2026-03-01, 2026-03-01T09:12:00Z or 7d")
-    return at if at is not None else max(now_ms - lasting, 0)
+    return at if at is not None else max(clock() - lasting, 0)
 
 
-def parse_coming_time(text: str | None, *, now_ms: int) -> int | None:
+def parse_coming_time(text: str | None, *, clock: Clock = system_clock) -> int | None:
     """Return the epoch ms of a date, a time, or a span from now like `30d`; `None` for no text.
 
     A span may have `in` before it. Raises UsageError for anything else, and outside of 1970 to the
@@ -117,7 +117,7 @@ def parse_coming_time(text: str | None, *, now_ms: int) -> int | None:
         return None
     when = re.sub(r"^\s*in\s+(?=\d)", "", text, flags=re.IGNORECASE)
     at, lasting = _at_or_lasting(when, example="2026-12-31, 2026-12-31T18:00:00Z or 30d")
-    at = at if at is not None else now_ms + lasting
+    at = at if at is not None else clock() + lasting
     if not 0 <= at < _YEAR_10000_MS:
         raise UsageError(f"{text!r} is out of range", hint="a time before the year 10,000")
     return at

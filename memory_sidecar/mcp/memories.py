@@ -14,7 +14,7 @@ from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import IsWeak, Reporter, Score, about, build_from, warn_if_weak
-from memory_sidecar.core.times import parse_past_time, system_clock
+from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import budget, cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
@@ -124,8 +124,8 @@ class QueryMemories(Filtered):
 def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> MemoryHeads:
     """List memories by tags, age, author or status; search_memories takes words."""
     wanted = asked.filter(
-        updated_after=parse_past_time(asked.updated_after, now_ms=system_clock()),
-        updated_before=parse_past_time(asked.updated_before, now_ms=system_clock()),
+        updated_after=parse_past_time(asked.updated_after),
+        updated_before=parse_past_time(asked.updated_before),
         source=asked.source,
         statuses=(asked.status,) if asked.status else (),
         with_expired=asked.outdated,

@@ -66,7 +66,7 @@ def store_memory(caller: Caller, asked: StoreMemory, report: Reporter) -> Change
         Draft,
         asked,
         source=f"agent:{caller.agent}",
-        expires_at=parse_coming_time(asked.expires, now_ms=system_clock()),
+        expires_at=parse_coming_time(asked.expires),
         project=caller.project if asked.project is None else asked.project,
     )
     memories = caller.memories(report, shared=asked.shared)
@@ -100,7 +100,7 @@ def update_memory(caller: Caller, asked: UpdateMemory, report: Reporter) -> Chan
         content=asked.content or None,
         summary=asked.summary or None,
         status=asked.status or None,
-        expires_at=parse_coming_time(expires, now_ms=system_clock()),
+        expires_at=parse_coming_time(expires),
         never_expires=asked.expires == NEVER,
         tags=asked.add_tags,
         evidence=asked.add_evidence,

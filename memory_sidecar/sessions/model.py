@@ -15,7 +15,7 @@ from typing import Any
 from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Query
-from memory_sidecar.core.times import parse_past_time, system_clock
+from memory_sidecar.core.times import parse_past_time
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -222,13 +222,12 @@ class SessionFilter:
             raise UsageError(
                 "not an outcome of a session", hint=f"one of {', '.join(Outcome)}"
             ) from None
-        now = system_clock()
         return cls(
             project=project,
             topics=tuple(topics),
             outcomes=ended,
-            after=parse_past_time(after, now_ms=now),
-            before=parse_past_time(before, now_ms=now),
+            after=parse_past_time(after),
+            before=parse_past_time(before),
         )
 
 
