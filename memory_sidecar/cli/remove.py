@@ -11,7 +11,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.memory_form import STRENGTH_HELP, memories_of
 from memory_sidecar.cli.numbers import COUNT, FRACTION
 from memory_sidecar.cli.options import with_agent, with_hash
-from memory_sidecar.core.times import require_duration, system_clock
+from memory_sidecar.core.times import parse_age
 from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.model import address
 from memory_sidecar.memories.results import Archived, Pruned, Removed, Restored
@@ -55,7 +55,7 @@ def prune(
     rule = PruneRule(
         category=category,
         superseded=superseded,
-        unused_since=system_clock() - require_duration(unused_for) if unused_for else None,
+        unused_since=parse_age(unused_for),
         weaker_than=weaker_than,
         keep=keep,
     )

@@ -123,12 +123,17 @@ def parse_coming_time(text: str | None, *, clock: Clock = system_clock) -> int |
     return at
 
 
-def require_duration(text: str) -> int:
-    """Return the milliseconds of a length of time such as `90d`. Raises UsageError otherwise."""
+def parse_age(text: str | None, *, clock: Clock = system_clock) -> int | None:
+    """Return the epoch ms a length of time such as `90d` ago; `None` for no `text`.
+
+    May be before 1970. Raises UsageError for anything else, such as a date.
+    """
+    if not text:
+        return None
     lasting = parse_duration(text)
     if lasting is None:
         raise UsageError(f"{text!r} is not a length of time", hint="for example 90d, 12h, 6mo")
-    return lasting
+    return clock() - lasting
 
 
 def format_duration(seconds: float) -> str:

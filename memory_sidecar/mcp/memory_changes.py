@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter, about, build_from
-from memory_sidecar.core.times import NEVER, parse_coming_time, require_duration, system_clock
+from memory_sidecar.core.times import NEVER, parse_age, parse_coming_time
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.memories import resolve_memory
@@ -180,9 +180,12 @@ class PrunedMemories(Answer):
 
 def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> PrunedMemories:
     """Archive memories not worth keeping. Spares pinned ones."""
-    unused_since = system_clock() - require_duration(asked.unused_for) if asked.unused_for else None
-    category = asked.category or None
-    rule = build_from(PruneRule, asked, category=category, unused_since=unused_since)
+    rule = build_from(
+        PruneRule,
+        asked,
+        category=asked.category or None,
+        unused_since=parse_age(asked.unused_for),
+    )
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
     return build_from(PrunedMemories, pruned, batch=pruned.batch or "")
 

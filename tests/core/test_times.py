@@ -6,11 +6,11 @@ from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.times import (
     format_duration,
     last_week_starts,
+    parse_age,
     parse_coming_time,
     parse_duration,
     parse_past_time,
     parse_time,
-    require_duration,
     week_start,
 )
 
@@ -94,16 +94,20 @@ def test_what_is_no_moment(value):
 )
 def test_a_length_of_time(text, ms):
     assert parse_duration(text) == ms
-    assert require_duration(text) == ms
+    assert parse_age(text, clock=lambda: MARCH_1) == MARCH_1 - ms
 
 
 @pytest.mark.parametrize(
-    "text", ["", "30", "d", "-3d", "1.5d", "3 dayss", "2026-03-01", "1234567d"]
+    "text", [" ", "30", "d", "-3d", "1.5d", "3 dayss", "2026-03-01", "1234567d"]
 )
 def test_what_is_no_length_of_time(text):
     assert parse_duration(text) is None
     with pytest.raises(UsageError, match="is not a length of time"):
-        require_duration(text)
+        parse_age(text)
+
+
+def test_no_text_is_no_age():
+    assert parse_age("") is parse_age(None) is None
 
 
 @pytest.mark.parametrize(
