@@ -140,5 +140,5 @@ def _nearest_path(globs: Sequence[str], paths: Sequence[str]) -> str:
 
 
 def _fixed_start(glob: str) -> str:
-    """Return `glob` up to its first wildcard."""
-    return _WILD.split(glob.lstrip("!/"), maxsplit=1)[0]
+    """Return `glob` up to its first wildcard; "" if it begins with one, or leaves files out."""
+    return "" if glob.startswith("!") else _WILD.split(glob.lstrip("/"), maxsplit=1)[0]

@@ -736,6 +736,8 @@ def test_a_glob_of_files_that_are_left_out_says_why(run, shop, glob, told):
     for command in ("refs", "search"):
         done = run(command, "Cart", "--path", glob, cwd=shop)
         assert f"no indexed file is {glob}; {told}" in done.err
+        done = run(command, "Cart", "--path", "*.none", "--path", f"!{glob}", cwd=shop)
+        assert f"no indexed file is *.none, !{glob}\n" in done.err
 
 
 def test_a_file_that_is_too_large_is_named_where_nothing_was_found(run, shop):
