@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from memory_sidecar.code.classes import is_file_local
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import ModuleFinder
 from memory_sidecar.code.results import Confidence
+from memory_sidecar.code.units import is_file_local
 
 MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
 _MEMBERS = TYPES | {"impl"}

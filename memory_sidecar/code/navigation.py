@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
-from memory_sidecar.code.classes import Lineages, class_around, made_by, with_declarations
+from memory_sidecar.code.classes import Lineages, class_around, made_by
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
@@ -21,6 +21,7 @@ from memory_sidecar.code.name_parts import definitions_meant, parse_name
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
+from memory_sidecar.code.units import with_declarations
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter
@@ -110,8 +111,7 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
             for each in meaning.definitions[:1]:
                 if is_wanted(each.at.file) and each.key != target.key:
                     others = len(meaning.definitions) - 1
-                    sure = meaning.confidence
-                    hit = each.as_place(DefinitionHit, confidence=sure, others=others)
+                    hit = each.as_place(DefinitionHit, confidence=meaning.confidence, others=others)
                     hits.setdefault(each.key, hit)
     surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
     return Cut.first(surest, asked.top_k)
