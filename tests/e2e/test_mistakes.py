@@ -128,7 +128,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("store", "x", "--expires", "soonish"), 2, "30d"),
     (PROJECT, ("get", "pitfall/none-such"), 3, "memory-sidecar"),
     (PROJECT, ("session", "show", "none-such"), 3, "`memory-sidecar session list"),
-    (PROJECT, ("session", "save", "none.json"), 2, ""),
+    (PROJECT, ("session", "save", "none.json"), 3, ""),
     (PROJECT, ("session", "save", "-"), 2, ""),
     (PROJECT, ("index", ".", "--exclude", "a[b"), 2, "glob"),
     (PROJECT, ("completion", "install", "tcsh"), 2, "bash"),
