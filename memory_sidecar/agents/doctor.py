@@ -24,7 +24,7 @@ from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, SidecarError
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, about, name_first, pluralize
-from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of
+from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of, is_full
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
@@ -95,6 +95,8 @@ def _data_dir(root: Path) -> Check:
     if not os.access(there, os.W_OK):
         hint = "what is there is found: check its permissions, or name another with --data-dir"
         return Check(check, False, f"{there} cannot be written", hint)
+    if is_full(there):
+        return Check(check, False, f"no room left to write {there}", "free some space")
     if there != root:
         return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
     return Check(check, True, f"{root} can be written")

@@ -266,7 +266,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
             )
         case apsw.FullError():
             return _disk_full(path)
-        case apsw.IOError() if _is_full(path):
+        case apsw.IOError() if is_full(path.parent):
             return _disk_full(path)
         case apsw.IOError() | apsw.CantOpenError() | apsw.BusyError() if _may_open_no_more():
             return OutOfFiles()
@@ -303,10 +303,10 @@ def _disk_full(path: Path) -> DiskFull:
     return DiskFull(f"no room left to write {path}", hint="free some space and try again")
 
 
-def _is_full(path: Path) -> bool:
+def is_full(folder: Path) -> bool:
     """Whether the disk is full: a write that fits only in part fails as an I/O error."""
     try:
-        return shutil.disk_usage(path.parent).free < FULL_BELOW_BYTES
+        return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
     except OSError:
         return False
 
@@ -328,7 +328,9 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
             f"{error.filename} is not opened: {error.reason}",
             hint=f"{error.remedy}, or name another",
         )
-    if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and _is_full(path)):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or (
+        error.errno == errno.EIO and is_full(path.parent)
+    ):
         return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return StoreReadOnly(

@@ -176,6 +176,17 @@ def test_a_read_only_disk_answers_whatever_only_reads(run, mount):
     assert run("get", path, "--json", *data).status == 0
 
 
+def test_doctor_says_that_a_disk_is_full(run, mount):
+    data = ("--data-dir", mount / "data")
+    assert run("store", "Use one lock.", "--json", *data).status == 0
+    ballast = fill(mount, but_kib=40)
+    done = run("doctor", "--json", *data)
+    faults = [each["text"] for each in done.json if not each["ok"]]
+    assert (done.status, faults[0]) == (1, f"no room left to write {mount / 'data'}")
+    ballast.unlink()
+    assert run("doctor", *data).status == 0
+
+
 def close(connection: apsw.Connection) -> None:
     connection.close()
 
