@@ -22,6 +22,7 @@ _POINTER_BYTES = 4096
 _PACKED_REFS_BYTES = 8 << 20
 _CONFIG_BYTES = 1 << 20
 _INDEX_BYTES = 256 << 20  # of a million files and more
+_PATH_BYTES = 4096  # longer ones are made to take memory: each may repeat the one before it
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REMOTE = re.compile(r"""\[remote\s+"([^"\n]+)"\]((?:\n(?![ \t]*\[)|.)*)""")
 _URL = re.compile(r"(?m)^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$")
@@ -82,21 +83,22 @@ def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
 def _tracked_folders(
     git: Path, inside: str, names: frozenset[str], _stamp: tuple[int, ...]
 ) -> frozenset[str]:
-    folders = set[bytes]()
-    with suppress(OSError, ValueError, IndexError, struct.error):
-        folders.update(
-            path.rpartition(b"/")[0] for path in _index_paths(Tree(git).read("index", _INDEX_BYTES))
-        )
     within = os.fsencode(f"{inside}/" if inside else "")
-    parts = (f.removeprefix(within).split(b"/") for f in folders if f.startswith(within))
-    return names.intersection(os.fsdecode(part) for each in parts for part in each)
+    marks = {os.fsencode(f"/{name}/"): name for name in names}  # a file has no slash behind it
+    found = set[str]()
+    with suppress(OSError, ValueError, IndexError, struct.error):
+        for path in _index_paths(Tree(git).read("index", _INDEX_BYTES)):
+            if path.startswith(within):
+                below = b"/" + path[len(within) :]
+                found.update(name for mark, name in marks.items() if mark in below)
+    return frozenset(found)
 
 
 def _index_paths(index: bytes) -> Iterator[bytes]:
     """Yield the paths of git's index, of a repository with hashes of 20 bytes.
 
     https://git-scm.com/docs/index-format. Raises struct.error, IndexError or ValueError where it
-    is cut off.
+    is cut off, or a path is longer than _PATH_BYTES.
     """
     version, count = struct.unpack_from(">4xII", index)
     place, path = 12, b""
@@ -112,6 +114,8 @@ def _index_paths(index: bytes) -> Iterator[bytes]:
             end = index.index(0, name)
             path = index[name:end]
             place += (end - place + 8) // 8 * 8  # entries end with 1 to 8 zeros
+        if len(path) > _PATH_BYTES:
+            raise ValueError(path[:100])
         yield path
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import struct
+import tracemalloc
 
 import pytest
 
@@ -89,3 +91,15 @@ def test_no_index_makes_trouble(root, write, git):
     index.unlink()
     index.symlink_to("/dev/zero")
     assert tracked_folders(root, NAMES) == set()
+
+
+def test_an_index_whose_paths_grow_takes_no_memory(root, git):
+    git("init", "-q")
+    entry = bytes(62) + b"\0" + b"/bin/a\0"  # of version 4: nothing of the path before it is cut
+    index = struct.pack(">4sII", b"DIRC", 4, 40_000) + 40_000 * entry
+    (root / ".git" / "index").write_bytes(index)
+    tracemalloc.start()
+    assert tracked_folders(root, NAMES) == {"bin"}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(index)  # which is read in pieces and joined
