@@ -6,6 +6,7 @@ such as starting a daemon or explaining an error, is imported where it is needed
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
@@ -14,10 +15,11 @@ from memory_sidecar.core.projects import (
     NO_DAEMON_OPTION,
     data_dir_of,
     data_dir_option,
+    is_set,
     move_leading_options_last,
     settle_folders,
 )
-from memory_sidecar.daemon.link import Link, OutputClosed, columns, reach, rows, write_text
+from memory_sidecar.daemon.link import Link, OutputClosed, columns, end, reach, rows, write_text
 from memory_sidecar.daemon.protocol import EXIT_FAILED, EXIT_INTERRUPTED, ProtocolError
 
 TYPE_CHECKING = False
@@ -48,6 +50,12 @@ REFUSED_PAUSE_S = 0.05
 
 
 def main() -> int:
+    """Run the command line of this process, and let the process end soon after the return."""
+    atexit.register(end, status := run())  # called once all threads of ours have ended
+    return status
+
+
+def run() -> int:
     """Run the command line of this process; returns its exit status."""
     if sys.getfilesystemencoding() != "utf-8":  # set by the locale, but file names are UTF-8
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
@@ -68,12 +76,11 @@ def _main(arguments: list[str]) -> int:
         arguments = [MCP_COMMAND, *arguments[1:]]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     command = next((word for word in options if not word.startswith("-")), "")
-    # Help needs no daemon.
-    may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)
+    may_start = command not in HELP_COMMANDS and HELP_OPTIONS.isdisjoint(options)  # not for help
     status = _check_new_data_dir(arguments, options, command) if may_start else None
     if isinstance(status, int):
         return status
-    runs_here = status == ALONE or _is_set(NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
+    runs_here = status == ALONE or is_set(os.environ, NO_DAEMON_VARIABLE) or command in OWN_COMMANDS
     if NO_DAEMON_OPTION in options:
         runs_here = True
         kept = [word for word in options if word != NO_DAEMON_OPTION]
@@ -146,9 +153,9 @@ def _connect(data_dir: str, *, may_start: bool) -> Link | None:
 
 
 def _run_here(arguments: list[str]) -> int:
-    from memory_sidecar.cli.main import main as run
+    from memory_sidecar.cli.main import main as run_alone
 
-    return run(arguments)
+    return run_alone(arguments)
 
 
 def _start(data_dir: str) -> Link | None:
@@ -156,7 +163,7 @@ def _start(data_dir: str) -> Link | None:
     from memory_sidecar.core.errors import DaemonUnreachable
     from memory_sidecar.daemon.start import start_daemon
 
-    if _is_set(NO_AUTOSTART_VARIABLE):
+    if is_set(os.environ, NO_AUTOSTART_VARIABLE):
         raise DaemonUnreachable(
             f"no daemon runs for {data_dir}",
             hint=f"start one with `memory-sidecar serve`, or unset {NO_AUTOSTART_VARIABLE}",
@@ -306,10 +313,6 @@ def _send_input(link: Link) -> None:
 
     data = os.read(0, INPUT_BYTES) if sys.stdin is not None else b""
     link.send({"type": "stdin", "data": binascii.b2a_base64(data, newline=False).decode()})
-
-
-def _is_set(variable: str) -> bool:
-    return os.environ.get(variable, "0") not in ("", "0")
 
 
 def _report_interrupt(arguments: list[str], *, hint: str = "") -> int:

@@ -23,7 +23,7 @@ OURS = {
     "memory_sidecar.core",
     "memory_sidecar.core.projects",
 }
-DIRECT = {"__future__", "_json", "_socket"}
+DIRECT = {"__future__", "_json", "_socket", "atexit"}
 
 LOADED = "import sys; {}; print(*sys.modules)"
 
@@ -89,8 +89,27 @@ def test_interrupt_before_anything_is_asked_is_an_error_in_json_too(monkeypatch,
 
     monkeypatch.setattr(client, "_main", interrupt)
     monkeypatch.setattr(sys, "argv", ["memory-sidecar", "--data-dir", "d", "store", "x"])
-    assert client.main() == 130
+    assert client.run() == 130
     assert json.loads(capfd.readouterr().err)["error"]["code"] == "interrupted"
+
+
+def test_a_process_that_worked_alone_waits_for_its_threads_but_is_not_finalized(tmp_path):
+    """Python would unwind threads of CocoIndex that run its code meanwhile, and they crash."""
+    (tmp_path / "shop.py").write_text("def total(): ...\n")
+    script = """
+import atexit, sys, threading, time
+from memory_sidecar.client import main
+
+atexit.register(print, "finalized")
+sys.argv = ["memory-sidecar", "index", ".", "--data-dir", "data", "--no-daemon", "--json"]
+threading.Thread(target=lambda: (time.sleep(2), print("waited"))).start()
+sys.exit(main())
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    indexed, _, said = done.stdout.partition("\n")
+    assert json.loads(indexed)["files_processed"] == 1
+    assert (said, done.returncode) == ("waited\n", 0)
 
 
 def test_what_an_ending_daemon_did_not_hear_is_asked_of_the_next(capfd):

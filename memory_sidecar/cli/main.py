@@ -287,13 +287,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(call)
     except BrokenPipeError:
-        _discard_output()  # the reader has left
         return EXIT_BROKEN_PIPE
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f" at {Path(frame.filename).name}:{frame.lineno}"
         call.print_error(as_sidecar_error(error, hint="report it", at=where))
-        _discard_output()
         return SidecarError.exit_status
 
 
@@ -305,11 +303,6 @@ class _ClosedOutput(io.RawIOBase):
 
     def write(self, _data: object) -> NoReturn:
         raise output_error(OutputClosed(OSError(0, "it is closed")))
-
-
-def _discard_output() -> None:
-    """Redirect standard output to nowhere, or Python would flush it at exit and fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _as_usage_error(error: click.ClickException) -> UsageError:

@@ -28,6 +28,10 @@ DAY_S = 86_400
 _SIGNS = {b"+": True, b"-": False}
 
 
+def is_set(environ: Mapping[str, str], variable: str) -> bool:
+    return environ.get(variable, "0") not in ("", "0")
+
+
 def settle_folders(environ: MutableMapping[str, str]) -> None:
     """Have every folder in `environ` mean the same wherever it is read: the daemon works elsewhere.
 

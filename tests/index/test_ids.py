@@ -13,7 +13,7 @@ from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 # In a process of its own, since other tests may have imported it here.
 ASK = """
 import sys
-from memory_sidecar.client import main
+from memory_sidecar.client import run
 
 for words in (
     ["index", "."],
@@ -24,10 +24,7 @@ for words in (
     ["session", "search", "rounding", "--agent", "a"],
 ):
     sys.argv = ["memory-sidecar", "--no-daemon", "--data-dir", "data", *words]
-    try:
-        main()
-    except SystemExit as end:
-        assert not end.code, words
+    assert run() == 0, words
 assert "numpy.ma" not in sys.modules
 """
 

@@ -141,9 +141,9 @@ def test_a_query_is_walked_as_the_page_says(run, project, data_dir, monkeypatch,
     monkeypatch.setenv("MEMORY_SIDECAR_DATA_DIR", str(data_dir))
     monkeypatch.setattr(sys, "argv", question)
     with watched(walk):
-        assert client.main() == 0, capsys.readouterr().err
+        assert client.run() == 0, capsys.readouterr().err
         capsys.readouterr()
         walk.begin()
-        assert client.main() == 0
+        assert client.run() == 0
     assert "cart.py" in capsys.readouterr().out
     walk.require("A query becomes hits")
