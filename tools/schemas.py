@@ -41,13 +41,8 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parents[1] / "memory_sidecar" / "schemas"
 WORDS_FILE = Path(TABLE)
 
-WITHOUT_JSON = frozenset(
-    {
-        *("mcp", "serve", "service install", "service status", "service uninstall"),
-        *("completion show", "help"),
-    }
-)
-"""Commands without a JSON result: they speak a protocol, or to an administrator or a shell."""
+WITHOUT_JSON = frozenset({"mcp", "serve"})
+"""Commands without a result: they are a conversation, or the daemon."""
 
 # Arguments and options, by their metavar or name, whose values are paths on the disk.
 _PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.mv2".split())

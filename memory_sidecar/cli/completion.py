@@ -36,6 +36,14 @@ class Installed:
     path: Annotated[str, about("of the written file")]
 
 
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The script by which a shell completes."""
+
+    shell: str
+    script: str
+
+
 @command_group
 def completion() -> None:
     """Have a shell complete commands, options and names with Tab."""
@@ -62,9 +70,11 @@ def install(call: Call, shell: str | None) -> Installed:
 @completion.command()
 @_shell
 @with_call
-def show(call: Call, shell: str | None) -> None:
+def show(call: Call, shell: str | None) -> Script:
     """Print the script for SHELL, to be put where you like."""
-    call.stdout.write(_script(shell or _user_shell(call)))
+    shell = shell or _user_shell(call)
+    script = _script(shell)
+    return call.show(Script(shell, script), script.splitlines())
 
 
 def _script(shell: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import click
 
@@ -10,6 +11,7 @@ from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.installation import PROGRAM
+from memory_sidecar.core.results import about
 
 # By command; the program's name is added to those without it.
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -164,10 +166,18 @@ EXAMPLES: dict[str, tuple[str, str]] = {
 _LAST = {name: at for at, name in enumerate(("data_dir", "db", "json_output", "help"), start=1)}
 
 
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What a command is for, and its arguments and options."""
+
+    command: Annotated[str, about("as it is typed")]
+    text: str
+
+
 @click.command(name="help")
 @click.argument("command", nargs=-1)
 @with_call
-def explain(call: Call, command: tuple[str, ...]) -> None:
+def explain(call: Call, command: tuple[str, ...]) -> Help:
     """Explain a COMMAND, or list them all."""
     context = click.get_current_context().find_root()
     explained: click.Command = context.command
@@ -178,7 +188,8 @@ def explain(call: Call, command: tuple[str, ...]) -> None:
         assert inner is not None  # else it has raised
         context = click.Context(inner, info_name=name, parent=context)
         explained = inner
-    call.print(explained.get_help(context))
+    text = explained.get_help(context)
+    return call.show(Help(context.command_path, text), [text])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, with_call
@@ -16,10 +18,27 @@ from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
 from memory_sidecar.core.installation import PROGRAM, own_command
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.projects import home
+from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.daemon.address import socket_paths
 
 UNITS = (f"{PROGRAM}.socket", f"{PROGRAM}.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of systemd that start the daemon."""
+
+    units: Annotated[tuple[Path, ...], about("their files: written, or removed")]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """Whether the installed units run."""
+
+    units: Annotated[tuple[Path, ...], about("their files")]
+    is_active: bool
+    text: Annotated[str, about("what systemd says of them")]
 
 
 @command_group
@@ -29,7 +48,7 @@ def service() -> None:
 
 @service.command()
 @with_call
-def install(call: Call) -> None:
+def install(call: Call) -> Units:
     """Write the units for the data directory in use, and start them."""
     done = _systemctl(call, "show-environment")
     if done.returncode:
@@ -50,41 +69,41 @@ def install(call: Call) -> None:
         if done.returncode:
             remove_units(call)
             raise SidecarError(f"systemd refused the units, nothing is left: {done.stderr}")
-    for unit in UNITS:
-        call.print(f"wrote {folder / unit}")
-    call.print("it ends with your last session; `loginctl enable-linger` makes it start at boot")
+    written = tuple(folder / unit for unit in UNITS)
+    linger = "it ends with your last session; `loginctl enable-linger` makes it start at boot"
+    return call.show(Units(written), [*(f"wrote {path}" for path in written), linger])
 
 
 @service.command()
 @with_call
-def uninstall(call: Call) -> None:
+def uninstall(call: Call) -> Units:
     """Stop the units and remove them."""
-    removed = remove_units(call)
-    for path in removed:
-        call.print(f"removed {path}")
-    if not removed:
-        call.print("not installed")
+    removed = tuple(remove_units(call))
+    lines = [f"removed {path}" for path in removed]
+    return call.show(Units(removed), lines or ["not installed"])
 
 
 @service.command(name="status")
 @with_call
-def service_status(call: Call) -> None:
+def service_status(call: Call) -> ServiceStatus:
     """Show whether the units are there, and what systemd says of them; fails unless one runs."""
     missing = [unit for unit in UNITS if not (_unit_folder(call) / unit).is_file()]
     if missing:
         raise NotFound(
             f"not installed: {', '.join(missing)}", hint="`memory-sidecar service install`"
         )
-    for unit in UNITS:
-        call.print(f"{_unit_folder(call) / unit}")
-    call.print(_systemctl(call, "--no-pager", "--lines=0", "status", *UNITS).stdout.rstrip("\n"))
+    text = _systemctl(call, "--no-pager", "--lines=0", "status", *UNITS).stdout.rstrip("\n")
     done = _systemctl(call, "is-active", *UNITS)  # an active socket suffices: it starts the service
+    paths = tuple(_unit_folder(call) / unit for unit in UNITS)
+    status = ServiceStatus(paths, is_active=not done.returncode, text=text)
+    call.show(status, [*map(str, paths), text])
     if done.returncode:
         raise SidecarError(
             f"the service does not run: {done.stdout or done.stderr}",
             hint=f"`systemctl --user start {UNITS[0]}`, and"
             f" `journalctl --user -u {PROGRAM}` says why",
         )
+    return status
 
 
 def remove_units(call: Call) -> list[Path]:

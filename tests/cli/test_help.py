@@ -52,8 +52,9 @@ def test_the_options_of_every_command_come_last(words):
     assert ("json_output" in names) is (words not in WITHOUT_JSON), "a schema says what it prints"
 
 
-def test_a_command_that_speaks_a_protocol_or_to_a_shell_refuses_json(run):
-    done = run("service", "uninstall", "--json")
+@pytest.mark.parametrize("words", sorted(WITHOUT_JSON))
+def test_a_command_that_only_runs_refuses_json(run, words):
+    done = run(*words.split(), "--json")
     assert (done.status, done.out, done.error["code"]) == (2, "", "usage")
 
 

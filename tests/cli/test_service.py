@@ -145,8 +145,8 @@ def test_a_unit_that_cannot_be_removed_is_named_and_holds_up_no_other_step(run, 
 
 def test_status_fails_where_nothing_runs(run):
     assert run("nothing")("install").status == 0
-    done = run("*is-active*")("status")
-    assert done.status == 1
+    done = run("*is-active*")("status", "--json")
+    assert (done.status, done.json["is_active"]) == (1, False)
     assert "does not run" in done.err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import nullcontext
 from functools import partial
@@ -66,6 +67,7 @@ class Recorder:
             environ={
                 "XDG_CONFIG_HOME": str(cwd.parent / "config"),
                 "XDG_DATA_HOME": str(cwd.parent / "share"),
+                "PATH": f"{cwd.parent / 'bin'}:{os.defpath}",
             },
             cwd=cwd,
             open_services=lambda _: nullcontext(services),
@@ -96,7 +98,15 @@ def printed(
     call("setup", "claude", "--dry-run")
     call("version")
     call("uninstall", "--dry-run", "--data", "--data-dir", data)
-    call("completion install", "bash")
+    call("help", "search")
+    for command in ("install", "show"):
+        call(f"completion {command}", "bash")
+    systemctl = folder / "bin" / "systemctl"
+    systemctl.parent.mkdir()
+    systemctl.write_text("#!/bin/sh\necho active\n")
+    systemctl.chmod(0o755)
+    for command in ("install", "status", "uninstall"):
+        call(f"service {command}", "--data-dir", data)
     call("trust", folder)
     call("skills install", folder / "skills")
     call("stop", "--data-dir", data)
