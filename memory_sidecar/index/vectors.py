@@ -282,7 +282,8 @@ def _arrays_of(rows: Sequence[tuple[int, bytes]], table: VectorTable) -> tuple[I
     if not table.is_coded:
         return ids, np.frombuffer(blobs, np.float32).reshape(-1, table.dimension)
     codes = np.frombuffer(blobs, np.int8).reshape(-1, table.dimension).astype(np.float32)
-    return ids, codes / np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1)
+    codes /= np.maximum(np.linalg.norm(codes, axis=1, keepdims=True), 1)
+    return ids, codes
 
 
 def stored_vector(connection: apsw.Connection, table: VectorTable, row_id: int) -> Floats | None:
