@@ -102,8 +102,11 @@ from memory_sidecar.client import main
 
 atexit.register(print, "finalized")
 sys.argv = ["memory-sidecar", "index", ".", "--data-dir", "data", "--no-daemon", "--json"]
-threading.Thread(target=lambda: (time.sleep(2), print("waited"))).start()
-sys.exit(main())
+returned = threading.Event()
+threading.Thread(target=lambda: (returned.wait(), time.sleep(0.5), print("waited"))).start()
+status = main()
+returned.set()
+sys.exit(status)
 """
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
