@@ -339,10 +339,7 @@ def _report_error(error: Exception, arguments: list[str]) -> int:
     if not isinstance(error, SidecarError):
         error = DaemonUnreachable(str(error), hint="use --no-daemon")
     given = tuple(arguments)
-    try:  # noqa: SIM105  `contextlib` would be one more import
-        write_text(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
-    except OutputClosed:
-        pass  # the exit status still tells
+    write_text(2, error_line(error, as_json=wants_json(given, is_terminal=os.isatty(1))))
     return exit_status(given, error.exit_status)
 
 

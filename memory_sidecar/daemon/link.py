@@ -61,12 +61,17 @@ def write_whole(fd: int, data: bytes) -> None:
 
 
 def write_text(fd: int, text: str) -> None:
-    """Write `text` as UTF-8 to standard output or error. Raises OutputClosed.
+    """Write `text` as UTF-8 to standard output or error.
 
-    What was closed at the start takes nothing: its number may now be the daemon's socket.
+    What was closed at the start takes nothing: its number may now be the daemon's socket. Raises
+    OutputClosed for standard output alone: where notes and errors are lost, the exit status tells.
     """
     if (sys.stdout if fd == 1 else sys.stderr) is not None:
-        write_whole(fd, text.encode("utf-8", "backslashreplace"))
+        try:
+            write_whole(fd, text.encode("utf-8", "backslashreplace"))
+        except OutputClosed:
+            if fd == 1:
+                raise
     elif fd == 1:
         raise OutputClosed(OSError(0, "it is closed"))
 

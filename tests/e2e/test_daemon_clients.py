@@ -122,6 +122,16 @@ def test_output_that_finds_no_room_is_said_in_a_line(indexed, options):
     assert error["message"] == "no room left to write the output"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+def test_a_note_that_finds_no_room_costs_no_result(indexed):
+    for question, status in (("total", 0), ("xyzzyplugh", 0), ("", 2)):
+        words = [str(PROGRAM), "search", "--all", "--json", question]
+        told = {**indexed.environ, "MEMORY_SIDECAR_NO_DAEMON": "0"}
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(words, env=told, stdout=subprocess.PIPE, stderr=full, check=False)
+        assert (done.returncode, bool(done.stdout)) == (status, not status)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("options", ["", "--no-daemon"])
