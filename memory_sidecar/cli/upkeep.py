@@ -19,6 +19,7 @@ from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.disk.roots import readable_folder
 
 Vector = Annotated[list[float], about("384 numbers of length 1; with `-`, such an array a line")]
 
@@ -170,8 +171,8 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
 def _change_trust(call: Call, path: str, *, remove: bool) -> str:
     """Trust or distrust the folder `path`, and return a line that says so."""
     folder = call.path(path)
-    if not remove and not folder.is_dir():
-        raise PathRefused(f"{folder} is not a folder", hint="name the folder of a project")
+    if not remove:
+        readable_folder(folder)
     try:
         with named_errors(Path(config_folder(call.environ))):
             record_trust(str(folder), None if remove else True, call.environ)

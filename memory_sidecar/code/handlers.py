@@ -22,7 +22,7 @@ from memory_sidecar.code.shared import Sharing, Team
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import no_source_error, why_inside, why_outside
-from memory_sidecar.core.errors import NoIndex, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import NoIndex, NotFound, UsageError
 from memory_sidecar.core.model import FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter, name_all
@@ -31,7 +31,7 @@ from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.roots import deletions, problem_of
+from memory_sidecar.disk.roots import deletions, problem_of, readable_folder
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
@@ -166,8 +166,7 @@ class Codebase:
         around = self.registry.containing(root)
         if around is None or around.root == Path(os.path.realpath(root)):
             return self.registry.add(root, excludes=excludes, force=force)
-        if not root.is_dir():
-            raise PathRefused(f"{root} is not a folder", hint="index the folder it lies in")
+        readable_folder(root)
         if excludes:
             raise UsageError(
                 f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",

@@ -131,10 +131,10 @@ class Registry:
         """Register the folder `root` and return its source, which may exist already.
 
         By default `name` is made from the folder's. `excludes` are added to those of a registered
-        source. `address` is given for a clone that we made. Raises PathRefused if `root` is not a
-        readable folder, holds our own data, or, without `force`, the user's home; UsageError for an
-        exclude that is no glob, and a name that is taken, invalid, or not that of a registered
-        `root`.
+        source. `address` is given for a clone that we made. Raises NotFound if `root` is missing,
+        PathRefused if it is not a readable folder, holds our own data, or, without `force`, the
+        user's home; UsageError for an exclude that is no glob, and a name that is taken, invalid,
+        or not that of a registered `root`.
         """
         real = readable_folder(root)
         check_excludes(excludes)

@@ -36,12 +36,15 @@ def check_root(top: str, if_gone: str = _IF_GONE) -> None:
 
 
 def readable_folder(root: Path) -> Path:
-    """Return the real path of the folder `root`, which a user named. Raises PathRefused."""
+    """Return the real path of the folder `root`, which a user named.
+
+    Raises NotFound if it is not there, PathRefused if it is no folder that can be read.
+    """
     try:
         real = Path(os.path.realpath(os.path.expanduser(root), strict=True))  # noqa: PTH111  never fails
         os.scandir(real).close()
     except FileNotFoundError as error:
-        raise PathRefused(f"{root} does not exist", hint="name an existing folder") from error
+        raise NotFound(f"{root} does not exist", hint="name an existing folder") from error
     except NotADirectoryError as error:
         raise PathRefused(
             f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"

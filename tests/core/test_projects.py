@@ -157,7 +157,7 @@ def test_the_command_trusts_lists_and_takes_back(run, clone):
     assert run("trust", "--list").out == f"{clone}\n"
     assert run("trust", clone, "--remove", "--json").json == {"trusted": []}
     assert run("trust", clone, "--remove").out == f"{clone} is not trusted\n"
-    assert run("trust", clone / "nothing").status == 2
+    assert run("trust", clone / "nothing").status == 3
     assert run("trust", clone, "--list").status == 2
 
 

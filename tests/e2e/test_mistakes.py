@@ -100,9 +100,9 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (HOME, ("search", "total"), 3, "`memory-sidecar index PATH`"),
     (PROJECT, ("index", "/"), 2, "--force"),
     (PROJECT, ("index", "~"), 2, "--force"),
-    (PROJECT, ("index", "nowhere"), 2, "is not a folder"),
-    (ELSEWHERE, ("index", "../nowhere"), 2, "name an existing folder"),
-    (PROJECT, ("index", "settings.toml"), 2, "folder it lies in"),
+    (PROJECT, ("index", "nowhere"), 3, "name an existing folder"),
+    (ELSEWHERE, ("index", "../nowhere"), 3, "name an existing folder"),
+    (PROJECT, ("index", "settings.toml"), 2, "name the folder"),
     (ELSEWHERE, ("index", "cart.py"), 2, "name the folder"),
     (PROJECT, ("index", "https://127.0.0.1:9/shop"), 1, "git"),  # without a network
     (PROJECT, ("index", "https://me:secret@git.example/shop"), 2, "credential helper"),

@@ -42,19 +42,19 @@ def make_loop(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "code", "message"),
     [
-        (make_nothing, "does not exist"),
-        (make_file, "not a folder"),
-        (make_fifo, "not a folder"),
-        (make_socket, "not a folder"),
-        (make_loop, "symbolic links"),
+        (make_nothing, "not_found", "does not exist"),
+        (make_file, "path_refused", "not a folder"),
+        (make_fifo, "path_refused", "not a folder"),
+        (make_socket, "path_refused", "not a folder"),
+        (make_loop, "path_refused", "symbolic links"),
     ],
 )
-def test_what_is_no_folder_is_refused(run, tmp_path, data_dir, make, message):
+def test_what_is_no_folder_is_refused(run, tmp_path, data_dir, make, code, message):
     make(tmp_path / "named")
     done = run("index", tmp_path / "named", "--json")
-    assert (done.status, done.error["code"]) == (2, "path_refused")
+    assert (done.status, done.error["code"]) == (3 if code == "not_found" else 2, code)
     assert message in done.error["message"]
     assert run("source", "list", "--json").json == []
 
