@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Annotated
 
 import msgspec
@@ -137,9 +138,8 @@ class JudgedSet:
             codebase = self._services.codebase()
             source = codebase.registry.get(of)
             if not codebase.is_indexed(source, place):
-                raise NotFound(
-                    f"{of} has no indexed file {place}", hint="`memory-sidecar why` says more"
-                )
+                hint = f"`memory-sidecar why {quote(str(source.root / place))}` says more"
+                raise NotFound(f"{of} has no indexed file {place}", hint=hint)
             return source.root.as_posix(), place
         if kind is Asked.SESSIONS:
             session = self._services.sessions(of, reporter=self._reporter).get(place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial, wraps
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -173,7 +174,8 @@ def locate(call: Call, file: str) -> tuple[str, str]:
     """Return the source that contains `file`, and its path there. Raises NotFound."""
     place = find_place(call, call.path(file))
     if place is None:
-        raise NotFound(f"no source contains {file}", hint=f"`memory-sidecar why {file}` says more")
+        hint = f"`memory-sidecar why {quote(file)}` says more"
+        raise NotFound(f"no source contains {file}", hint=hint)
     return place
 
 

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from shlex import quote
 from typing import Any, NamedTuple
 
 import apsw
@@ -212,6 +213,12 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
     ):
         return None
     return directory.chunks_in(wanted)
+
+
+def typed_path(connection: Connection, source: str, path: str) -> str:
+    """Return the path of a file, quoted, as a shell takes it in any folder."""
+    root: Any = connection.execute("SELECT root FROM sources WHERE name = ?", (source,)).get
+    return quote(f"{root}/{path}" if root else path)
 
 
 def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:

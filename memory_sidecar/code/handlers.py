@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
-from memory_sidecar.code.directory import Line
+from memory_sidecar.code.directory import Line, typed_path
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
@@ -240,7 +240,9 @@ class Codebase:
 
         def ask(here: Snapshot) -> list[CodeHit]:
             local = LocalRows(here.connection, here.store, wanted, here.is_deleted)
-            return self.sharing.ask(partial(related_chunks, at=at, top_k=top_k), local, reporter)
+            typed = typed_path(here.connection, at.source, at.path)
+            like = partial(related_chunks, at=at, typed=typed, top_k=top_k)
+            return self.sharing.ask(like, local, reporter)
 
         return self.navigate(wanted, ask, reporter=reporter)
 

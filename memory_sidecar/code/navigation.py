@@ -12,7 +12,7 @@ from msgspec import UNSET
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
 from memory_sidecar.code.classes import Lineages, class_around, made_by
-from memory_sidecar.code.directory import ChunkFile, Line, file_filter
+from memory_sidecar.code.directory import ChunkFile, Line, file_filter, typed_path
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
@@ -121,7 +121,8 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     """Return the file at `path`. Raises NotFound if it has no names, with a hint what to ask."""
     if at := graph.file(source, path):
         return at
-    hint = f"it is not indexed: `memory-sidecar why {path}` says why"
+    typed = typed_path(graph.connection, source, path)
+    hint = f"it is not indexed: `memory-sidecar why {typed}` says why"
     if inside := graph.files_below(source, path):
         hint = (
             f"it is a folder: name a file such as {min(inside, key=is_aside)};"
@@ -266,10 +267,9 @@ def _at_line(graph: Graph, line: Line) -> Defined:
         if each.row.start_line <= line.line <= each.row.end_line
     ]
     if not around:
-        raise NotFound(
-            f"no definition is known at {line.path}:{line.line}",
-            hint=f"`memory-sidecar outline {line.path}` lists those of the file",
-        )
+        typed = typed_path(graph.connection, line.source, line.path)
+        hint = f"`memory-sidecar outline {typed}` lists those of the file"
+        raise NotFound(f"no definition is known at {line.path}:{line.line}", hint=hint)
     first_lines = [each for each in around if each.row.start_line == line.line]
     return first_lines[0] if first_lines else max(around, key=lambda each: each.row.start_line)
 

@@ -198,15 +198,15 @@ def _candidates(
     )
 
 
-def related_chunks(rows: CodeRows, at: Line, *, top_k: int) -> list[CodeHit]:
+def related_chunks(rows: CodeRows, at: Line, *, typed: str, top_k: int) -> list[CodeHit]:
     """Return the chunks of `rows` most similar to the one at a line; `score` is the cosine.
 
     Compares the model's vectors if the chunk has one, else static vectors. Raises NotFound if no
-    chunk holds the line, or the chunk has no vector.
+    chunk holds the line, or the chunk has no vector. `typed`: the path of its file, for a hint.
     """
     chunk = rows.chunk_at(at)
     if chunk is None:
-        hint = f"name a line with code; `memory-sidecar why {at.path}` tells whether it is indexed"
+        hint = f"name a line with code; `memory-sidecar why {typed}` tells whether it is indexed"
         raise NotFound(f"nothing is indexed at {at.path}:{at.line}", hint=hint)
     for static in (False, True):
         vector = rows.vector_of(chunk, static=static)

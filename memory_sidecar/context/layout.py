@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from string import Template
 
 from memory_sidecar.core.atomic import create_file, delete_file, replace_unchanged
@@ -156,7 +157,8 @@ def make_root(root: Root) -> list[Path]:
     if around and around.shown(root.path).split("/")[0] in ROOT_FOLDERS:
         raise UsageError(
             f"{root.path} lies in the dense-context root {around.path}",
-            hint=f"`memory-sidecar context init {around.path} --project NAME` adds a project to it",
+            hint=f"`memory-sidecar context init {quote(str(around.path))} --project NAME` adds a"
+            " project to it",
         )
     return _make(root, root.path, "root", ROOT_FOLDERS, {})
 

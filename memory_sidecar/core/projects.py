@@ -191,11 +191,13 @@ def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
     The note is written once a day, as programs call a hundred times an hour from one folder. Raises
     KeyboardInterrupt if the user interrupts the question.
     """
+    from shlex import quote
+
     shown = "".join(letter if letter.isprintable() else "?" for letter in folder)
     what = "data/memory and memory-sidecar.toml"
     if not (os.isatty(0) and os.isatty(2)):
         if not _was_noted_today(folder, environ):
-            hint = f"`memory-sidecar trust {shown}` if it is your own"
+            hint = f"`memory-sidecar trust {quote(shown)}` if it is your own"
             _write(f"note: {shown} is not trusted, so its {what} are not used; {hint}\n")
         return False
     _write(f"{shown} has its own {what}, which may name programs to run.\nTrust it? [y/N] ")
@@ -207,7 +209,7 @@ def ask_for_trust(folder: str, environ: Mapping[str, str]) -> bool:
         _write(f"note: the answer cannot be saved: {error}\n")
         return False
     if not trusted:
-        _write(f"It is not used. `memory-sidecar trust {shown}` changes that.\n")
+        _write(f"It is not used. `memory-sidecar trust {quote(shown)}` changes that.\n")
     return trusted
 
 

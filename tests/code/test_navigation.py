@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from difflib import unified_diff
 from functools import partial
@@ -157,6 +159,17 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Ask:
 def own(run: Callable[..., Finished], shop: Path) -> Ask:
     """As `call`, in a project that the test may change."""
     return indexed(run, shop)
+
+
+@pytest.mark.parametrize(
+    "words", [("refs", "gone.py:1"), ("related", "gone.py:1"), ("judged", "add", "q", "gone.py")]
+)
+def test_a_command_in_a_hint_holds_in_the_folder_where_it_is_printed(own, shop, words):
+    here = shop / "a b"
+    here.mkdir()
+    told = own(*words, cwd=here).err
+    (command,) = re.findall("`memory-sidecar ([^`]*)`", told)
+    assert own(*shlex.split(command), "--json", cwd=here).json["path"] == f"{here}/gone.py", told
 
 
 def indexed(run: Callable[..., Finished], root: Path) -> Ask:
@@ -933,7 +946,7 @@ def test_a_saved_file_is_followed(own, shop):
         (("outline", "missing/basket.py"), 3, "there is other/basket.py"),
         (("refs", "missing/basket.py:3"), 3, "there is other/basket.py"),
         (("map", "--around", "missing/basket.py"), 3, "there is other/basket.py"),
-        (("outline", "missing.py"), 3, "not indexed: `memory-sidecar why missing.py` says why"),
+        (("outline", "missing.py"), 3, "missing.py` says why"),
         (("outline", "missing.py:3"), 3, "no definition is known in missing.py — it is not"),
         (("refs", "missing.py:3"), 3, "no definition is known in missing.py — it is not indexed"),
         (("refs", "Missing(3,1)"), 3, "defines Missing(3,1)"),
