@@ -6,6 +6,7 @@ implements the same protocol over PostgreSQL and SQLite together.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -250,14 +251,24 @@ class LocalRows:
         return history_boosts(self.connection, text, self.wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        rows = self.connection.execute(
-            "SELECT id, source, filename, language, start_line, end_line, code, symbols, scope,"
-            " signature FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
+        # As two texts, see `symbols_of`; the code is not escaped as JSON, which would take as long.
+        listed, codes = self.connection.execute(
+            "SELECT json_group_array(json_array(id, source, filename, language, start_line,"
+            " end_line, octet_length(code), symbols, scope, signature)),"
+            " CAST(coalesce(group_concat(code, ''), '') AS BLOB)"
+            " FROM code_chunks WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(ids),),
-        )
+        ).get
+        rows, code = json.loads(listed), io.BytesIO(codes)
         return [
-            StoredChunk(chunk_id, source, filename, language, chunk_from_row(rest))
-            for chunk_id, source, filename, language, *rest in rows
+            StoredChunk(
+                chunk_id,
+                source,
+                filename,
+                language,
+                chunk_from_row((start, end, code.read(size).decode(), *rest)),
+            )
+            for chunk_id, source, filename, language, start, end, size, *rest in rows
         ]
 
     def text_around(self, stored: StoredChunk, lines: int) -> tuple[str, str]:
