@@ -175,6 +175,7 @@ def _start(data_dir: str) -> Link | None:
 
 def _relay_mcp(request: Frame, data_dir: str) -> int:
     """Relay an MCP conversation between the host and the daemon until the host ends it."""
+    import memory_sidecar.daemon.start  # noqa: F401  of our build: an upgrade replaces it on disk
     from memory_sidecar.daemon.pump import Pump
 
     arguments = request["arguments"]

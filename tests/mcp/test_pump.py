@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
 
 import pytest
 
+from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
 from tests.e2e.test_daemon_life import OTHER_BUILD
 from tests.mcp.host import INITIALIZE, Host
@@ -108,6 +110,20 @@ def test_newer_daemon_takes_over(home, host):
     newer.terminate()
     newer.wait(timeout=60)
     assert "tools" in host.ask("tools/list")["result"]
+
+
+def test_upgrade_under_a_server_costs_no_call(home):
+    ours = shutil.copytree(PACKAGE, home.folder / "ours" / "memory_sidecar")
+    upgraded = Home(home.folder, home.runtime_dir, PYTHONPATH=str(ours.parent))
+    assert upgraded.sources() is not None
+    host = Host(upgraded)
+    host.open()
+    for module in (ours / "client.py", ours / "daemon" / "start.py"):
+        module.write_text(module.read_text().replace("start_daemon(", "begin_daemon("))
+    assert upgraded.call("stop").returncode == 0
+    assert "tools" in host.ask("tools/list")["result"]
+    host.end()
+    assert upgraded.call("stop").returncode == 0
 
 
 def test_without_a_daemon_it_serves_in_its_own_process(home, start):
