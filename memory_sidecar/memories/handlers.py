@@ -48,7 +48,7 @@ from memory_sidecar.memories.results import (
     Removed,
     Restored,
 )
-from memory_sidecar.memories.write import Written, store, update
+from memory_sidecar.memories.write import Written, delete, store, update
 
 
 class Memories(Recall):
@@ -100,13 +100,13 @@ class Memories(Recall):
         Raises NotFound and Conflict.
         """
         directory, file = self._resolve(path)
+        linking = self._files_linking_to(directory.name, file.path)
         with directory.changing():
             gone, batch = directory.read(file.path, if_hash=if_hash).path, None
-            if for_good:
-                directory.delete(gone)
-            else:
+            if not for_good:
                 batch = self._archive.take(directory, gone, now_ms=self._agent.clock()).batch
-        self._index(directory.name, [gone])
+            changed = delete(directory, gone, linking) if for_good else [gone]
+        self._index(directory.name, changed)
         return Removed(self._agent.name, address(directory.name, gone), removed=True, batch=batch)
 
     def move(self, path: str, to: str, *, allow_secrets: bool = False) -> Moved:

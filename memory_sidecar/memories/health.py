@@ -47,12 +47,12 @@ FAULTS = (
     ),
     (
         "supersede each other",
-        "remove one of the two `supersedes`",
-        "SELECT m.path || ' and ' || r.target FROM memories m"
-        " JOIN memory_relations r ON r.memory = m.key JOIN memories o ON o.path = r.target"
-        " JOIN memory_relations b ON b.memory = o.key AND b.target = m.path"
-        " WHERE r.relation = 'supersedes' AND b.relation = 'supersedes' AND m.path < r.target"
-        " ORDER BY m.path, r.target",
+        "remove one of their `supersedes`",
+        "WITH newer (path, older) AS (SELECT path, target FROM memories"
+        " JOIN memory_relations ON memory = key WHERE relation = 'supersedes' AND target <> path),"
+        " chain (path, at) AS (SELECT path, older FROM newer WHERE path IN"
+        " (SELECT older FROM newer) UNION SELECT c.path, n.older FROM chain c"
+        " JOIN newer n ON n.path = c.at) SELECT path FROM chain WHERE path = at ORDER BY path",
     ),
 )
 """What is wrong with the files of an agent, the hint, and the SQL that lists them.

@@ -123,6 +123,20 @@ def edit(
     return []
 
 
+def delete(directory: KnowledgeDirectory, path: str, linking: Iterable[str]) -> list[str]:
+    """Delete the memory at `path`; return the paths of all files that changed.
+
+    Those at `linking` that say that it supersedes them say so no longer.
+    """
+    directory.delete(path)
+    names = (path, path.removesuffix(MEMORY_SUFFIX))
+
+    def without_it(page: MemoryPage) -> Meta:
+        return {"superseded_by": None} if page.superseded_by in names else {}
+
+    return [path, *_edit_each(directory, linking, without_it)]
+
+
 # Storing
 
 
@@ -190,17 +204,24 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[
 
     These are the ones that it names, and those at `linking`, of which it may know nothing.
     """
-    released: list[str] = []
     names = (file.path, file.path.removesuffix(MEMORY_SUFFIX))
 
     def without_them(page: MemoryPage) -> Meta:
         kept = [each for each in page.supersedes if each.removeprefix("./") not in names]
         return {} if len(kept) == len(page.supersedes) else {"supersedes": kept or None}
 
-    for path in dict.fromkeys((*texts(file.page.superseded_by), *linking)):
+    return _edit_each(directory, (*texts(file.page.superseded_by), *linking), without_them)
+
+
+def _edit_each(
+    directory: KnowledgeDirectory, paths: Iterable[str], change: Callable[[MemoryPage], Meta]
+) -> list[str]:
+    """Edit the pages at `paths`, where there are any; return the paths of those changed."""
+    edited: list[str] = []
+    for path in dict.fromkeys(paths):
         with suppress(UsageError, NotFound, PageBroken):  # by hand, it may name no page
-            released += edit(directory, path, without_them)
-    return released
+            edited += edit(directory, path, change)
+    return edited
 
 
 # Changing

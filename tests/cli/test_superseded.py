@@ -41,8 +41,8 @@ def test_it_is_back_when_that_one_goes_and_hides_when_it_comes_again(serve, own,
         assert listed(serve) == ["e/the-new-way.md"]
         return
     assert listed(serve) == ["d/old.md"]
-    is_archived = bool(words) and "--for-good" not in words
-    assert ("d/old.md -> d/the-new-way.md" in serve("doctor").out) is not is_archived
+    assert ("d/old.md -> d/the-new-way.md" in serve("doctor").out) is (not words)
+    assert ("superseded_by" in (own / "d/old.md").read_text()) is ("--for-good" not in words)
     if words == ("remove", "d/the-new-way"):
         assert serve("restore", "d/the-new-way", "--agent", "a").status == 0
         assert listed(serve) == ["d/the-new-way.md"]
@@ -71,6 +71,19 @@ def test_a_successor_that_was_renamed_by_hand_is_named_as_it_is_called_now(serve
     assert serve("reindex", "--agent", "a").status == 0
     assert serve("doctor").out.count("d/old.md -> d/the-new-way.md") == 1
     assert "but by" not in serve("doctor").out
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_those_that_supersede_each_other_are_named(serve, data_dir, count):
+    own = data_dir / "knowledge" / "a"
+    for number in range(count):
+        write_memory(own, f"d/{number}.md", f"Way {number}", supersedes=[f"d/{number - 1}.md"])
+    assert "each other" not in serve("doctor").out
+    write_memory(own, "d/0.md", "Way 0", supersedes=[f"d/{count - 1}.md"])
+    write_memory(own, "d/last.md", "The last way", supersedes=["d/0.md", "d/last.md"])
+    assert serve("reindex", "--agent", "a").status == 0
+    ring = "; ".join(f"d/{number}.md" for number in range(count))
+    assert f"{count} supersede each other: {ring}" in serve("doctor").out
 
 
 def test_what_one_of_another_directory_supersedes_hides(serve, data_dir):
