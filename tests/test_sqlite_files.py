@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.errors import PathRefused, StoreError
-from memory_sidecar.core.sqlite import connect, database_bytes, named_errors
+from memory_sidecar.core.sqlite import connect, named_errors
+from memory_sidecar.index.report import database_bytes
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and FIFOs")
 

@@ -28,7 +28,6 @@ from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter, name_all
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.short_names import known_names
-from memory_sidecar.core.sqlite import database_bytes
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import deletions, problem_of, readable_folder
@@ -39,6 +38,7 @@ from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import (
     count_sources,
     count_vectors,
+    database_bytes,
     is_indexed,
     list_files,
     recorded_roots,

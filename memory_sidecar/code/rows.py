@@ -25,7 +25,7 @@ from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
-from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.core.sqlite import Connection, column, rows_at_once
 from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
 from memory_sidecar.index.arms import Arm, Scores, VectorArm
 from memory_sidecar.index.codes import Floats, Ids
@@ -236,22 +236,19 @@ class LocalRows:
         return self._directory.files, numbers
 
     def symbols_of(self, ids: Sequence[int]) -> Mapping[int, tuple[list[str], str]]:
-        # One JSON text: reading hundreds of rows would release and take the GIL as many times.
-        rows: Any = self.connection.execute(
-            "SELECT json_group_array(json_array(id, symbols, scope)) FROM code_chunks"
-            " WHERE id IN (SELECT value FROM json_each(?))",
+        rows = rows_at_once(
+            self.connection,
+            "id, symbols, scope",
+            "code_chunks WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(ids),),
-        ).get
-        return {
-            chunk_id: (split_symbols(symbols), scope)
-            for chunk_id, symbols, scope in json.loads(rows)
-        }
+        )
+        return {chunk_id: (split_symbols(symbols), scope) for chunk_id, symbols, scope in rows}
 
     def history_boosts(self, text: str) -> Mapping[File, HistoryBoost]:
         return history_boosts(self.connection, text, self.wanted.sources)
 
     def read(self, ids: Sequence[int]) -> Sequence[StoredChunk]:
-        # As two texts, see `symbols_of`; the code is not escaped as JSON, which would take as long.
+        # As `rows_at_once`, but the code is not escaped as JSON, which would take as long.
         listed, codes = self.connection.execute(
             "SELECT json_group_array(json_array(id, source, filename, language, start_line,"
             " end_line, octet_length(code), symbols, scope, signature)),"

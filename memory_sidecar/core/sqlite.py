@@ -8,6 +8,7 @@ belongs to the thread that uses it at the moment; it is not shared between two a
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import stat
@@ -51,9 +52,7 @@ _NO_MEMORY = "free memory, or raise `ulimit -v` to 2 GB; then `memory-sidecar st
 _NO_FILES_BESIDE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError)
 
 
-def connect(
-    path: Path, *, read_only: bool = False, cache_kib: int | None = None
-) -> apsw.Connection:
+def connect(path: Path, *, read_only: bool = False, cache_kib: int | None = None) -> Connection:
     """Open `path` (made if missing, unless `read_only`) with sqlite-vec loaded and WAL on.
 
     Raises StoreForeign for a file that is no SQLite database, StoreReadOnly and DiskFull where
@@ -197,15 +196,6 @@ def _write_ahead(connection: apsw.Connection) -> None:
             return
 
 
-def database_bytes(path: Path) -> int:
-    """Return the size of the database at `path` on disk, with its log."""
-    size = 0
-    for part in (path, path.with_name(path.name + "-wal")):
-        with suppress(FileNotFoundError):  # the last connection that is closed deletes the log
-            size += part.stat().st_size
-    return size
-
-
 def damage_of(db: Path) -> str:
     """Return the first problem that SQLite's quick check finds in `db`, "" for none."""
     connection = connect(db, read_only=True)
@@ -236,6 +226,17 @@ def column(
 ) -> list[Any]:
     """Return the first column of the rows that `sql` selects."""
     return [row[0] for row in connection.execute(sql, cast("Any", values))]
+
+
+def rows_at_once(
+    connection: Connection, columns: str, rest: str, values: Sequence[object] | Mapping[str, object]
+) -> list[list[Any]]:
+    """Return the rows of `SELECT columns FROM rest`, none of them a BLOB, read as one text.
+
+    To step to a row lets go of Python's lock: beside a busy thread, 100 rows took 68 ms.
+    """
+    listed = f"SELECT json_group_array(json_array({columns})) FROM {rest}"  # noqa: S608  ours
+    return list(json.loads(column(connection, listed, values)[0]))
 
 
 @contextmanager
@@ -305,19 +306,17 @@ def _disk_full(path: Path) -> DiskFull:
 
 def is_full(folder: Path) -> bool:
     """Whether the disk is full: a write that fits only in part fails as an I/O error."""
-    try:
+    with suppress(OSError):
         return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
-    except OSError:
-        return False
+    return False
 
 
 def _may_open_no_more() -> bool:
     """Whether this process may open no more files: SQLite does not report that as such."""
-    try:
+    with suppress(OutOfFiles):
         require_descriptors(1)
-    except OutOfFiles:
-        return True
-    return False
+        return False
+    return True
 
 
 def _named_os(error: OSError, path: Path) -> SidecarError:

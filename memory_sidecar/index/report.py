@@ -155,6 +155,15 @@ def is_indexed(connection: Connection, source: str, path: str) -> bool:
 _counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
 
 
+def database_bytes(path: Path) -> int:
+    """Return the size of the database at `path` on disk, with its log."""
+    size = 0
+    for part in (path, path.with_name(path.name + "-wal")):
+        with suppress(FileNotFoundError):  # the last connection that is closed deletes the log
+            size += part.stat().st_size
+    return size
+
+
 def row_count(connection: Connection, table: str) -> int:
     """Count the rows of `table`; on a read-only connection once for each commit."""
     counts: dict[str, int] = {}

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.core.sqlite import Connection, column, rows_at_once
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.model import (
     EXPIRED_SQL,
@@ -164,9 +164,10 @@ class ChunkPlace(NamedTuple):
 
 def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, ChunkPlace]:
     """Read the memories that the chunks `ids` belong to, by chunk; missing chunks are left out."""
-    rows = connection.execute(
-        f"SELECT id, memory, path, {STRENGTH_SQL}, project, {SUPERSEDED_SQL} OR {EXPIRED_SQL}"
-        " FROM (SELECT id, memory FROM memory_chunks"
+    rows = rows_at_once(
+        connection,
+        f"id, memory, path, {STRENGTH_SQL}, project, {SUPERSEDED_SQL} OR {EXPIRED_SQL}",
+        "(SELECT id, memory FROM memory_chunks"
         "  WHERE id IN (SELECT value FROM json_each(:ids)))"
         " JOIN (SELECT key, path, project, standing, superseded, expires_at, pinned, updated_at,"
         "  used_at, uses, evidence FROM memories) ON key = memory",
@@ -177,9 +178,10 @@ def read_places(connection: Connection, ids: Ids, *, now: int) -> dict[int, Chun
 
 def read_passages(connection: Connection, ids: Collection[int]) -> dict[int, MemoryChunk]:
     """Read the chunks with these ids, by id."""
-    rows = connection.execute(
-        "SELECT id, text, context, heading, start_line, end_line FROM memory_chunks"
-        " WHERE id IN (SELECT value FROM json_each(?))",
+    rows = rows_at_once(
+        connection,
+        "id, text, context, heading, start_line, end_line",
+        "memory_chunks WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(ids)),),
     )
     return {row[0]: MemoryChunk(*row[1:]) for row in rows}
