@@ -121,7 +121,8 @@ def show_remembered(call: Call, remembered: Remembered, verb: str) -> Remembered
     """Print `verb`, the memory's path and its near duplicates; returns `remembered`."""
     shown = call.mask(remembered)
     near = (
-        f"nearly the same: {each.path} ({each.cosine:.2f}) {each.summary}".rstrip()
+        f"nearly the same{' in shared' * each.shared}: {each.path} ({each.cosine:.2f})"
+        f" {each.summary}".rstrip()
         for each in shown.near_duplicates
     )
     return call.show(shown, [f"{verb} {shown.path}", *near])

@@ -40,7 +40,10 @@ class Changed(Answer):
         lines = [f"{done}: {self.path}{shared}"]
         if self.near_duplicates:
             lines.append(f"nearly the same ({DATA}); consider updating one of them instead:")
-        lines += [quote_line(f"{each.path}  {each.summary}") for each in self.near_duplicates]
+        lines += [
+            quote_line(f"{each.path}{' (shared)' * each.shared}  {each.summary}")
+            for each in self.near_duplicates
+        ]
         return "\n".join(lines)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
+from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.memories.lists import title_of
@@ -76,13 +79,32 @@ def near_duplicates(
     connection: Connection, store: DerivedStore, path: str
 ) -> tuple[NearDuplicate, ...]:
     """List the memories that say nearly the same as the one at `path`, the nearest first."""
+    vector = _first_vector(connection, path)
+    found = memories_like(connection, store, vector) if vector is not None else ()
+    return tuple(each for each in found if each.path != path)[:MAX_NEAR]
+
+
+def near_readable(agent: AgentDatabase, path: str) -> tuple[NearDuplicate, ...]:
+    """List those that `near_duplicates` does of `agent`, and the shared ones that it reads."""
+    with (store := agent.data.open()).reading() as connection:
+        vector = _first_vector(connection, path)
+        near = [*near_duplicates(connection, store, path)]
+    if vector is not None and agent.shared is not None and agent.shared.paths.db.exists():
+        with (
+            suppress(SidecarError),  # what is asked about is stored, whatever state these are in
+            (store := agent.shared.data.open()).reading() as connection,
+        ):
+            found = memories_like(connection, store, vector)
+            near += [replace(each, shared=True) for each in found]
+    return tuple(sorted(near, key=lambda each: -each.cosine)[:MAX_NEAR])
+
+
+def _first_vector(connection: Connection, path: str) -> Vector | None:
     first: Any = connection.execute(
         "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
         (path,),
     ).get
-    vector = stored_vector(connection, MEMORY_CHUNKS.vector_table, first)
-    found = memories_like(connection, store, vector) if vector is not None else ()
-    return tuple(each for each in found if each.path != path)[:MAX_NEAR]
+    return stored_vector(connection, MEMORY_CHUNKS.vector_table, first)
 
 
 def memories_like(
@@ -103,7 +125,10 @@ def memories_like(
         ).get
         if row is not None:
             found.append((-min(float(cosines[at]), 1.0), row[0], row[1]))
-    return [NearDuplicate(path, summary, round(-less, 4)) for less, path, summary in sorted(found)]
+    return [
+        NearDuplicate(path, summary, round(-less, 4), shared=False)
+        for less, path, summary in sorted(found)
+    ]
 
 
 def near_pairs(

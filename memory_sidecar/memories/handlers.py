@@ -19,7 +19,7 @@ from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
-from memory_sidecar.memories.around import near_duplicates
+from memory_sidecar.memories.around import near_readable
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, normalised_content, tags_by_key
@@ -41,7 +41,6 @@ from memory_sidecar.memories.results import (
     CategoryDeleted,
     Described,
     Moved,
-    NearDuplicate,
     PruneCandidate,
     Pruned,
     Remembered,
@@ -333,12 +332,10 @@ class Memories(Recall):
             created_at=iso_utc(page.created_at),
             updated_at=iso_utc(page.updated_at),
             expires_at=None if page.expires_at is None else iso_utc(page.expires_at),
-            near_duplicates=self._near_duplicates(path) if written.changed and finds_near else (),
+            near_duplicates=near_readable(self._agent, path)
+            if finds_near and written.changed
+            else (),
         )
-
-    def _near_duplicates(self, path: str) -> tuple[NearDuplicate, ...]:
-        with (data := self._agent.data.open()).reading() as connection:
-            return near_duplicates(connection, data, path)
 
     def _files_linking_to(self, directory: str, file: str) -> list[str]:
         return self._look_up(lambda connection: files_linking_to(connection, directory, file))

@@ -125,6 +125,7 @@ class NearDuplicate:
     path: str
     summary: str
     cosine: float
+    shared: Annotated[bool, about("one of the shared memories, where the agent has its own")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -296,6 +296,17 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     assert again.near_duplicates == ()
 
 
+def test_a_near_duplicate_among_the_shared_is_named_whatever_their_database_is(knowledge, data_dir):
+    text = "one two three four five six seven eight nine ten"
+    shared = knowledge.memories().share(knowledge.store(text), moves=True)
+    found = knowledge.memories("tester").store(Draft(content=f"{text} eleven")).near_duplicates
+    assert [(near.path, near.shared) for near in found] == [(shared.path, True)]
+    knowledge.agent("shared").close()
+    (data_dir / "knowledge" / "shared.sqlite").write_bytes(b"damaged" * 1000)
+    again = knowledge.memories("other").store(Draft(content=f"{text} eleven"))
+    assert (again.created, again.near_duplicates) == (True, ())
+
+
 def test_a_page_written_by_hand_is_looked_at_before_all_may_read_it(knowledge, root):
     path = knowledge.store("Use SQLite.", "decision")
     file = root / path
