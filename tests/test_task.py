@@ -53,15 +53,22 @@ def test_no_python(project, bin_folder):
     assert "no Python 3.11 to 3.14 found" in error
 
 
-def test_python_without_ensurepip_gets_the_debian_hint(project, bin_folder):
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("ensurepip", "sudo apt install python3-venv"), ("GIL", "is free-threaded")],
+)
+def test_a_python_that_cannot_be_used_is_named_with_the_reason(
+    project, bin_folder, question, answer
+):
     python = bin_folder / "python3"
     python.write_text(
-        f'#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\nexec "{sys.executable}" "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *{question}*) exit 1 ;; esac\nexec "{sys.executable}" "$@"\n'
     )
     python.chmod(0o755)
     status, _, error = call(project, bin_folder)
     assert (status, error.count("\n")) == (1, 1)
-    assert "apt install python3-venv" in error
+    assert error.startswith("task: python3 ")
+    assert answer in error
 
 
 def test_chosen_python_that_is_none(project, bin_folder):
