@@ -158,7 +158,7 @@ def get_recent_memories(
         filter=asked.filter(), limit=page.offset + asked.limit + 1, without_pages=True
     )
     found = page.rest(caller.memories(report).list(listed, with_shared=asked.shared), _key)
-    shown = _cut_to_budget(found[: asked.limit], asked.max_tokens, report)
+    shown = _cut_to_budget(found[: asked.limit], asked.max_tokens, report, share=4)
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
@@ -296,8 +296,13 @@ def _cut_to_budget(
     max_tokens: int,
     report: Reporter,
     stems: Collection[str] = (),
+    *,
+    share: int = 2,
 ) -> tuple[MemoryText, ...]:
-    """Return the first of `found` that fit, at least one, cut to the lines that have `stems`."""
+    """Return the first of `found` that fit, at least one, cut to the lines that have `stems`.
+
+    Of several none takes more than one in `share` of the characters.
+    """
     texts = [build_from(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
 
     def cut(memory: MemoryText, by: int) -> MemoryText:
@@ -308,7 +313,7 @@ def _cut_to_budget(
     shown, is_cut = cut_to_fit(
         texts,
         most,
-        most=most // 2,
+        most=most // share,
         size=lambda each: len(each.text()),
         cut=cut,
         is_weak=lambda each: each.is_weak is True,

@@ -94,6 +94,11 @@ def test_what_is_cut_shows_what_was_asked_for_and_says_where_the_rest_is(rich):
     assert "is cut" not in text_of(whole)
 
 
+def test_long_memories_leave_room_for_others_among_the_recent(rich):
+    shown = given(rich, "get_recent_memories", max_tokens=2000)["memories"]
+    assert len(shown) >= 4
+
+
 def test_a_session_is_read_to_its_end_in_parts(rich):
     first = given(rich, "get_session", session_id="long", max_tokens=100)
     assert first["summary"]["brief"] == "Mended the parser"
