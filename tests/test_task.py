@@ -80,3 +80,14 @@ def test_chosen_python_that_is_none(project, bin_folder):
 def test_what_was_never_set_up_is_not_current(project):
     check = (sys.executable, "-I", "-S", project / "tools" / "setup_venv.py", "--check")
     assert subprocess.run(check, check=False).returncode == 1
+
+
+def test_a_python_that_will_do_makes_the_environment(project, bin_folder):
+    python = bin_folder / "python3"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (project / "tools" / "setup_venv.py").write_text(
+        "import sys\nsys.exit('made by ' + __file__)\n"
+    )
+    status, _, error = call(project, bin_folder)
+    assert (status, error) == (1, f"made by {project}/tools/setup_venv.py\n")
