@@ -213,7 +213,8 @@ def _sources(data: Database[Any], agent: str, counts: Sequence[SourceCounts]) ->
         option = f" --agent {agent}" if agent else ""
         removing = (f"`memory-sidecar source remove {name}{option}`" for name in absent)
         text = f"not there: {', '.join(absent)}; what was indexed of them stays"
-        hint = f"bring them back, or {', '.join(removing)}"
+        moving = f"`memory-sidecar source move NAME PATH{option}` where a folder has moved"
+        hint = f"bring them back; {moving}, or {', '.join(removing)}"
         return _check(agent, "sources", False, text, hint)
     scanned = {source.name for source in counts if source.scanned_at}
     unscanned = [source.name for source in sources if source.name not in scanned]

@@ -336,7 +336,7 @@ class Codebase:
         place = real.parent if is_link else real
         source = self.registry.containing(place, with_worktrees=True)
         if source is None:
-            return why_outside(real)
+            return why_outside(real, check_root=self.registry.check_new_root)
         return why_inside(real, source, store=self.data.open_anew(), builder=self.builder(source))
 
     def is_indexed(self, source: Source, path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -13,7 +13,7 @@ from memory_sidecar.code.builder import CodeBuilder, SharedSource, is_left_out
 from memory_sidecar.code.results import Why
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core import reasons
-from memory_sidecar.core.errors import DatabaseError, NoIndex, StoreNewer
+from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import escape_bytes, is_utf8
 from memory_sidecar.core.projects import CONFIG_NAME
@@ -34,8 +34,8 @@ from memory_sidecar.index.derived import ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 
 
-def why_outside(path: Path) -> Why:
-    """Explain an absolute `path` that lies in no source."""
+def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
+    """Explain an absolute `path` in no source; `check_root` raises PathRefused for what is none."""
     absolute = path.as_posix()
     if not os.path.lexists(path):
         if closed := _unsearchable_above(path):
@@ -43,6 +43,10 @@ def why_outside(path: Path) -> Why:
         return Why(absolute, "absent", "there is no such file or folder", "check the name")
     folder = project_around(path if path.is_dir() else path.parent)
     hint = f"`memory-sidecar index {quote(str(folder))}` indexes it"
+    try:
+        check_root(folder)
+    except PathRefused as refused:
+        return Why(absolute, "outside", f"no source contains it: {refused}", refused.hint)
     return Why(absolute, "outside", "no source contains it", hint)
 
 
@@ -121,7 +125,10 @@ def _why_absent(path: Path, source: Source, scan_at_once: str, *, was_indexed: b
         return Why(absolute, "absent", reason, "check the name", name)
     problem = problem_of(source)
     reason = f"{problem or 'it is gone'}: searches answer from what was indexed"
-    away = f"mount its disk again, or `memory-sidecar source remove {name}`"
+    away = (
+        f"mount its disk again, or `memory-sidecar source move {name} PATH` or"
+        f" `source remove {name}`"
+    )
     return Why(absolute, "absent", reason, away if problem else scan_at_once, name)
 
 

@@ -142,7 +142,7 @@ class Registry:
             known = next((source for source in sources if source.root == real), None)
             if known is None:
                 if not address:
-                    self._check_new_root(real, force=force)
+                    self.check_new_root(real, force=force)
                 taken = self._reserved | {source.name.lower() for source in sources}
                 name = _new_name(name, real, taken)
                 source = Source(name, real, _distinct(excludes), address, branch)
@@ -173,7 +173,7 @@ class Registry:
                     f"{real} is the source {there.name!r} already",
                     hint=f"`memory-sidecar source remove {there.name}` forgets that one",
                 )
-            self._check_new_root(real, force=force)
+            self.check_new_root(real, force=force)
             moved = replace(sources[index], root=real, address="", branch="")
             entries[index].update(_entry(moved))
         return moved
@@ -195,7 +195,8 @@ class Registry:
             del entries[index]
         return sources[index]
 
-    def _check_new_root(self, real: Path, *, force: bool) -> None:
+    def check_new_root(self, real: Path, *, force: bool = False) -> None:
+        """Raise PathRefused if no source can be the folder `real`, its path without links."""
         if not is_utf8(os.fspath(real)):
             raise PathRefused(
                 f"the name {escape_bytes(real)} is not UTF-8",
@@ -209,8 +210,7 @@ class Registry:
                 hint=f"`memory-sidecar index {quote(real.as_uri())}` indexes a clone of it",
             )
         for data_dir in map(_resolve, self._data_dirs):
-            within = any(real.is_relative_to(data_dir / name) for name in OWN_FOLDERS)
-            if real == data_dir or within:
+            if real == data_dir or any(real.is_relative_to(data_dir / own) for own in OWN_FOLDERS):
                 raise PathRefused(
                     f"{real} holds the data of memory-sidecar itself",
                     hint="name the folder of a project; memories and sessions are indexed anyway",

@@ -18,7 +18,7 @@ from memory_sidecar.disk.rule_files import check_rules
 IsDeleted = Callable[[str, str], bool]
 """Whether a file was deleted, by its source and path: rows may outlive it for a moment."""
 
-_IF_GONE = "mount its disk again, or `memory-sidecar source remove` it"
+_IF_GONE = "mount its disk again, or `memory-sidecar source move` or `source remove` it"
 
 
 def check_root(top: str, if_gone: str = _IF_GONE) -> None:

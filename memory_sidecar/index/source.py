@@ -245,8 +245,8 @@ def require_rows_unneeded(
     if known:
         raise NotFound(
             f"{source.root} holds no files any more, but {known} are indexed",
-            hint="mount its disk again, or, if they are gone for good, run "
-            f"`memory-sidecar index --full` or `source remove {source.name}`",
+            hint="mount its disk again, `memory-sidecar source move` it or, if they are gone for "
+            f"good, run `memory-sidecar index --full` or `source remove {source.name}`",
         )
 
 
@@ -256,6 +256,6 @@ def require_files(source: Source) -> None:
         if not source.root.is_dir() or not any(source.root.iterdir()):
             raise NotFound(
                 f"{source.root} is not there or empty, so its database stays as it was",
-                hint="mount its disk again, rebuild the others by --source, or `memory-sidecar "
-                f"source remove {source.name}`",
+                hint="mount its disk again, rebuild the others by --source, or "
+                f"`memory-sidecar source move` or `source remove {source.name}`",
             )

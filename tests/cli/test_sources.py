@@ -189,6 +189,22 @@ def test_why(served, project, path, fate, reason):
         assert told["rule"]["line"] == 2
 
 
+@pytest.mark.parametrize("asked", ["doctor", "why project/shop/cart.py", "reindex --all"])
+def test_a_source_that_is_not_there_may_have_moved(served, project, asked):
+    project.rename(project.parent / "there")
+    told = served(*asked.split(), cwd=project.parent)
+    assert "`memory-sidecar source move" in told.out + told.err
+
+
+def test_why_sends_nobody_to_index_what_can_be_no_source(served, project, data_dir):
+    assert served("store", "Prices are in cents", "--agent", "a").status == 0
+    (memory,) = data_dir.glob("knowledge/a/**/*.md")
+    for path in (memory, project.parent):  # below which the home folder lies
+        told = served("why", path, "--json").json
+        assert told["fate"] == "outside"
+        assert "`memory-sidecar index" not in told["hint"]
+
+
 def test_why_explains_a_link_from_one_source_into_another(served, project):
     (project.parent / "other").mkdir()
     (project.parent / "other" / "a.py").write_text("def elsewhere(): pass\n")
