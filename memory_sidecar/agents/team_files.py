@@ -95,7 +95,7 @@ class TeamFiles:
                 self.exchange(reporter, ExchangeRequest(gives=False), patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             if not isinstance(error, TeamEmpty):  # which has no news
-                reporter.notice(f"without news of the team: {error.message}")
+                reporter.notice(f"without news of the team: {error.with_hint}")
 
     def after_writing(self, reporter: Reporter, directory: str, files: Collection[str]) -> None:
         """Upload `files` of `directory`; after a failure, which a notice tells, a later call does.
@@ -112,7 +112,7 @@ class TeamFiles:
             done = self.exchange(reporter, wanted, patience_s=SHORT_WAIT_S)
         except SidecarError as error:
             self._owe(changed)
-            reporter.notice(f"stored here, not sent to the team yet: {error.message}")
+            reporter.notice(f"stored here, not sent to the team yet: {error.with_hint}")
             return
         for each in done.left_out:
             reporter.notice(f"{each.path} is not exchanged with the team: {each.reason}")

@@ -490,6 +490,16 @@ def test_roles_may_do_what_they_are_for(address, login):
             assert done == (role in allowed), (sql, role)
 
 
+def test_an_older_database_is_told_with_what_leads_it_forward(address, machine):
+    one = machine("one", address)
+    one("store", "Retry with a growing delay", "--agent", "shared", "--category", "rules")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("UPDATE memory_sidecar.identity SET value = '1' WHERE key = 'version'")
+    two = machine("two", address)
+    for asked in (("query", "delay", "--mode", "keyword"), ("store", "x", "--agent", "shared")):
+        assert "; its owner runs `memory-sidecar team init`" in two(*asked).err
+
+
 def test_what_is_set_is_told_and_a_server_that_is_gone_leaves_what_is_here(
     address, machine, tmp_path
 ):
