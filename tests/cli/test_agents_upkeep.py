@@ -87,7 +87,7 @@ def test_the_doctor_names_faulty_files(serve, knowledge):
     assert "merged.md: line 2: a merge conflict" in broken
     assert doubled.endswith("X-1: x.md, y.md")
     assert missing.endswith("q/knowledge/K-001.md -> q/knowledge/K-002.md")
-    assert cycle.endswith("that.md and this.md")
+    assert cycle.endswith("that.md; this.md")
     assert checks(found, "tester") == []
 
 
