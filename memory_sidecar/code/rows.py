@@ -142,23 +142,20 @@ class LocalRows:
         self.allowed = allowed_chunks(connection, self._directory, wanted)
 
     def vector_counts(self) -> VectorCounts:
-        counts = count_vectors(self.connection, [CHUNKS])
         sources = self.wanted.sources
         if not sources or set(sources) >= set(source_names(self.connection)):
-            return counts
+            return count_vectors(self.connection, [CHUNKS])
         rows: Any = self.connection.execute(
             "SELECT coalesce(sum(chunks), 0) FROM files"
             " WHERE source IN (SELECT value FROM json_each(?))",
             (json.dumps(sources),),
         ).get
-        pending: Any = 0
-        if counts.pending:
-            # Looking up the source of each would take a quarter of a query while 40,000 wait.
-            pending = self.connection.execute(
-                "SELECT coalesce(sum((SELECT count(*) FROM chunk_pending"
-                " WHERE id BETWEEN value ->> 0 AND value ->> 1)), 0) FROM json_each(?)",
-                (json.dumps(self._directory.runs_of(CodeFilter(sources=sources))),),
-            ).get
+        # Looking up the source of each would take a quarter of a query while 40,000 wait.
+        pending: Any = self.connection.execute(
+            "SELECT coalesce(sum((SELECT count(*) FROM chunk_pending"
+            " WHERE id BETWEEN value ->> 0 AND value ->> 1)), 0) FROM json_each(?)",
+            (json.dumps(self._directory.runs_of(CodeFilter(sources=sources))),),
+        ).get
         return VectorCounts(rows, pending)
 
     def keywords(self, text: str) -> Keywords:
