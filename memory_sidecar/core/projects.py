@@ -29,6 +29,7 @@ _SIGNS = {b"+": True, b"-": False}
 
 
 def is_set(environ: Mapping[str, str], variable: str) -> bool:
+    """Whether `variable` has a value other than 0."""
     return environ.get(variable, "0") not in ("", "0")
 
 

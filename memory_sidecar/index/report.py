@@ -152,9 +152,6 @@ def is_indexed(connection: Connection, source: str, path: str) -> bool:
     return row.get is not None
 
 
-_counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
-
-
 def database_bytes(path: Path) -> int:
     """Return the size of the database at `path` on disk, with its log."""
     size = 0
@@ -162,6 +159,9 @@ def database_bytes(path: Path) -> int:
         with suppress(FileNotFoundError):  # the last connection that is closed deletes the log
             size += part.stat().st_size
     return size
+
+
+_counts: WeakKeyDictionary[Connection, tuple[object, dict[str, int]]] = WeakKeyDictionary()
 
 
 def row_count(connection: Connection, table: str) -> int:

@@ -80,15 +80,14 @@ def near_duplicates(
 ) -> tuple[NearDuplicate, ...]:
     """List the memories that say nearly the same as the one at `path`, the nearest first."""
     vector = _first_vector(connection, path)
-    found = memories_like(connection, store, vector) if vector is not None else ()
-    return tuple(each for each in found if each.path != path)[:MAX_NEAR]
+    return tuple(_others_like(connection, store, vector, path)[:MAX_NEAR])
 
 
 def near_readable(agent: AgentDatabase, path: str) -> tuple[NearDuplicate, ...]:
     """List those that `near_duplicates` does of `agent`, and the shared ones that it reads."""
     with (store := agent.data.open()).reading() as connection:
         vector = _first_vector(connection, path)
-        near = [*near_duplicates(connection, store, path)]
+        near = _others_like(connection, store, vector, path)
     if vector is not None and agent.shared is not None and agent.shared.paths.db.exists():
         with (
             suppress(SidecarError),  # what is asked about is stored, whatever state these are in
@@ -105,6 +104,13 @@ def _first_vector(connection: Connection, path: str) -> Vector | None:
         (path,),
     ).get
     return stored_vector(connection, MEMORY_CHUNKS.vector_table, first)
+
+
+def _others_like(
+    connection: Connection, store: DerivedStore, vector: Vector | None, path: str
+) -> list[NearDuplicate]:
+    found = memories_like(connection, store, vector) if vector is not None else ()
+    return [each for each in found if each.path != path]
 
 
 def memories_like(

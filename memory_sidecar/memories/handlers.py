@@ -99,12 +99,14 @@ class Memories(Recall):
         Raises NotFound and Conflict.
         """
         directory, file = self._resolve(path)
-        linking = self._files_linking_to(directory.name, file.path)
+        linking = self._files_linking_to(directory.name, file.path) if for_good else []
         with directory.changing():
             gone, batch = directory.read(file.path, if_hash=if_hash).path, None
-            if not for_good:
+            if for_good:
+                changed = delete(directory, gone, linking)
+            else:
                 batch = self._archive.take(directory, gone, now_ms=self._agent.clock()).batch
-            changed = delete(directory, gone, linking) if for_good else [gone]
+                changed = [gone]
         self._index(directory.name, changed)
         return Removed(self._agent.name, address(directory.name, gone), removed=True, batch=batch)
 
