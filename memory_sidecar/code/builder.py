@@ -24,7 +24,7 @@ from memory_sidecar.code.document import CodeDocument, build_document
 from memory_sidecar.code.history import update_history
 from memory_sidecar.code.results import Published
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.code.workers import MAX_PROCESSES, WORTH_PROCESSES, Workers
+from memory_sidecar.code.workers import GROUP_BYTES, Workers
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
@@ -37,6 +37,10 @@ from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.report import VectorCounts
 from memory_sidecar.index.writing import ReadyVectors
+
+WORTH_BYTES = 3 << 19  # for each process: starting one takes as long as building .5 MB
+FILE_BYTES = 4 << 10  # of text take as long as what each file takes besides its text
+MAX_PROCESSES = 4  # 50 to 65 MB each; the writing process keeps no more busy
 
 _processes = threading.RLock()
 """Held by the one thread that has worker processes; others build without them and do not wait."""
@@ -105,6 +109,12 @@ def unusable_excludes(source: Source, settings: Settings) -> list[str]:
     return [f"{source.name} is indexed without an exclude: {each}" for each in problems if each]
 
 
+def worth_processes(files: Sequence[SourceFile]) -> int:
+    """Return how many processes to build `files` with; 0 if this one is as fast."""
+    work = sum(FILE_BYTES + min(file.size, GROUP_BYTES) for file in files)
+    return min(os.cpu_count() or 1, MAX_PROCESSES, work // WORTH_BYTES)
+
+
 class CodeBuilder:
     """Implements `index.document.Builder`; worker processes build if there are many files."""
 
@@ -163,16 +173,16 @@ class CodeBuilder:
     @contextmanager
     def preparing_to_build(self, files: Sequence[SourceFile]) -> Iterator[None]:
         outer = self._workers  # of an outer pass in which this one runs, if any
-        is_worth = len(files) >= WORTH_PROCESSES and _processes.acquire(blocking=False)
+        processes = worth_processes(files)
+        is_worth = processes > 0 and _processes.acquire(blocking=False)
         self._workers = None
         try:
             if is_worth:
-                most = min(os.cpu_count() or 1, MAX_PROCESSES)
                 self._workers = Workers(
                     self._source,
                     files,
                     max_file_bytes=self._max_file_bytes,
-                    processes=min(most, len(files) // WORTH_PROCESSES),
+                    processes=processes,
                 )
             yield
         finally:

@@ -32,8 +32,6 @@ from memory_sidecar.index.document import BuildCrashed, BuildError
 if sys.platform != "win32":
     import fcntl
 
-WORTH_PROCESSES = 200  # files for each process: starting one takes as long as building 150
-MAX_PROCESSES = 4  # 50 to 65 MB each; the writing process keeps no more busy
 GROUP_FILES = 16  # files in one message, which costs as much as building a small file
 GROUP_BYTES = 64 << 10  # so that large files are written while the next ones are built
 _AHEAD = 3  # groups submitted ahead of their use, for each process

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 FEW_FILES = 20  # a pass over so few, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
+LARGE_BYTES = 32 << 10  # a file of so many takes 10 ms and more to build
 SLICE_FILES = 512  # between two slices of a pass, the requests of callers are served
 
 _log = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ class Applier:
         # A skipped file is never built: its row in `files` has the reason, and CocoIndex, which
         # takes most of a millisecond for a file, need not know it.
         left_out = [file for file in found.changed if file.skip_reason]
-        to_build = [file for file in found.changed if not file.skip_reason]
+        to_build = large_first([file for file in found.changed if not file.skip_reason])
         with self._builder.preparing_to_build(to_build):
             try:
                 # First: a new file may have the id of a session or a memory that is gone.
@@ -275,3 +276,9 @@ class Applier:
         for document in documents:
             self._make_way()
             yield document
+
+
+def large_first(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """Move the large files of each slice to its front, so that no slice ends by waiting for one."""
+    slices = (files[at : at + SLICE_FILES] for at in range(0, len(files), SLICE_FILES))
+    return [f for part in slices for f in sorted(part, key=lambda file: file.size < LARGE_BYTES)]

@@ -13,8 +13,14 @@ import psutil
 import pytest
 
 from memory_sidecar.code import workers as module
+from memory_sidecar.code.builder import MAX_PROCESSES, worth_processes
 from memory_sidecar.code.document import build_document
-from memory_sidecar.code.workers import GROUP_BYTES, GROUP_FILES, Workers, grouped
+from memory_sidecar.code.workers import (
+    GROUP_BYTES,
+    GROUP_FILES,
+    Workers,
+    grouped,
+)
 from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.disk.walk import walk
 from memory_sidecar.index.document import BuildCrashed, FileVanished
@@ -69,6 +75,23 @@ def test_a_message_takes_many_small_files_or_few_large_ones():
     assert [file.path for group in groups for file in group] == [
         f"{n}.py" for n in range(len(sizes))
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "processes"),
+    [
+        (0, 0, 0),
+        (100, 1_000, 0),
+        (10, 1 << 20, 0),
+        (40, 1 << 20, 1),
+        (300, 6_000, 1),
+        (9_999, 10, 8),
+    ],
+)
+def test_processes_are_worth_it_by_files_and_their_sizes(monkeypatch, count, size, processes):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    files = [SourceFile(f"{n}.py", size, 0, 0) for n in range(count)]
+    assert worth_processes(files) == min(processes, MAX_PROCESSES)
 
 
 def test_a_vanished_file_is_told_from_the_others(source):
@@ -127,6 +150,7 @@ def test_without_processes_documents_are_built_here(source, monkeypatch, caplog)
 
 PARENT_OF_ONE_AT_WORK = """
 import os, time
+from memory_sidecar.code.builder import MAX_PROCESSES, worth_processes
 from memory_sidecar.code.workers import _executor
 executor = _executor(1)
 print(executor.submit(os.getpid).result(), flush=True)
