@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memory_sidecar.core.children import child_environment, run_child
-from memory_sidecar.core.process import lower_process_priority
+from memory_sidecar.core.process import limit_addresses, lower_process_priority
 from memory_sidecar.disk.repository import Repository
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def main() -> None:
     """Run as the child process: the request on stdin, the response on stdout, as JSON."""
     until_s = time.monotonic() + WALL_S
     lower_process_priority()
-    _limit_memory()
+    limit_addresses(MEMORY_BYTES)
     asked = json.load(sys.stdin)
     repository = _open_objects(asked["objects"])
     known, prefix = set(asked["known"]), f"{asked['inside']}/" if asked["inside"] else ""
@@ -117,14 +117,6 @@ def main() -> None:
             unknown.append(described)
         newest.append(sha)
     json.dump({"newest": newest, "unknown": unknown, "is_complete": is_complete}, sys.stdout)
-
-
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def _open_objects(folder: str) -> pygit2.Repository:

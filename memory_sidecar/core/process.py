@@ -71,6 +71,17 @@ def limit_memory() -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, hard))
 
 
+def limit_addresses(most: int) -> None:
+    """Limit the address space of this process for good to `most` bytes, or less if it has less.
+
+    On Linux only: macOS refuses such a limit.
+    """
+    if sys.platform == "linux":
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = most if hard == resource.RLIM_INFINITY else min(hard, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
 def lift_memory_limit(child: int) -> None:
     """Let the process `child`, another program, have as much memory as its user allows."""
     if sys.platform == "linux":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -81,3 +82,28 @@ assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 def test_memory_has_no_limit_that_the_stacks_of_threads_would_reach():
     subprocess.run([sys.executable, "-c", LARGE_STACKS], check=True)
+
+
+LESS_ADDRESSES = """
+import resource, sys
+from memory_sidecar.core.process import limit_addresses
+
+def limit():
+    return resource.getrlimit(resource.RLIMIT_AS)
+
+before = limit()
+sys.platform = "darwin"  # which refuses to set one
+limit_addresses(1 << 40)
+assert limit() == before
+sys.platform = "linux"
+for most, expected in [(1 << 40, 1 << 40), (1 << 41, 1 << 40)]:
+    limit_addresses(most)
+    assert limit() == (expected, expected)
+"""
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_AS)[1] != resource.RLIM_INFINITY, reason="has one already"
+)
+def test_a_limit_of_addresses_is_never_raised():
+    subprocess.run([sys.executable, "-c", LESS_ADDRESSES], check=True)
