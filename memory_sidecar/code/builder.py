@@ -31,6 +31,7 @@ from memory_sidecar.core.model import Document, FileStatus, Scan, Source, Source
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import Settings, narrow_settings, narrowing_problem
 from memory_sidecar.disk.ignores import check_excludes, valid_excludes
+from memory_sidecar.disk.repository import commits_around
 from memory_sidecar.disk.rule_files import rules_elsewhere
 from memory_sidecar.disk.ruling import EXCLUDE, OWN_FOLDER, SETTING, Excludes
 from memory_sidecar.disk.walk import walk
@@ -156,6 +157,9 @@ class CodeBuilder:
         return rules_elsewhere(
             os.fspath(self._source.root), folders, chain.from_iterable(self.excludes().values())
         )
+
+    def outer_state(self) -> str:
+        return f"{self.outer_rules_digest(())} {commits_around(self._source.root)}"
 
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None

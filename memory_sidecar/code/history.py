@@ -60,12 +60,13 @@ class HistoryBoost:
 def update_history(source: Source, store: DerivedStore, clock: Clock = system_clock) -> None:
     """Bring the commits of `source` in `store` in line with the repository around its root.
 
-    Reads git only if the head or the repository is another, and then only commits not yet stored;
+    Reads git only if the head or the repository is another, and then only commits not yet stored,
+    but all of them where a shallow clone has got deeper;
     where that took too long, not again before a pause, which doubles each time. Without a
     repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
-    layout = f"{_VERSION} {repository.inside}" if repository else ""
+    layout = f"{_VERSION}{repository.shallow} {repository.inside}" if repository else ""
     state = f"{repository.head} {layout}" if repository else ""
     with store.reading() as connection:
         before = _read_state(connection, source.name)

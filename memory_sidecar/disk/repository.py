@@ -7,6 +7,7 @@ makes one: in a worktree that its repository lists, or in a submodule of the rep
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import struct
@@ -40,6 +41,7 @@ class Repository:
     objects: Path
     head: str  # the checked-out commit, 40 hexadecimal digits
     inside: str  # the folder, relative to the top of the working tree: "" or "src/app"
+    shallow: str = ""  # a digest of where the history of a shallow clone ends; "" for a whole one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,18 @@ def repository_around(folder: Path) -> Repository | None:
         head = _head(git, common)
         if not head or _has_links(common / "objects"):
             return None
+        return Repository(common / "objects", head, inside, _shallow(common))
     except (OSError, ValueError):
         return None
-    return Repository(common / "objects", head, inside)
+
+
+def commits_around(folder: Path) -> str:
+    """Return what changes with the commits of the repository around `folder`; "" without one."""
+    try:
+        git, common, _ = _locate(folder)
+        return f"{_head(git, common)} {_shallow(common)}"
+    except (OSError, ValueError):
+        return ""
 
 
 def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
@@ -231,6 +242,14 @@ def _packed_commit(common: Path, branch: str) -> str:
         if name == branch:
             return commit
     return ""
+
+
+def _shallow(common: Path) -> str:
+    try:
+        ends = Tree(common).read("shallow", _PACKED_REFS_BYTES)
+    except FileNotFoundError:
+        return ""
+    return hashlib.blake2b(ends, digest_size=8).hexdigest()
 
 
 def _read_line(folder: Path, name: str) -> str:

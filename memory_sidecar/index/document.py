@@ -40,6 +40,10 @@ class Builder(Protocol):
         del folders
         return ""
 
+    def outer_state(self) -> str:
+        """Return what changes when a whole pass is due although no file of the source changed."""
+        return self.outer_rules_digest(())
+
     def scan(
         self, under: Collection[str] | None, *, known: Mapping[str, Stamp] | None = None
     ) -> Scan:

@@ -24,7 +24,7 @@ from memory_sidecar.index.report import FilesUnderWay
 from memory_sidecar.index.source import PassResult
 
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
-RULES_S = 5.0  # between two looks at the rules outside of the source, each of half a millisecond
+RULES_S = 5.0  # between two looks at what lies outside of the source, of half a millisecond
 RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
 
 
@@ -57,13 +57,13 @@ class WatchedSource:
     ) -> None:
         """Start with a scan that is due now; `on_due` is called when a deadline may be nearer.
 
-        `builder` knows which rules outside of the source hold in it.
+        `builder` knows what outside of the source decides about its rows: rules and commits.
         """
         self.source = source
         self.error = ""
         self.refreshed_at: int | None = None
         self._builder = builder
-        self._rules = ""
+        self._outside = ""
         self._rules_at = 0.0
         self._now_s = now_s
         self._on_due = on_due
@@ -129,17 +129,17 @@ class WatchedSource:
         self._on_due()
 
     def poll(self) -> None:
-        """Check what the system reports no events for: a replaced root, unwatched folders, rules.
+        """Check what the system reports no events for.
 
-        Those are in folders above the root, or git's own.
+        That is a replaced root, unwatched folders, rules above the root or of git, and commits.
         """
         if not self._is_watching:
             return
         self._watch.look()
         if self._now_s() >= self._rules_at:
-            before = self._rules
-            self._note_rules()
-            if self._rules != before:
+            before = self._outside
+            self._note_outside()
+            if self._outside != before:
                 self._on_change("")  # outlasts a pass that runs, and has read the rules before
 
     def close(self) -> None:
@@ -154,7 +154,6 @@ class WatchedSource:
         after a restart are nearly all there are.
         """
         if not self._is_watching:
-            self._note_rules()
             self._folders = set(folders())
             self._watch.start(self._folders)
             self._is_watching = True
@@ -164,7 +163,9 @@ class WatchedSource:
                 everything |= now_s >= min(self._retry_at, self._rescan_at)
             settled = self._gathering.take()
             self._passes += 1
-        everything |= self.refreshed_at is None
+        everything |= self.refreshed_at is None or settled == EVERYTHING
+        if everything:
+            self._note_outside()
         try:
             return self._watch.catch_up(EVERYTHING if everything else settled)
         except BaseException:
@@ -253,8 +254,8 @@ class WatchedSource:
             self._setbacks += 1
             self._rescan_at = self._now_s()
 
-    def _note_rules(self) -> None:
-        self._rules = self._builder.outer_rules_digest(())
+    def _note_outside(self) -> None:
+        self._outside = self._builder.outer_state()
         self._rules_at = self._now_s() + RULES_S
 
     def _on_change(self, path: str, *, is_whole: bool = False) -> None:

@@ -118,6 +118,21 @@ def test_what_is_forgotten_leaves_no_commit(repository, make_codebase):
     assert lent(codebase) == {}
 
 
+def test_a_shallow_clone_that_gets_deeper_has_all_commits(repository, make_codebase, tmp_path):
+    clone = tmp_path / "clone"
+    git = ["git", "-C", str(clone)]
+    address = repository.root.as_uri()
+    subprocess.run(["git", "clone", "-q", "--depth=1", address, clone], check=True)
+    codebase = make_codebase()
+    codebase.index([clone], reporter=Silent())
+    assert len(subjects(codebase)) == 1
+    assert not lent(codebase, "prices")
+    subprocess.run([*git, "fetch", "-q", "--unshallow"], check=True)
+    codebase.index([clone], reporter=Silent())
+    assert len(subjects(codebase)) == 3
+    assert lent(codebase, "prices")
+
+
 def test_a_repository_that_goes_takes_its_commits_along(repository, make_codebase):
     codebase = make_codebase()
     codebase.index([repository.root], reporter=Silent())

@@ -194,6 +194,25 @@ def test_a_folder_of_sources_is_indexed_once_git_tracks_files_in_it(
     eventually(lambda: not files_with(codebase, "tapir"))
 
 
+def test_commits_that_change_no_file_are_followed(codebase, live, root, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 0.05)
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *who, "-C", root, *arguments], check=True)
+
+    def subjects() -> list[str]:
+        with codebase.data.open().reading() as connection:
+            return [subject for (subject,) in connection.execute("SELECT subject FROM commits")]
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "Sell tapirs")
+    eventually(lambda: subjects() == ["Sell tapirs"])
+    git("commit", "-q", "--amend", "-m", "Sell okapis")
+    eventually(lambda: subjects() == ["Sell okapis"])
+
+
 def test_rules_above_the_root_that_change_during_a_pass_hold(codebase, live, root, monkeypatch):
     monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 0.05)
     subprocess.run(["git", "init", "-q", root.parent], check=True)
@@ -205,8 +224,8 @@ def test_rules_above_the_root_that_change_during_a_pass_hold(codebase, live, roo
     assert begun.wait(DEADLINE_S)
     (root.parent / ".gitignore").write_text("pkg/\n")
     watched = codebase.data.owner.watched_sources()[0]
-    before = watched._rules
-    eventually(lambda: watched._rules != before)
+    before = watched._outside
+    eventually(lambda: watched._outside != before)
     goes_on.set()
     eventually(lambda: not files_with(codebase, "total"))
 
