@@ -4,7 +4,8 @@ Events are hints: what a lost one reported is found by the next whole scan. So i
 a write through a hard link in another folder, and any change in a folder whose name is not UTF-8.
 This module opens no file and knows no ignore rules: the scans say which folders to watch. Folders
 that the system does not watch are polled with `lstat`, which misses changes that keep size and
-times, and takes at most a twentieth of one processor, however many folders there are.
+times, and takes at most a twentieth of one processor, however many folders there are. So are those
+on a network drive, besides being watched.
 
 A batch is due when nothing has changed for `debounce_ms`, and at the latest `max_wait_ms` after its
 first change, so that a file that is written without a pause does not delay the others. A single
@@ -28,6 +29,7 @@ from pathlib import Path
 
 from memory_sidecar.core.opening import is_utf8
 from memory_sidecar.disk.observe import Observer, Poll, Report
+from memory_sidecar.disk.remote import remote_folders
 from memory_sidecar.disk.rule_files import RULE_NAMES
 
 # A change of one of these files changes which paths are ignored in its folder and below.
@@ -87,6 +89,7 @@ class Watch:
         self._observer: Observer | None = None
         self._root_id: tuple[int, int, str] | None = None
         self._wanted: frozenset[str] = frozenset()
+        self._remote: frozenset[str] = frozenset()  # those of them on network drives
         self._unwatched: tuple[str, ...] = ()
         self._limit_notice = ""
         self._retry_at_s = 0.0
@@ -95,7 +98,7 @@ class Watch:
     def start(self, folders: Iterable[str]) -> None:
         """Watch `folders`, relative to the root, and the root itself, which may be gone."""
         with self._lock:
-            self._wanted = frozenset(["", GIT_INFO, *folders])
+            self._want(folders)
             self._watch_missing()
 
     def look(self) -> None:
@@ -123,7 +126,7 @@ class Watch:
     def follow(self, folders: Iterable[str]) -> None:
         """Watch these `folders` from now on, and no others."""
         with self._lock:
-            self._wanted = frozenset(["", GIT_INFO, *folders])
+            self._want(folders)
             if self._observer is not None:
                 for folder in self._observer.folders - self._wanted:
                     self._observer.discard(folder)
@@ -170,6 +173,10 @@ class Watch:
 
     # Watching, under the lock
 
+    def _want(self, folders: Iterable[str]) -> None:
+        self._wanted = frozenset(["", GIT_INFO, *folders])
+        self._remote = remote_folders(self._root, self._wanted)
+
     def _watch_missing(self) -> frozenset[str]:
         """Try to watch what is wanted; return the topmost new ones, "" if the root has gone."""
         if self._is_stopped:
@@ -207,13 +214,13 @@ class Watch:
             self._observer = None
 
     def _fall_back(self, folders: frozenset[str], error: OSError | None = None) -> None:
-        """Poll `folders` because of `error`; poll a missing or unreadable root, too."""
+        """Poll `folders` because of `error`; poll a missing root and remote folders, too."""
         if folders and not self._unwatched:
             _log.warning("%s: %d folders are polled: %s", self._root, len(folders), error)
         self._unwatched = tuple(sorted(folders - {GIT_INFO}))
         self._limit_notice = _limit_notice(error) if error and self._unwatched else ""
         is_root_watched = self._observer is not None and "" in self._observer.folders
-        polled = folders if is_root_watched else folders | {""}
+        polled = folders | self._remote if is_root_watched else folders | self._remote | {""}
         if not polled:
             self._poll = None
             return
