@@ -26,6 +26,7 @@ from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, about, name_first, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of, is_full
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.disk.remote import remote_folders
 from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.engine_state import bytes_of, kept_aside
@@ -99,6 +100,9 @@ def _data_dir(root: Path) -> Check:
         return Check(check, False, f"no room left to write {there}", "free some space")
     if there != root:
         return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
+    if remote_folders(root, [""]):
+        hint = "use it on one machine at a time: two would damage its databases"
+        return Check(check, True, f"{root} can be written; it lies on a network drive", hint)
     return Check(check, True, f"{root} can be written")
 
 

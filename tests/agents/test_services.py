@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
+from memory_sidecar.agents.doctor import examine
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import PathRefused, UsageError
 from memory_sidecar.core.paths import OWN_FOLDERS, AgentPaths, DataDir, StorePaths
@@ -144,3 +148,16 @@ def test_a_mistyped_database_takes_no_state_of_another(run, project, tmp_path):
     for name in ("x.db", "x" * 250 + ".db"):
         run("search", "price", "--db", tmp_path / name)
     assert "project" in run("source", "list", "--db", tmp_path / "x.sqlite").out
+
+
+def test_doctor_warns_of_a_data_directory_on_a_network_drive(tmp_path, monkeypatch):
+    drives = [SimpleNamespace(mountpoint=str(tmp_path.resolve()), fstype="nfs4")]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: drives)
+    services = Services(DataDir(tmp_path), Settings())
+    with closing(services):
+        found = next(c for c in examine(services, services.codebase()) if "directory" in c.check)
+    assert found.ok
+    assert (found.text, found.hint.partition(":")[0]) == (
+        f"{tmp_path} can be written; it lies on a network drive",
+        "use it on one machine at a time",
+    )
