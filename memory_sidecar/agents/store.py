@@ -22,7 +22,7 @@ class AgentStore(DerivedStore):
 
     SCHEMA = Schema(
         kind="an agent's memory",
-        version=3,
+        version=4,
         scripts=("memories/memories.sql", sessions.SCRIPT),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )

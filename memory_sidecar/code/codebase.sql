@@ -25,7 +25,8 @@ CREATE TABLE code_chunks (
 -- the text is in code_chunks, and these words are derived from it.
 CREATE VIRTUAL TABLE chunk_words USING fts5 (
     body, symbols, path,
-    content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
 );
 
 -- The number of chunks that hold a word: a view of the index above, without rows of its own.
@@ -77,7 +78,8 @@ CREATE TABLE commit_paths (
 
 CREATE VIRTUAL TABLE commit_words USING fts5 (
     subject, body,
-    content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
 );
 
 CREATE VIRTUAL TABLE commit_vocabulary USING fts5vocab (commit_words, row);

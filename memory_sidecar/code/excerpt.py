@@ -11,17 +11,21 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
-from memory_sidecar.index.words import STOPWORDS, plain_words
+from memory_sidecar.index.words import MARKS, STOPWORDS, UNSPACED, plain_words, terms_of
 
 LINES = 5
 MAX_LINE = 160  # characters of a line of prose
 MAX_SIGNATURE = 72
 MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
-_WORD = re.compile(r"[A-Z]?[^\W_A-Z]+|[A-Z]+(?![^\W_A-Z])")  # of an identifier: get, URL, Parts
+_WORD = re.compile(  # of an identifier: get, URL, Parts
+    rf"[A-Z]?(?:(?![_A-Z{UNSPACED}])[\w{MARKS}])+|[A-Z]+(?![^\W_A-Z{UNSPACED}])"
+)
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
 _MIN_STEM = 3
 
@@ -36,7 +40,7 @@ class Excerpt:
 
 def stems_of(question: str) -> frozenset[str]:
     """Return the stems of the words of what `question` is about, without stop words."""
-    return frozenset(map(_stem, set(plain_words(without_framing(question))) - STOPWORDS))
+    return frozenset(_terms(without_framing(question), STOPWORDS))
 
 
 def excerpt(
@@ -52,7 +56,7 @@ def excerpt(
     at the edges are left out, so it may be shorter.
     """
     last = max(len(lines) - at_most, 0)
-    found = [{_stem(word) for word in plain_words(line)} & set(stems) for line in lines]
+    found = [_terms(line) & set(stems) for line in lines]
     rows = Counter(stem for each in found for stem in each)
     filled = [row for row, line in enumerate(lines) if line.strip()] or [0]
 
@@ -203,8 +207,16 @@ def name_of(hit: CodeHit, lines: Sequence[str], part: Excerpt) -> str:
 
 
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:
-    """Return the (start, end) of each word in `line` that has one of `stems`."""
-    return [found.span() for found in _WORD.finditer(line) if _stem(found[0].lower()) in stems]
+    """Return the (start, end) of each word or pair of characters in `line` with one of `stems`."""
+    pairs = "|".join(re.escape(stem.replace(" ", "")) for stem in stems if _UNSPACED.search(stem))
+    at = [each.span() for each in re.finditer(pairs, line, re.IGNORECASE)] if pairs else []
+    words = (each for each in _WORD.finditer(line) if not _terms(each[0]).isdisjoint(stems))
+    return at + [each.span() for each in words]
+
+
+def _terms(text: str, without: Collection[str] = ()) -> set[str]:
+    terms = chain.from_iterable(map(terms_of, plain_words(text)))
+    return {_stem(term) for term in terms if term not in without}
 
 
 def _stem(word: str) -> str:

@@ -35,7 +35,7 @@ CHUNKS = Corpus(
 class CodeStore(DerivedStore):
     """`codebase.sqlite`: the chunks, names and commits of all registered sources."""
 
-    SCHEMA = Schema(kind="code", version=8, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(kind="code", version=9, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)

@@ -27,6 +27,7 @@ from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import MAX_QUERY_WORDS, STOPWORDS, index_words, words_and_phrases
 
 BM25_HALF = 20.0  # the BM25 that gives half of the keyword share, unless a question tells it
+_CATEGORIES = ("categories", "L* N* Co M*")  # with marks, as the .sql files say for all `words`
 COMMON_SHARE = 0.5  # words in more than this share of the rows only cost time
 
 
@@ -102,12 +103,12 @@ def stems_of(text: str) -> list[str]:
 
 def indexed_tokens(words: str) -> list[str]:
     """Return the tokens that FTS5 makes of a result of `index_words`, in order."""
-    return _tokens("porter", ["unicode61"], words)
+    return _tokens("porter", ["unicode61", *_CATEGORIES], words)
 
 
 def unstemmed_tokens(text: str) -> list[str]:
     """Return the words of `text` as FTS5 folds them, without accents, before it stems them."""
-    return _tokens("unicode61", [], text)
+    return _tokens("unicode61", [*_CATEGORIES], text)
 
 
 def match_expression(terms: Iterable[str]) -> str:

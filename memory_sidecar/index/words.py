@@ -8,16 +8,45 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
-_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UPPER, _LOWER = (
+    "A-Z\u0391-\u03a9\u0400-\u042f",
+    "a-z\u03b1-\u03c9\u0430-\u045f",
+)  # and Greek, Cyrillic
+_CAMEL_HUMP = re.compile(
+    rf"(?<=[{_LOWER}0-9])(?=[{_UPPER}])|(?<=[{_UPPER}])(?=[{_UPPER}][{_LOWER}])"
+)
+_ANY = rf"{_UPPER}{_LOWER}0-9"
 # Possessive, so that no word is read twice to find that it has no hump: a quarter faster.
-_CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][a-z0-9]*+[A-Z][A-Za-z0-9]*+")
-_UNSPACED = re.compile("([\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af])")
+_CAMEL_WORD = re.compile(rf"(?<![{_ANY}])[{_UPPER}{_LOWER}][{_LOWER}0-9]*+[{_UPPER}][{_ANY}]*+")
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\U00020000-\U0003ffff"
+)
+_UNSPACED = re.compile(f"([{UNSPACED}])")
+_UNSPACED_OR_WORD = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 _LATIN = re.compile("[A-Za-z]")
 _BEYOND_LATIN = "\u0250"
-_WORD = re.compile(r"[^\W_]+(?:[._:\-/]*[^\W_]+)*")
-_PART = re.compile(r"[^\W_]+")
+# What words have and `\w` lacks, and letters beside these.
+MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u109f\u1780-\u17d3\u3099\u309a"
+_WORD = re.compile(rf"[\w{MARKS}._:\-/]+")
+_PART = re.compile(rf"[\w{MARKS}]+")
+# Accents, vowel points of Hebrew and Arabic, what lengthens or hyphenates a word, what chooses the
+# look of a character.
+_UNWRITTEN = re.compile(
+    "[\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u200d\u20d0-\u20f0\ufe00-\ufe0f]"
+)
+_LETTERS = (
+    ("ß", "ss"),
+    ("ẞ", "SS"),
+    ("\u0131", "i"),
+    ("ł", "l"),
+    ("Ł", "L"),
+    ("đ", "d"),
+    ("Đ", "D"),
+)
 
 MAX_QUERY_WORDS = 64
 LONGEST_NAME = 64  # characters of a name that is remembered: 16,000 strings of data take 700 MB
@@ -29,10 +58,23 @@ STOPWORDS = frozenset(
 )
 
 
+def folded(text: str) -> str:
+    """Return `text` with its letters as they are compared: NFKC, ß as ss, the dotless i as i.
+
+    Without accents and vowel points, which some write and others do not.
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", _UNWRITTEN.sub("", unicodedata.normalize("NFKD", text)))
+    for letter, plain in _LETTERS:
+        text = text.replace(letter, plain)
+    return text
+
+
 def index_words(text: str) -> str:
-    """Return `text` for FTS5: camelCase words are split, and the whole words appended."""
+    """Return `text` for FTS5: folded, camelCase words split, and the whole words appended."""
     if not text.isascii():
-        text = _UNSPACED.sub(r" \1 ", text)
+        text = _UNSPACED.sub(r" \1 ", folded(text))
     whole: set[str] = set()
 
     def split(word: re.Match[str]) -> str:
@@ -70,8 +112,21 @@ def count_unspaced(text: str) -> int:
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the words of `text` in order, in lower case, with identifiers split."""
-    return [part.lower() for part in _PART.findall(humps_apart(text))]
+    """Return the words of `text` in order, folded, in lower case, with identifiers split."""
+    split = humps_apart(folded(text)).replace("_", " ")
+    return [part.lower() for part in _PART.findall(split)]
+
+
+def terms_of(word: str) -> list[str]:
+    """Return one of `plain_words`, or the words in it and the pairs around what sets no spaces.
+
+    `redisの設定` gives `redis`, `redis の`, `の 設` and `設 定`.
+    """
+    if word.isascii():
+        return [word]
+    apart = _UNSPACED_OR_WORD.findall(word)
+    words = [each for each in apart if not _UNSPACED.match(each)]
+    return [*words, *map(" ".join, pairwise(apart))] or apart
 
 
 def humps_apart(text: str) -> str:
@@ -89,14 +144,10 @@ def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
     """Return the distinct words of a question, and its identifiers as phrases of their parts."""
     words: dict[str, None] = {}
     phrases: dict[str, None] = {}
-    for word in _WORD.findall(text[: 64 * MAX_QUERY_WORDS]):
+    for word in _WORD.findall(folded(text[: 64 * MAX_QUERY_WORDS])):
         parts = plain_words(word)
-        for part in parts:
-            if characters := _UNSPACED.findall(part):
-                pairs = pairwise(characters)
-                phrases.update(dict.fromkeys(map(" ".join, pairs)) or {part: None})
-            else:
-                words[part] = None
+        for term in chain.from_iterable(map(terms_of, parts)):
+            (phrases if " " in term or _UNSPACED.match(term) else words)[term] = None
         if len(parts) > 1:
             phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
     return list(words)[:MAX_QUERY_WORDS], list(phrases)

@@ -119,7 +119,8 @@ CREATE INDEX memory_chunks_by_memory ON memory_chunks (memory);
 
 CREATE VIRTUAL TABLE memory_chunk_words USING fts5 (
     body, title, labels,
-    content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
 );
 
 CREATE VIRTUAL TABLE memory_chunk_vocabulary USING fts5vocab (memory_chunk_words, row);

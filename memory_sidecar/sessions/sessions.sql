@@ -167,7 +167,8 @@ CREATE VIRTUAL TABLE topics_fts_terms USING fts5vocab (topics_fts, instance);
 -- A row has a vector or waits for one, never both, never neither.
 
 CREATE VIRTUAL TABLE summary_words USING fts5 (
-    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    body, content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
 );
 CREATE VIRTUAL TABLE summary_vocabulary USING fts5vocab (summary_words, row);
 CREATE VIRTUAL TABLE summary_vectors USING vec0 (
@@ -180,7 +181,8 @@ CREATE TABLE summary_pending (
 );
 
 CREATE VIRTUAL TABLE message_words USING fts5 (
-    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    body, content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
 );
 CREATE VIRTUAL TABLE message_vocabulary USING fts5vocab (message_words, row);
 CREATE VIRTUAL TABLE message_vectors USING vec0 (
@@ -193,7 +195,8 @@ CREATE TABLE message_pending (
 );
 
 CREATE VIRTUAL TABLE snippet_words USING fts5 (
-    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    body, content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
 );
 CREATE VIRTUAL TABLE snippet_vocabulary USING fts5vocab (snippet_words, row);
 CREATE VIRTUAL TABLE snippet_words_terms USING fts5vocab (snippet_words, instance);

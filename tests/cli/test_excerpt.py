@@ -78,6 +78,21 @@ def test_words_are_found_in_identifiers_and_in_other_forms():
     assert found == ["retry", "decides"]
 
 
+@pytest.mark.parametrize(
+    ("question", "line", "shown"),
+    [
+        ("如何设置缓存", "// 这里设置Redis缓存", ["设置", "缓存"]),
+        ("Redisの設定", "# Redisと設定", ["設定", "Redis"]),
+        ("GRÖSSE", "# die Größe", ["Größe"]),
+        ("हिन्दी खोज", "# हिन्दी में खोज", ["हिन्दी", "खोज"]),
+    ],
+)
+def test_what_matches_is_shown_in_every_script(question, line, shown):
+    stems = stems_of(question)
+    assert [line[start:end] for start, end in spans(line, stems)] == shown
+    assert excerpt(["filler"] * 9 + [line], stems).lines[-1] == line
+
+
 def made(tmp_path: Path, **environ: str) -> Call:
     return Call(
         arguments=(), cwd=tmp_path / "shop" / "sub", environ=environ, stdin=io.BytesIO(),

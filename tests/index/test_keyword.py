@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.keyword import BM25_HALF, keyword_scores, keywords_of, stems_of
 from memory_sidecar.index.schema import open_current
-from memory_sidecar.index.words import index_words, name_apart
+from memory_sidecar.index.words import index_words, name_apart, words_and_phrases
 
 BODIES = {
     1: "def parseHttpResponse(self, response):",
@@ -64,6 +66,44 @@ def test_inflected_words_meet_in_their_stem(connection):
 @pytest.mark.parametrize("query", ["検索", "日本語"])
 def test_scripts_without_spaces_are_found_by_part(connection, query):
     assert found(connection, query) == [4]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("यहाँ हिन्दी में खोज", "हिन्दी"),
+        ("مُحَمَّد", "محمد"),
+        ("שָׁלוֹם", "שלום"),
+        ("Straße", "STRASSE"),
+        ("IŞIK", "\u0131ş\u0131k"),
+        ("ΟΔΟΣ", "οδός"),
+        ("ещё", "еще"),
+        ("tiếng Việt", "tieng viet"),
+        ("Łódź", "lodz"),
+        ("\uff28\uff34\uff34\uff30", "http"),
+        ("パスワード", "ﾊﾟｽﾜｰﾄﾞ"),
+        ("佐々木", "佐々木"),
+        ("ພາສາລາວ", "ພາສາ"),
+        ("найтиПользователя", "пользователя"),
+        ("berechneÄnderung", "änderung"),
+        *(
+            (text, normalize("NFD", text))
+            for text in ("Größe", "한국어", "パスワード", "й", "Việt")
+        ),
+    ],
+)
+def test_a_word_is_found_however_its_script_writes_it(text, query):
+    words, phrases = words_and_phrases(query)
+    indexed = f" {' '.join(stems_of(text))} "
+    assert words or phrases
+    assert all(f" {' '.join(stems_of(term))} " in indexed for term in (*words, *phrases))
+    assert all(len(word) > 1 for word in words if len(query) > 2)  # not cut at each vowel sign
+
+
+def test_a_word_is_found_beside_a_script_without_spaces():
+    words, phrases = words_and_phrases("Redisの設定")
+    assert words == ["redis"]
+    assert phrases == ["redis の", "の 設", "設 定"]
 
 
 def test_characters_apart_are_no_match(connection):
