@@ -8,14 +8,15 @@ from collections.abc import Iterable, Sequence
 from memory_sidecar.code.graph import Defined
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import TEXT, detect_language
+from memory_sidecar.index.words import MARKS
 
 MAX_CHARACTERS = 4096  # of a name with its file, as of a path
 QUALIFIER_SEPARATOR = re.compile(r"\.|::|->|#")
 _HINT = "for example total_price, Cart.total_price or shop/cart.py:12"
 
 _NAME = re.compile(  # Cart.total, Cart::~Cart, Box<int>::get, owner=, area', operator bool, <=>
-    r"(?:[^\W\d][\w$?!']*(?:<[^<>]*>)?(?:\.|::|->|#))*"
-    r"(?:operator(?:\W{1,3}|\s[\w\s*&]+)|[^\w\s.:#]{1,3}|~?[^\W\d][\w$?!']*=?)(?:\(\))?"
+    rf"(?:[^\W\d][\w$?!'{MARKS}]*(?:<[^<>]*>)?(?:\.|::|->|#))*"
+    rf"(?:operator(?:\W{{1,3}}|\s[\w\s*&]+)|[^\w\s.:#]{{1,3}}|~?[^\W\d][\w$?!'{MARKS}]*=?)(?:\(\))?"
 )
 _CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w+)(?:<.*>)?")  # to a type: as indexed
 _IN_FILE = re.compile(  # shop/cart.py:Cart.total, cart.py:Cart.total

@@ -26,12 +26,15 @@ from memory_sidecar.code.name_parts import (
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.sqlite import Connection, column
+from memory_sidecar.index.words import MARKS
 
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
 MAX_PLACES = 10  # of a qualified name; the chunk of each is looked up
 MAX_NAMES = 32  # of each kind in a query
 
-_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?:\(\)|[?!](?![^\s`\"')]))?")
+_NAME = re.compile(
+    rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
+)
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 _LINE = re.compile(r"(?:\"?, |:)line (\d{1,9})\b")  # behind a path in a traceback

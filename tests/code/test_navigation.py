@@ -934,6 +934,7 @@ def test_a_saved_file_is_followed(own, shop):
     [
         (("def", "nothing_like_it"), 3, "defines nothing_like_it"),
         (("refs", "Cart.missing"), 3, "defines Cart.missing"),
+        (("refs", "ग्राहक.खोजें"), 3, "defines ग्राहक.खोजें"),
         (("def", "not a name"), 2, "is not a name"),
         (("def", "a/" * 3000), 2, "a/a/a/a/'… is not a name"),  # which would take seconds
         (("refs", "shop/cart.py:999"), 3, "no definition is known at shop/cart.py:999"),

@@ -33,6 +33,7 @@ from memory_sidecar.core.results import Silent
         ("who calls empty? here", {("empty?",)}),
         ("is the cart empty?", set()),
         ("who calls parse_args?", {("parse_args",)}),
+        ("ग्राहक_खोजें", {("ग्राहक_खोजें",)}),
     ],
 )
 def test_names_are_written_like_names(query, symbols):
