@@ -16,7 +16,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import DatabaseError, NoIndex, PathRefused, StoreNewer
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.opening import escape_bytes, is_utf8
-from memory_sidecar.core.projects import CONFIG_NAME
+from memory_sidecar.core.projects import CONFIG_NAME, home
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.ignores import NEVER
 from memory_sidecar.disk.roots import problem_of
@@ -53,18 +53,22 @@ def why_outside(path: Path, *, check_root: Callable[[Path], None]) -> Why:
 def project_around(folder: Path) -> Path:
     """Return the top of the repository around `folder`; else, or where that is home, `folder`."""
     top = repository_top(folder)
-    return folder if top is None or Path("~").expanduser().is_relative_to(top) else top
+    return folder if top is None or _holds_home(top) else top
 
 
 def no_source_error(folder: Path, *, has_others: bool) -> NoIndex:
     """Return the error for a question in a `folder` that lies in no source."""
     top = project_around(folder)
     hint = f"`memory-sidecar index {'.' if top == folder else quote(str(top))}` indexes it"
-    if Path("~").expanduser().is_relative_to(top):
+    if _holds_home(top):
         hint = "`memory-sidecar index PATH` indexes a project's folder"
     if has_others:
         hint += ", and --all searches every source"
     return NoIndex(f"no source contains {folder}", hint=hint)
+
+
+def _holds_home(folder: Path) -> bool:
+    return Path(home(os.environ)).is_relative_to(folder)
 
 
 def _unsearchable_above(path: Path) -> tuple[str, str] | None:

@@ -100,7 +100,7 @@ def find_model(
     if no place has it, ModelCorrupt if the first one that does has a damaged one.
     """
     if settings.model_dir:
-        return _configured(Path(settings.model_dir).expanduser())
+        return _configured(Path(os.path.expanduser(settings.model_dir)))  # noqa: PTH111  never fails
     if packaged := _packaged(BGE_SMALL, package_path):
         return packaged
     if cached := _cached(BGE_SMALL, _own_cache(environ)):
