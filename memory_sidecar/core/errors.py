@@ -239,6 +239,9 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             where = cause.filename or "the output"
             return DiskFull(f"no room left to write {where}", hint="free some space and try again")
+        if isinstance(cause, RuntimeError) and str(cause) == "can't start new thread":
+            raised = "raise the limit of processes (`ulimit -u`, `pids.max` of a container)"
+            return SidecarError("no thread can be started", hint=f"{raised}, then try again")
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return SidecarError(f"internal error{at}: {what}", hint=hint)
 

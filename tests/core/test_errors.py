@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 
 import pytest
 
@@ -27,3 +29,22 @@ def test_a_limit_of_the_system_is_found_below_an_error():
 def test_a_full_disk_and_a_used_up_quota_are_no_error_of_ours(number):
     error = OSError(number, "no room", "/data/a.md")
     assert isinstance(as_sidecar_error(error, hint=""), DiskFull)
+
+
+WITHOUT_THREADS = """
+import resource, threading
+from memory_sidecar.core.errors import as_sidecar_error
+
+resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
+threading.stack_size(1 << 30)
+try:
+    threading.Thread(target=print).start()
+except RuntimeError as error:
+    print(as_sidecar_error(error, hint="").message)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of addresses")
+def test_that_no_thread_can_be_started_is_said():
+    told = subprocess.run([sys.executable, "-c", WITHOUT_THREADS], capture_output=True, check=True)
+    assert told.stdout == b"no thread can be started\n"
