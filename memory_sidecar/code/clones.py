@@ -241,6 +241,7 @@ class _Git:
                 environ=self._environ,
                 timeout_s=FETCH_TIMEOUT_S,
                 meanwhile=partial(self._watch, root),
+                is_limited=True,  # a tree may hold another many times, and so any number of files
             )
         except subprocess.TimeoutExpired as error:
             raise self._failure(f"not done in {FETCH_TIMEOUT_S} s") from error

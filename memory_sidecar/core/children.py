@@ -62,11 +62,13 @@ def run_child(
     timeout_s: float,
     umask: int = -1,
     meanwhile: Callable[[], None] | None = None,
+    is_limited: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program that `find_program` found, with `text` as its standard input.
 
     `environ` is its whole environment; `umask`: -1 for ours. `meanwhile` is called every STEP_S; if
-    it raises, the program is killed. Raises OSError and subprocess.TimeoutExpired.
+    it raises, the program is killed. `is_limited`: to as much memory as this process may have.
+    Raises OSError and subprocess.TimeoutExpired.
     """
     folder = Path(home(environ))
     until_s = time.monotonic() + timeout_s
@@ -79,7 +81,8 @@ def run_child(
         stderr=subprocess.PIPE,
         umask=umask,
     ) as process:
-        lift_memory_limit(process.pid)
+        if not is_limited:
+            lift_memory_limit(process.pid)
         assert process.stdin is not None
         Thread(target=_feed, args=(process.stdin, text), daemon=True).start()
         process.stdin = None  # `communicate` takes input only where it is asked once

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.code import clones
+from memory_sidecar.core.process import MAX_DATA_BYTES
 from memory_sidecar.disk.repository import origin_of
 from tests.finished import Finished
 
@@ -179,6 +181,22 @@ def test_a_repository_that_is_too_large_is_not_kept(call, shop, data_dir, monkey
     done = call("index", shop.address)
     assert (done.status, "clone what you need" in done.err) == (1, True)
     assert not list(data_dir.glob("clones/*/*/"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits it")
+def test_git_has_no_more_memory_than_we_have(call, shop, tmp_path):
+    import resource
+
+    program = tmp_path / "git"
+    program.write_text('#!/bin/sh\necho "fatal: $(ulimit -d) KiB" >&2\nexit 1\n')
+    program.chmod(0o755)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, before[1]))
+    try:
+        done = call("index", shop.address, environ={"PATH": str(tmp_path)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+    assert f"cannot be fetched: {MAX_DATA_BYTES >> 10} KiB" in done.err
 
 
 def test_without_git_it_says_so(call, shop):

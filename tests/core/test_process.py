@@ -54,6 +54,7 @@ limit_memory()
 take = f"bytes({MAX_DATA_BYTES + (1 << 20)})"  # asked for and, unlike a bytearray, never touched
 child = run_child([sys.executable, "-c", take], environ=os.environ, timeout_s=30)
 assert child.returncode == 0, child.stderr
+assert run_child(child.args, environ=os.environ, timeout_s=30, is_limited=True).returncode == 1
 try:
     eval(take)
 except MemoryError:
@@ -61,7 +62,7 @@ except MemoryError:
 """
 
 
-def test_memory_has_a_limit_here_and_none_in_the_programs_that_are_run():
+def test_memory_has_a_limit_here_and_in_programs_only_where_asked():
     ran = subprocess.run(
         [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False
     )

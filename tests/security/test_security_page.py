@@ -54,7 +54,7 @@ Your memories, sessions
     e2e/test_private_files.py::test_every_command_closes_the_data_directory_to_others
     agents/test_services.py::test_what_others_could_read_is_closed_to_them
 A file that has ended
-    core/test_process.py::test_memory_has_a_limit_here_and_none_in_the_programs_that_are_run
+    core/test_process.py::test_memory_has_a_limit_here_and_in_programs_only_where_asked
     e2e/test_daemon_misfortunes.py::test_a_file_that_takes_all_memory_is_given_up_and_the_others_are_indexed
 Skills and systemd units
     agents/test_skills.py::test_a_skill_is_not_written_through_a_link
@@ -91,6 +91,7 @@ They get the usual
 Of what an address
     code/test_clones.py::test_nothing_that_it_brings_is_run_or_followed
     code/test_clones.py::test_a_repository_that_is_too_large_is_not_kept
+    code/test_clones.py::test_git_has_no_more_memory_than_we_have
 An address that holds
     code/test_clones.py::test_a_wrong_address_gets_one_line_and_leaves_nothing
     code/test_clones.py::test_passwords_of_rewritten_addresses_are_not_shown
