@@ -18,9 +18,10 @@ _OWN: Final = (
     "owner = CASE WHEN %(agent)s = '" + SHARED + "' THEN ''::name ELSE session_user END"
     " AND agent = %(agent)s"
 )
+_HASH: Final = "left(mirrored.hash, 64)"  # ours is shorter; another role may have written any
 _HEADS = (
-    f"SELECT path, hash, written_by, (extract(epoch FROM written_at) * 1000)::bigint FROM mirrored"
-    f" WHERE {_OWN} AND "
+    f"SELECT path, {_HASH}, written_by, (extract(epoch FROM written_at) * 1000)::bigint"
+    f" FROM mirrored WHERE {_OWN} AND "
 )
 _NOW_US: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _PUT = f"""
@@ -28,7 +29,7 @@ INSERT INTO mirrored (owner, agent, path, hash, content)
 VALUES (CASE WHEN %(agent)s = '{SHARED}' THEN ''::name ELSE session_user END,
         %(agent)s, %(path)s, %(hash)s, %(content)s)
 ON CONFLICT (owner, agent, path) DO UPDATE SET hash = excluded.hash, content = excluded.content
-WHERE mirrored.hash IN (%(expected)s, excluded.hash)
+WHERE {_HASH} IN (%(expected)s, excluded.hash)
 """
 
 Content = tuple[str, str | None]
@@ -101,8 +102,9 @@ def read_contents(
     rows = connection.execute(
         "SELECT path, hash, kept FROM (SELECT path, hash, kept, sum(octet_length(kept))"
         ' OVER (ORDER BY path COLLATE "C") - coalesce(octet_length(kept), 0) AS before FROM'
-        f" (SELECT path, hash, {kept} AS kept FROM mirrored WHERE {_OWN} AND path = ANY(%(paths)s))"
-        f" AS found) AS found WHERE coalesce(before, 0) < {TAKEN_BYTES}",
+        f" (SELECT path, {_HASH} AS hash, {kept} AS kept FROM mirrored"
+        f" WHERE {_OWN} AND path = ANY(%(paths)s)) AS found) AS found"
+        f" WHERE coalesce(before, 0) < {TAKEN_BYTES}",
         {"agent": agent, "paths": list(paths), "most": most_bytes},
     )
     return {path: (its_hash, text) for path, its_hash, text in rows}
