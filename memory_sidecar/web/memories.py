@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from memory_sidecar.agents.agent import Agent
+from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import DAY_MS, system_clock
@@ -104,7 +105,7 @@ def _facets(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | 
     is_asked_for = visit.text("facets") or visit.text("json")
     if not is_asked_for and overview.count() > COUNTED_AT_ONCE:
         return None
-    facets = overview.facets(wanted)
+    facets, _ = mask_document(overview.facets(wanted))
     if len(_facet_cache) >= MAX_CACHED:
         _facet_cache.clear()
     _facet_cache[key] = (stamp, facets)

@@ -134,16 +134,16 @@ def test_what_is_outdated_is_marked_so_whatever_its_own_status(served, reader):
     assert '<span class="warn">proven</span>' not in listed
 
 
-def test_a_secret_is_masked_in_the_title_too(served, reader):
+def test_a_secret_is_masked_in_the_title_and_the_facets_too(served, reader):
     token = "ghp_" + "x7" * 18
     memories = Memories(served.services.agent("architect"), Silent())
     kept = memories.store(
-        Draft(content=f"The token is {token}", category="leak"), allow_secrets=True
+        Draft(content=f"The token is {token}", category="leak", tags=(token,)), allow_secrets=True
     )
     page = reader.get(one(kept)).text
     title, *_ = re.findall("<title>(.*?)</title>", page)
     assert "token" in title.lower()
-    assert token not in page
+    assert token not in page + reader.get("/memories").text
 
 
 def test_a_part_of_the_page_leaves_what_is_told_to_the_next_view(served, reader):
