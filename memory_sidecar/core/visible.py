@@ -5,11 +5,15 @@ Pure functions.
 
 from __future__ import annotations
 
+import json
 import re
 
 # C0 but for tab and line feed, DEL, C1, the separators of lines and paragraphs, and what turns the
-# direction of writing. A carriage return does no harm where a line ends.
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
+# direction of writing; tags, which spell ASCII invisibly. A carriage return does no harm where a
+# line ends.
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]|\r(?!\n)"
+)
 
 
 _FIRST_CHARACTERS, _LAST_CHARACTERS = 200, 400  # the last say what is wrong with what was passed
@@ -23,7 +27,7 @@ def visible(text: str) -> str:
 
 def visible_json(document: str) -> str:
     """Return an equivalent JSON document with such characters escaped."""
-    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], document)
 
 
 def visible_line(text: str) -> str:
@@ -40,4 +44,6 @@ def abridge(text: str) -> str:
 
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -19,7 +19,7 @@ from tests.conftest import write_memory
 
 KEY = "ghp_" + "x7" * 18
 MASK = "«masked: GitHub token»"
-STEERING = "\x1b[2J\x1b]0;title\x07 \x9b31m \u2028 \u202e \x08 a\rb"
+STEERING = "\x1b[2J\x1b]0;title\x07 \x9b31m \u2028 \u202e \U000e0041 \x08 a\rb"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_no_reading_command_prints_a_secret_or_what_steers_a_terminal(run, leaky
         printed = done.out + done.err
         assert KEY not in printed, command
         assert command[0] == "category" or "masked" in printed, command
-        assert not set("\x1b\x07\x08\x9b\u2028\u202e") & set(printed), command
+        assert not set("\x1b\x07\x08\x9b\u2028\u202e\U000e0041") & set(printed), command
         assert "\r" not in printed, command
 
 
