@@ -192,6 +192,11 @@ mysql -u root -p shop
 mysql -u root -p$DB_PASSWORD_2 -e 'select 1'
 docker run --name mysql -p3306:3306 -d mysql:8
 find /var/lib/mysql -print0
+docker login -u shop -p "$REGISTRY_PASSWORD_2"
+CREATE USER shop IDENTIFIED BY '${DB_PASSWORD_2}'
+CREATE USER shop IDENTIFIED BY 'password'
+requirepass foobared
+ENV TOKEN_PATH /run/secrets/token-2
 user.set_password(new_password)
 get_secret("prod/db-pass2-x9")
 cache.set_key("a8f5f167f44f4964e6c998dee827110c")

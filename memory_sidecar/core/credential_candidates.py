@@ -182,7 +182,7 @@ _SETS = re.compile(
     r"(?:^|[^a-z])(?:set|with|make|hash|check|verify|change|update)\w{0,16}$", re.IGNORECASE
 )
 """The name of a function that is given a secret, before `password`; others look one up by name."""
-_OPTION = re.compile(r"(?:^|\s)--[\w-]*$")
+_OPTION = re.compile(r"(?:^|\s)(?:--|ENV |setx )[\w-]*$")
 _SENT_TOKEN = re.compile(r"[A-Za-z0-9+/=_~.-]{16,}")
 _IN_URL = re.compile(r"([^\s:/@\"'<>]{0,64}):([^\s/@\"'<>]{3,128})@[\w\[]")
 _DEFAULT_PASSWORD = re.compile(

@@ -77,6 +77,11 @@ GIVEN = [
     ("passphrase := `{}`", "Winter2024Rome"),
     ("DB_PASSWORD={}", "Winter2024Rome"),
     ('mysqldump -h db -p"{}" shop > a.sql', "Tr0ub4dor&3xyz"),
+    ("docker login -u shop -p {} r.shop.io", "Tr0ub4dor&3xyz"),
+    ("CREATE USER shop IDENTIFIED BY '{}';", "Winter2024Rome"),
+    ("requirepass {}", "Winter2024Rome"),
+    ("ENV API_KEY {}", HEX),
+    ("setx API_SECRET {}", RANDOM),
 ]
 
 LEFT_ALONE = [
