@@ -269,7 +269,9 @@ def _find_known(
         known = None
         if path := memory_with_content(connection, candidate.text):
             known = replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
-        elif vector is not None and (near := memories_like(connection, store, vector)):
+        elif vector is not None and (
+            near := memories_like(connection, store, vector, candidate.text)
+        ):
             known = replace(
                 candidate, fate=Fate.NEAR, path=near[0].path, agent=agent, cosine=near[0].cosine
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
+from memory_sidecar.index.words import is_mostly_foreign, words_and_phrases
 from memory_sidecar.memories.lists import title_of
 from memory_sidecar.memories.model import SUPERSEDED_SQL, Relation
 from memory_sidecar.memories.results import Memory, NearDuplicate
@@ -79,44 +81,50 @@ def near_duplicates(
     connection: Connection, store: DerivedStore, path: str
 ) -> tuple[NearDuplicate, ...]:
     """List the memories that say nearly the same as the one at `path`, the nearest first."""
-    vector = _first_vector(connection, path)
-    return tuple(_others_like(connection, store, vector, path)[:MAX_NEAR])
+    first = _first_chunk(connection, path)
+    return tuple(_others_like(connection, store, first, path)[:MAX_NEAR])
 
 
 def near_readable(agent: AgentDatabase, path: str) -> tuple[NearDuplicate, ...]:
     """List those that `near_duplicates` does of `agent`, and the shared ones that it reads."""
     with (store := agent.data.open()).reading() as connection:
-        vector = _first_vector(connection, path)
-        near = _others_like(connection, store, vector, path)
-    if vector is not None and agent.shared is not None and agent.shared.paths.db.exists():
+        first = _first_chunk(connection, path)
+        near = _others_like(connection, store, first, path)
+    if first is not None and agent.shared is not None and agent.shared.paths.db.exists():
         with (
             suppress(SidecarError),  # what is asked about is stored, whatever state these are in
             (store := agent.shared.data.open()).reading() as connection,
         ):
-            found = memories_like(connection, store, vector)
+            found = memories_like(connection, store, *first)
             near += [replace(each, shared=True) for each in found]
     return tuple(sorted(near, key=lambda each: -each.cosine)[:MAX_NEAR])
 
 
-def _first_vector(connection: Connection, path: str) -> Vector | None:
-    first: Any = connection.execute(
-        "SELECT min(c.id) FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?",
+def _first_chunk(connection: Connection, path: str) -> tuple[Vector, str] | None:
+    """Return the vector and the text of the first chunk of the memory at `path`, if it has both."""
+    row: Any = connection.execute(
+        "SELECT c.id, c.text FROM memory_chunks c JOIN memories ON key = memory WHERE path = ?"
+        " ORDER BY c.id LIMIT 1",
         (path,),
     ).get
-    return stored_vector(connection, MEMORY_CHUNKS.vector_table, first)
+    vector = stored_vector(connection, MEMORY_CHUNKS.vector_table, row[0]) if row else None
+    return None if vector is None else (vector, row[1])
 
 
 def _others_like(
-    connection: Connection, store: DerivedStore, vector: Vector | None, path: str
+    connection: Connection, store: DerivedStore, first: tuple[Vector, str] | None, path: str
 ) -> list[NearDuplicate]:
-    found = memories_like(connection, store, vector) if vector is not None else ()
+    found = memories_like(connection, store, *first) if first is not None else ()
     return [each for each in found if each.path != path]
 
 
 def memories_like(
-    connection: Connection, store: DerivedStore, vector: Vector
+    connection: Connection, store: DerivedStore, vector: Vector, text: str
 ) -> list[NearDuplicate]:
-    """List the memories whose first chunk has a vector near `vector`, the nearest first."""
+    """List the memories that nearly say `text`, the nearest first, by their first chunk.
+
+    `vector`: that of `text`.
+    """
     view = store.indexes[MEMORY_CHUNKS.vector_table].view(connection)
     ids, cosines = view.cosines(vector)
     near = np.flatnonzero(cosines >= NEAR_DUPLICATE)
@@ -124,17 +132,28 @@ def memories_like(
     found: list[tuple[float, str, str]] = []
     for at in near.tolist():
         row: Any = connection.execute(
-            "SELECT path, summary FROM memories"
+            "SELECT path, summary, c.text FROM memories"
             " JOIN memory_chunks c ON c.memory = key WHERE c.id = ?1"
             " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
             (int(ids[at]),),
         ).get
-        if row is not None:
+        if row is not None and may_say_the_same(text, row[2]):
             found.append((-min(float(cosines[at]), 1.0), row[0], row[1]))
     return [
         NearDuplicate(path, summary, round(-less, 4), shared=False)
         for less, path, summary in sorted(found)
     ]
+
+
+def may_say_the_same(text: str, other: str) -> bool:
+    """Whether texts that are alike to the model may say the same.
+
+    In scripts that it hardly knows all texts are alike: there they also share half of their words.
+    """
+    if not is_mostly_foreign(text):
+        return True
+    words, others = ({*chain(*words_and_phrases(each))} for each in (text, other))
+    return 2 * len(words & others) >= len(words | others)
 
 
 def near_pairs(

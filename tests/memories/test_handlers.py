@@ -296,6 +296,17 @@ def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     assert again.near_duplicates == ()
 
 
+def test_a_near_duplicate_in_a_script_that_the_model_hardly_knows_shares_words(
+    knowledge, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.memories.around.NEAR_DUPLICATE", -1.0)  # all are alike
+    first = knowledge.store("ต้องรันการทดสอบทั้งหมดก่อนปล่อยเวอร์ชัน")
+    other = knowledge.memories().store(Draft(content="สำรองฐานข้อมูลทุกคืน"))
+    assert other.near_duplicates == ()
+    again = knowledge.memories().store(Draft(content="ต้องรันการทดสอบทั้งหมดก่อนปล่อยเวอร์ชันใหม่"))
+    assert [near.path for near in again.near_duplicates] == [first]
+
+
 def test_a_near_duplicate_among_the_shared_is_named_whatever_their_database_is(knowledge, data_dir):
     text = "one two three four five six seven eight nine ten"
     shared = knowledge.memories().share(knowledge.store(text), moves=True)
