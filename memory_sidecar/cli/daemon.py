@@ -244,12 +244,17 @@ def _differing_settings(one: Settings, other: Settings) -> list[str]:
 
 
 def serve(
-    lock: ProcessLock, data_dir: str, *, environ: Mapping[str, str], is_unseen: bool = False
+    lock: ProcessLock,
+    data_dir: str,
+    *,
+    environ: Mapping[str, str],
+    is_unseen: bool = False,
+    client: int = -1,
 ) -> NoReturn:
     """Run the daemon of `data_dir` until it is asked to stop, then end the process.
 
     To hand over, one that a client started unseen starts the next; another one ends with
-    EXIT_HANDED_OVER, at which a service manager starts it again.
+    EXIT_HANDED_OVER, at which a service manager starts it again. `client`: see `_end`.
     """
     limit_memory()
     allow_many_files()
@@ -269,6 +274,13 @@ def serve(
         with suppress(OSError):  # its Python is gone, too: the next command starts one
             _next = spawn_daemon(data_dir)  # kept, or it would warn that it still runs
     logging.shutdown()
+    _end(status, client)
+
+
+def _end(status: int, client: int) -> NoReturn:
+    """End the process; a client that waits for its start reads `status` from the pipe `client`."""
+    with suppress(OSError):  # none waits
+        os.write(client, b"%d" % status)
     os._exit(status)  # a thread that waits for a stuck client must not keep the process
 
 
@@ -293,29 +305,33 @@ def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> Pr
     return lock
 
 
-def main() -> None:
+def main(*, client: int = -1) -> None:
     """Run `python -m memory_sidecar.cli.daemon DATA_DIR`, which a client starts unseen."""
-    data_dir = sys.argv[1]
+    _end(_serve_unseen(sys.argv[1], client), client)
+
+
+def _serve_unseen(data_dir: str, client: int) -> int:
+    """Run the daemon, or return an exit status."""
     try:
         lock = take_lock(data_dir)
     except OSError as error:
         sys.stderr.write(f"no lock in {data_dir}: {error}\n")
-        sys.exit(EXIT_NO_PLACE)
+        return EXIT_NO_PLACE
     if lock is None:
-        return  # another daemon was faster: the client connects to that
+        return 0  # another daemon was faster: the client connects to that
     try:
         level = load_settings(Path(data_dir), os.environ).log_level
     except SidecarError:
         level = "info"  # `Commands.start` says what is wrong
     log.log_to_file(state_file(data_dir, "daemon.log"), level)
     try:
-        serve(lock, data_dir, environ=os.environ, is_unseen=True)
+        serve(lock, data_dir, environ=os.environ, is_unseen=True, client=client)
     except DaemonUnreachable as error:
         _log.error("%s; %s", error.message, error.hint)
-        sys.exit(EXIT_NO_PLACE)
+        return EXIT_NO_PLACE
     except Exception:
         _log.exception("cannot serve")
-        sys.exit(EXIT_FAILED)
+        return EXIT_FAILED
 
 
 if __name__ == "__main__":

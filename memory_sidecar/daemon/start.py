@@ -17,12 +17,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.daemon.address import SAFELY, state_file
 from memory_sidecar.daemon.link import Link, find, reach
 from memory_sidecar.daemon.lock import ProcessLock, find_holder, is_locked
+from memory_sidecar.daemon.protocol import EXIT_FAILED
 
 ENDS_WITHIN_S = 8.0  # after it was asked to stop
 END_TIMEOUT_S = 9.0  # until it is killed
@@ -33,6 +35,7 @@ _END_POLL_S = 0.02
 # Room for ending one daemon and then an older one that won the race, and for a busy machine.
 START_TIMEOUT_S = 2 * END_TIMEOUT_S + 30.0
 DAEMON_MODULE = "memory_sidecar.cli.daemon"
+DETACHED_MODULE = "memory_sidecar.cli.detached"
 EXIT_NO_PLACE = 73  # a daemon's lock or socket cannot be created there
 STARTING = "starting the daemon, which takes a few seconds once"
 WAITING = "waiting for another daemon of {} to start or to stop"
@@ -57,7 +60,8 @@ def start_daemon(
     log.
     """
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
-    process: subprocess.Popen[bytes] | None = None
+    process: Spawned | None = None
+    status: int | None = None
     began = time.monotonic()
     said: set[str] = set()  # each once: our process may lose the race
     try:
@@ -88,7 +92,7 @@ def start_daemon(
     finally:
         starting.release()
     raise DaemonUnreachable(
-        f"the daemon of {data_dir} did not start", hint=_end_of_log(data_dir, process)
+        f"the daemon of {data_dir} did not start", hint=_end_of_log(data_dir, status)
     )
 
 
@@ -101,24 +105,62 @@ def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     return link
 
 
-def spawn_daemon(data_dir: str) -> subprocess.Popen[bytes]:
+class Spawned(Protocol):
+    """A daemon that was started, as its starter sees it."""
+
+    def poll(self) -> int | None:
+        """Return the exit status of the process once it has ended, else `None`."""
+
+
+class _Detached:
+    """A daemon whose process is no child of ours: it writes its exit status to a pipe."""
+
+    def __init__(self, reading: int) -> None:
+        self._reading = reading
+        os.set_blocking(reading, False)
+
+    def poll(self) -> int | None:
+        try:
+            return int(os.read(self._reading, 4) or EXIT_FAILED)
+        except BlockingIOError:
+            return None
+
+    def __del__(self) -> None:
+        os.close(self._reading)
+
+
+def spawn_daemon(data_dir: str) -> Spawned:
     """Start the daemon's process in its own session, so that no closing terminal ends it.
 
-    It ends at once if another one has the lock. Raises OSError.
+    Nor is it a child of ours, except on Windows: a host that kills a late client usually kills all
+    descendants of that, and no daemon would ever come up on a slow machine. The process ends at
+    once if another one has the lock. Raises OSError.
     """
-    command = [sys.executable, "-P", "-X", "utf8", "-m", DAEMON_MODULE, data_dir]
+    module = DAEMON_MODULE if sys.platform == "win32" else DETACHED_MODULE
     log = _open_log(state_file(data_dir, "daemon.log"))
+    reading, writing = os.pipe()
+    passed = () if sys.platform == "win32" else (writing,)
     try:
-        return subprocess.Popen(  # noqa: S603
-            command,
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-P", "-X", "utf8", "-m", module, data_dir, *map(str, passed)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
+            pass_fds=passed,
             start_new_session=True,
             creationflags=0x00000208 if sys.platform == "win32" else 0,  # new group, detached
         )
+    except OSError:
+        os.close(reading)
+        raise
     finally:
+        os.close(writing)
         os.close(log)
+    if sys.platform == "win32":
+        os.close(reading)
+        return process
+    process.wait()  # until its child goes on
+    return _Detached(reading)
 
 
 def _open_log(path: str) -> int:
@@ -129,9 +171,8 @@ def _open_log(path: str) -> int:
         return os.open(os.devnull, os.O_WRONLY)
 
 
-def _end_of_log(data_dir: str, process: subprocess.Popen[bytes] | None) -> str:
+def _end_of_log(data_dir: str, status: int | None) -> str:
     path = state_file(data_dir, "daemon.log")
-    status = process.poll() if process is not None else None
     ended = f"it ended with status {status}; " if status else ""
     try:
         with os.fdopen(Tree(data_dir, is_own=True).open(path), "rb") as log:

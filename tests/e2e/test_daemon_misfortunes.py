@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from memory_sidecar.core.process import MAX_DATA_BYTES
@@ -81,6 +82,20 @@ def test_call_that_killed_three_daemons_is_run_by_its_client(home):
     done = home.call("search", "--all", "-", "--mode", "keyword", stdin="total\n")
     assert (done.returncode, "cart.py" in done.stdout) == (0, True)
     assert "killed the daemon before, not run here: search --all … --mode …" in home.log
+
+
+def test_host_that_kills_its_client_with_all_descendants_spares_the_daemon(home):
+    # As .NET does for CliWrap, and `tree-kill` of npm: both look for children of the process.
+    client = home.start("mcp", stdin=subprocess.PIPE)
+    home.wait_until_served(client)
+    doomed = psutil.Process(client.pid).children(recursive=True)
+    for process in [*doomed, client]:
+        process.kill()
+    client.communicate()
+    served = home.pid
+    assert home.sources() == []
+    assert home.pid == served
+    assert home.log.count("serves") == 1
 
 
 def test_clients_that_do_not_read_their_answer_block_nobody(home):
