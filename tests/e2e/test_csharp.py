@@ -50,6 +50,7 @@ def test_the_client_of_the_guide_compiles_and_every_call_of_it_works(home, tmp_p
         "put True",
         "recall Bank - The bank refuses twice",
         "commit True",
+        "at once True",
         "absent True",
     ], done.stderr
 

@@ -32,6 +32,8 @@ public static class Host
         var journal = await sidecar.RecallAsync("what does the bank refuse", "a", 1);
         Console.WriteLine("recall " + journal.Hits[0].Title + " " + journal.Hits[0].Text);
         Console.WriteLine("commit " + (await sidecar.CommitAsync("a")).Ok);
+        var all = await Task.WhenAll(Enumerable.Range(0, 40).Select(_ => sidecar.CommitAsync("a")));
+        Console.WriteLine("at once " + all.All(done => done.Ok));
         var absent = new MemorySidecar(data, "no-such-program");
         Console.WriteLine("absent " + (await absent.EmbedAsync("x") == null));
     }

@@ -17,7 +17,14 @@ namespace CliWrap
 {
     public enum CommandResultValidation { None }
 
-    public sealed class Environment
+    public sealed class PipeSource
+    {
+        internal byte[] Bytes;
+        public static PipeSource FromString(string text, Encoding encoding) =>
+            new PipeSource { Bytes = encoding.GetBytes(text) };
+    }
+
+    public sealed class Variables
     {
         internal readonly Dictionary<string, string> Set_ = new Dictionary<string, string>();
         public void Set(string name, string value) { Set_[name] = value; }
@@ -31,6 +38,7 @@ namespace CliWrap
     public sealed class Command
     {
         internal readonly ProcessStartInfo Start;
+        internal PipeSource Input;
 
         internal Command(string program)
         {
@@ -49,11 +57,17 @@ namespace CliWrap
             return this;
         }
 
-        public Command WithEnvironmentVariables(Action<Environment> set)
+        public Command WithEnvironmentVariables(Action<Variables> set)
         {
-            var environment = new Environment();
+            var environment = new Variables();
             set(environment);
             foreach (var each in environment.Set_) Start.EnvironmentVariables[each.Key] = each.Value;
+            return this;
+        }
+
+        public Command WithStandardInputPipe(PipeSource source)
+        {
+            Input = source;
             return this;
         }
 
@@ -82,6 +96,7 @@ namespace CliWrap.Buffered
             using (var process = Process.Start(command.Start))
             using (cancellation.Register(process.Kill))
             {
+                process.StandardInput.BaseStream.Write(command.Input.Bytes, 0, command.Input.Bytes.Length);
                 process.StandardInput.Close();
                 var errors = process.StandardError.ReadToEndAsync();
                 var output = await process.StandardOutput.ReadToEndAsync();
