@@ -32,7 +32,7 @@ from memory_sidecar.cli.options import (
     with_places,
 )
 from memory_sidecar.cli.query import show_memories
-from memory_sidecar.code.excerpt import Excerpt, excerpt, name_of, spans, stems_of
+from memory_sidecar.code.excerpt import MAX_COLOURED, Excerpt, excerpt, name_of, spans, stems_of
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodeHit, Freshness
@@ -222,14 +222,16 @@ def _highlight(
         file=out, force_terminal=True, color_system="standard", width=width or 1000, _environ={}
     )
     # The whole chunk is highlighted, because a docstring or comment may span several lines.
-    drawn = Syntax("", language, theme=theme).highlight("\n".join(code)).split("\n")
+    text = "\n".join(code)
+    lexer = language if len(text) <= MAX_COLOURED else "text"
+    drawn = Syntax("", lexer, theme=theme).highlight(text).split("\n")
     for number, line in enumerate(part.lines, part.first):
-        text = drawn[number] if number < len(drawn) and drawn[number].plain == line else None
-        if text is None:  # the lexer changed the text
-            text = console.render_str(line, markup=False, highlight=False, emoji=False)
+        shown = drawn[number] if number < len(drawn) and drawn[number].plain == line else None
+        if shown is None:  # the lexer changed the text
+            shown = console.render_str(line, markup=False, highlight=False, emoji=False)
         for start, end in spans(line, stems):
-            text.stylize(FOUND, start, end)
+            shown.stylize(FOUND, start, end)
         if width:
-            text.truncate(width, overflow="ellipsis")
-        console.print(text, soft_wrap=True, highlight=False)
+            shown.truncate(width, overflow="ellipsis")
+        console.print(shown, soft_wrap=True, highlight=False)
     return out.getvalue().split("\n")[:-1]

@@ -21,6 +21,7 @@ from memory_sidecar.index.words import MARKS, STOPWORDS, UNSPACED, plain_words, 
 LINES = 5
 MAX_LINE = 160  # characters of a line of prose
 MAX_SIGNATURE = 72
+MAX_COLOURED = 4_000  # characters; lexers take up to the square of an odd text, 30 s for 40,000
 MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the question
 _WORD = re.compile(  # of an identifier: get, URL, Parts
     rf"[A-Z]?(?:(?![_A-Z{UNSPACED}])[\w{MARKS}])+|[A-Z]+(?![^\W_A-Z{UNSPACED}])"

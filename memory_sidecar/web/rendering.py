@@ -16,6 +16,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.util import ClassNotFound
 
+from memory_sidecar.code.excerpt import MAX_COLOURED
 from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration
@@ -132,8 +133,6 @@ def _markdown() -> MarkdownIt:
 Line = tuple[int, Markup]
 """The number of a line in its file, and its HTML."""
 
-MAX_CHARACTERS = 40_000  # highlighted within a few milliseconds; longer code has no colours
-
 # The first kind that a token is of gives its CSS class, see app.css.
 _CLASSES = (
     (Comment, "c"),
@@ -150,7 +149,7 @@ _CLASSES = (
 def coloured_lines(code: str, language: str) -> list[Markup]:
     """Return the HTML of each line of `code`, without line breaks."""
     code = visible(code.replace("\r\n", "\n"))
-    lexer = _lexer(language) if len(code) <= MAX_CHARACTERS else None
+    lexer = _lexer(language) if len(code) <= MAX_COLOURED else None
     if lexer is None:
         return [escape(line) for line in code.split("\n")]
     lines = [Markup()]

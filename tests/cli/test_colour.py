@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import Places, title
+from memory_sidecar.cli.search import _highlight
+from memory_sidecar.code.excerpt import Excerpt
 
 
 def printing(folder: Path, environ: Mapping[str, str], *, is_terminal: bool) -> Call:
@@ -43,6 +46,15 @@ def printing(folder: Path, environ: Mapping[str, str], *, is_terminal: bool) -> 
 def test_caller_decides(environ, is_terminal, is_coloured, tmp_path):
     call = printing(tmp_path, environ, is_terminal=is_terminal)
     assert (call.line(title("cart.py")) != "cart.py") == is_coloured
+
+
+def test_what_takes_a_lexer_long_has_no_colours(tmp_path):
+    call = printing(tmp_path, {}, is_terminal=True)
+    code = ['x = "' + '"\\' * 10_000]  # 7 s
+    began_s = time.process_time()
+    (line,) = _highlight(call, "javascript", code, Excerpt(0, tuple(code)), frozenset())
+    assert time.process_time() - began_s < 3
+    assert line.startswith('x = "')
 
 
 def test_a_path_with_a_line_break_stays_in_its_line(tmp_path):

@@ -121,6 +121,8 @@ def test_colours_change_no_letter_and_let_no_markup_through():
         assert len(lines) == code.count("\n") + 1
         assert "<b>" not in "".join(lines)
         assert "\u202e" not in "".join(lines)
+    (line,) = coloured_lines('"\\' * 10_000, "javascript")  # which takes its lexer 7 s
+    assert "<span" not in line
 
 
 @pytest.mark.browser
