@@ -46,6 +46,12 @@ def known_addresses(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 def read_address(data_dir: str) -> str | None:
     """Return the address that the daemon of `data_dir` announced, possibly outdated, or `None`."""
+    announced = read_announcement(data_dir)
+    return announced[0] if announced else None
+
+
+def read_announcement(data_dir: str) -> tuple[str, object] | None:
+    """Return the address as `read_address` does, and the number of the daemon's process."""
     try:
         fd = os.open(state_file(data_dir, "daemon.json"), os.O_RDONLY | SAFELY)
     except (OSError, ValueError):  # ValueError: a NUL in the path
@@ -53,12 +59,13 @@ def read_address(data_dir: str) -> str | None:
     try:
         if not is_own_file(fd):
             return None
-        address = from_json(os.read(fd, MAX_ANNOUNCED_BYTES))["address"]
+        announced = from_json(os.read(fd, MAX_ANNOUNCED_BYTES))
+        address, pid = announced["address"], announced.get("pid")
     except (OSError, ValueError, KeyError, TypeError):
         return None
     finally:
         os.close(fd)
-    return address if isinstance(address, str) else None
+    return (address, pid) if isinstance(address, str) else None
 
 
 def socket_paths(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:

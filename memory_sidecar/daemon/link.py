@@ -188,7 +188,7 @@ def find(
     """Connect like `reach`, but to a daemon of any protocol: all understand `stop`."""
     for address in known_addresses(data_dir, environ):
         try:
-            connected, token = _connect(address, patience_s)
+            connected, token = connect(address, patience_s)
         except (OSError, ValueError):
             continue
         try:
@@ -207,7 +207,7 @@ def find(
     return None
 
 
-def _connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
+def connect(address: str, patience_s: float) -> tuple[socket.socket, str]:
     """Connect to `address`; returns socket and token to send. Raises OSError, ValueError."""
     kind, _, where = address.partition(":")
     if kind == "unix":

@@ -108,6 +108,15 @@ def is_locked(path: str) -> bool:
 
 def find_holder(path: str) -> Holder | None:
     """Return the living process that signed the lock `path`; `None` if none is known."""
+    signed = read_signature(path)
+    return signed if signed is not None and signed.is_alive else None
+
+
+def read_signature(path: str) -> Holder | None:
+    """Return the process that signed the lock `path` last; `None` if none is known.
+
+    It may have ended, or not be known to this system: one in another container, for example.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | SAFELY)
     except (OSError, ValueError):
@@ -115,12 +124,11 @@ def find_holder(path: str) -> Holder | None:
     try:
         os.lseek(fd, _NAME_AT, os.SEEK_SET)
         pid, started_at_s = os.read(fd, _NAME_BYTES).split()
-        signed = Holder(int(pid), float(started_at_s))
+        return Holder(int(pid), float(started_at_s))
     except (OSError, ValueError):
         return None
     finally:
         os.close(fd)
-    return signed if signed.is_alive else None
 
 
 def _try_lock(fd: int) -> bool:

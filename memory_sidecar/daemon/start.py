@@ -10,6 +10,7 @@ if some are left. One that does not, because it hangs or is suspended, is killed
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -21,9 +22,9 @@ from typing import Protocol
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.core.opening import Tree
-from memory_sidecar.daemon.address import SAFELY, state_file
-from memory_sidecar.daemon.link import Link, find, reach
-from memory_sidecar.daemon.lock import ProcessLock, find_holder, is_locked
+from memory_sidecar.daemon.address import SAFELY, read_announcement, state_file
+from memory_sidecar.daemon.link import Link, connect, find, reach
+from memory_sidecar.daemon.lock import ProcessLock, find_holder, is_locked, read_signature
 from memory_sidecar.daemon.protocol import EXIT_FAILED
 
 ENDS_WITHIN_S = 8.0  # after it was asked to stop
@@ -39,6 +40,8 @@ DETACHED_MODULE = "memory_sidecar.cli.detached"
 EXIT_NO_PLACE = 73  # a daemon's lock or socket cannot be created there
 STARTING = "starting the daemon, which takes a few seconds once"
 WAITING = "waiting for another daemon of {} to start or to stop"
+OUT_OF_REACH = "the daemon of {} runs out of reach, as in another container: working without it"
+_HIDDEN = (errno.ENOENT, errno.EACCES, errno.EPERM)
 _SAY_AFTER_S = 1.0
 _POLL_S, _POLL_LONGEST_S = 0.01, 0.25
 _POLL_SHARE = 1 / 40  # of the time waited so far
@@ -55,17 +58,32 @@ def start_daemon(
 ) -> Link | None:
     """Connect to the daemon of `data_dir`, starting it if necessary.
 
-    Returns `None` if its state or socket cannot be created. `say` is called when another process is
-    waited for, and with `says_starting` when ours is. Raises DaemonUnreachable with the end of the
-    log.
+    Returns `None` if its state or socket cannot be created, or if it runs out of reach. `say` is
+    called then, when another process is waited for, and with `says_starting` when ours is. Raises
+    DaemonUnreachable with the end of the log.
     """
+    if _is_out_of_reach(data_dir):
+        say(OUT_OF_REACH.format(data_dir))
+        return None
+    with suppress(OSError):  # the folder or the lock cannot be created
+        Tree(data_dir, is_own=True).make("state")
+        return _start(data_dir, environ, say, says_starting=says_starting)
+    return None
+
+
+def _start(
+    data_dir: str,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    says_starting: bool,
+) -> Link | None:
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
     process: Spawned | None = None
     status: int | None = None
     began = time.monotonic()
     said: set[str] = set()  # each once: our process may lose the race
     try:
-        Tree(data_dir, is_own=True).make("state")
         while (waited_s := time.monotonic() - began) < START_TIMEOUT_S:
             link = _reach_current(data_dir, environ)
             if link is not None:
@@ -87,13 +105,31 @@ def start_daemon(
                 time.sleep(_POLL_S * 10)
             # Many clients polling fast would take the CPU time that the start needs.
             time.sleep(min(max(_POLL_S, waited_s * _POLL_SHARE), _POLL_LONGEST_S))
-    except OSError:  # the folder or the lock cannot be created
-        return None
     finally:
         starting.release()
     raise DaemonUnreachable(
         f"the daemon of {data_dir} did not start", hint=_end_of_log(data_dir, status)
     )
+
+
+def _is_out_of_reach(data_dir: str) -> bool:
+    """Whether the daemon of `data_dir` listens where this process cannot connect.
+
+    It runs in another container or on another machine then, or this process in a sandbox.
+    """
+    lock = state_file(data_dir, "daemon.lock")
+    announced, signed = read_announcement(data_dir), read_signature(lock)
+    # One that is starting has signed the lock, but not announced its address yet.
+    if announced is None or signed is None or announced[1] != signed.pid:
+        return False
+    try:
+        connected, _ = connect(announced[0], _ANSWER_S)
+    except (OSError, ValueError) as error:
+        cause = error.__cause__ or error
+        is_hidden = isinstance(cause, OSError) and cause.errno in _HIDDEN
+        return is_hidden and is_locked(lock)
+    connected.close()
+    return False
 
 
 def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:

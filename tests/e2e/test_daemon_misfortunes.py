@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from memory_sidecar.core.process import MAX_DATA_BYTES
 from memory_sidecar.daemon.protocol import encode, greeting
-from tests.e2e.home import Home
+from tests.e2e.home import PROGRAM, Home
 
 CLOCK_AHEAD = """
 import time
@@ -164,3 +165,19 @@ def test_a_file_that_takes_all_memory_is_given_up_and_the_others_are_indexed(hom
     ]
     found = home.call("search", "--all", "total", "--mode", "keyword", "--files")
     assert found.stdout.splitlines() == ["src/Cart.java"]
+
+
+def test_a_daemon_outside_of_this_container_is_done_without(home):
+    home.add_source()
+    if not shutil.which("unshare"):
+        pytest.skip("there is no unshare")
+    hidden = f'mount -t tmpfs none "{home.runtime_dir}" || exit 77; exec "$@"'
+    inside = ("unshare", "-Urmpf", "sh", "-c", hidden, "sh", str(PROGRAM), "source", "list")
+    done = subprocess.run(
+        inside, env=home.environ, cwd=home.folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("namespaces are not allowed")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "shop:"), done.stderr
+    assert "runs out of reach" in done.stderr
+    assert home.is_served
