@@ -5,6 +5,7 @@ Child processes do not inherit it: the file is closed when another program is ex
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -17,6 +18,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+_LOCKED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # by another process
 CLOCK_STEP_S = 2.0  # a corrected clock may move the start of a process by so much
 _NAME_AT = 1  # Windows locks the first byte, and lets no process read it
 _NAME_BYTES = 100
@@ -132,14 +134,19 @@ def read_signature(path: str) -> Holder | None:
 
 
 def _try_lock(fd: int) -> bool:
-    """Try to lock the open file; returns whether no other process has it."""
+    """Try to lock the open file; returns whether no other process has it.
+
+    Raises OSError where the file system has no locks.
+    """
     try:
         if sys.platform == "win32":
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in _LOCKED:
+            return False
+        raise
     return True
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from memory_sidecar.agents import status
 from memory_sidecar.agents.status import daemon_here
 from memory_sidecar.core.times import system_clock
-from memory_sidecar.daemon.lock import Holder, ProcessLock, find_holder
+from memory_sidecar.daemon.lock import Holder, ProcessLock, find_holder, is_locked
 
 SIGN = """
 import sys
@@ -146,3 +147,15 @@ def test_lock_that_is_no_file_of_ours_is_refused(tmp_path):
             ProcessLock(str(tmp_path / name)).acquire()
         assert find_holder(str(tmp_path / name)) is None
     assert precious.read_text() == "kept"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock")
+def test_a_file_system_without_locks_is_told_from_a_lock_that_is_held(tmp_path, monkeypatch):
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    lock = ProcessLock(str(tmp_path / "lock"))
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with pytest.raises(OSError, match="No locks"):
+        lock.acquire()
+    assert not is_locked(str(tmp_path / "lock"))
