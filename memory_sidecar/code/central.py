@@ -23,7 +23,7 @@ import numpy as np
 from memory_sidecar.code.asides import in_tests, is_aside
 from memory_sidecar.code.graph import TYPES, Graph
 from memory_sidecar.code.results import CodeHit, MapEntry
-from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
+from memory_sidecar.core.model import BYTES_PER_TOKEN
 from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Scores
@@ -197,11 +197,12 @@ def read_entries(
     """Return the definitions of the highest rank that fit into the budget, grouped by file."""
     graph = Graph(connection)
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
-    left = max_tokens * CHARACTERS_PER_TOKEN
+    left = max_tokens * BYTES_PER_TOKEN
     for key in sorted(ranks, key=lambda key: (-ranks[key], key)):
         entry = graph.numbered(*key).as_place(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
-        left -= len(entry.signature) + 8 + (len(entry.filename) + 1) * (file not in chosen)
+        left -= len(entry.signature.encode()) + 8
+        left -= (len(entry.filename.encode()) + 1) * (file not in chosen)
         if left < 0:
             break
         chosen.setdefault(file, []).append(entry)

@@ -20,7 +20,7 @@ from memory_sidecar.code.results import CodeHit, Copy
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.credentials import mask_across_edges, may_be_cut
-from memory_sidecar.core.model import CHARACTERS_PER_TOKEN, Explanation
+from memory_sidecar.core.model import Explanation, budget
 from memory_sidecar.core.results import rounded
 
 COPIES_READ = 10  # chunks read beyond the hits asked for, to find their copies
@@ -84,7 +84,7 @@ def cut_to_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeH
     """Return the hits that fit into the budget, all for None; the last is cut at a line to fit."""
     if max_tokens is None:
         return list(hits)
-    left = max_tokens * CHARACTERS_PER_TOKEN
+    left = budget(max_tokens, "".join(hit.code for hit in hits))
     kept = []
     for hit in hits:
         cut = _cut(hit, left)

@@ -22,8 +22,19 @@ from msgspec import UNSET, UnsetType
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import about
 
-CHARACTERS_PER_TOKEN = 4  # roughly, in code and in prose
+BYTES_PER_TOKEN = 4  # roughly, in code and in prose of any script
 MAX_QUERY_CHARACTERS = 4000  # the models see no more, and some patterns are quadratic in it
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of `text`: one for four bytes of UTF-8."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+
+
+def budget(max_tokens: int, text: str) -> int:
+    """Return how many characters of texts like `text` are about `max_tokens`."""
+    size = len(text.encode(errors="replace"))
+    return max_tokens * BYTES_PER_TOKEN * (len(text) or 1) // (size or 1)
 
 
 class FileStatus(StrEnum):

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import CHARACTERS_PER_TOKEN
+from memory_sidecar.core.model import budget, estimate_tokens
 from memory_sidecar.core.results import Reporter
 
 T = TypeVar("T")
@@ -19,13 +19,12 @@ MARKS = 500  # characters reserved for headings and for where to read on
 
 def within(text: str, max_tokens: int) -> str:
     """Return `text`, or its first lines and the number of those left out."""
-    most = budget(max_tokens) + MARKS
+    most = budget(max_tokens, text) + MARKS
     if len(text) <= most:
         return text
     kept = text[:most].rpartition("\n")[0] or text[:most]
     left = text.count("\n", len(kept)) or 1
-    needed = len(text) // CHARACTERS_PER_TOKEN + 1
-    return f"{kept}\n… and {left} more lines: max_tokens {needed} shows all"
+    return f"{kept}\n… and {left} more lines: max_tokens {estimate_tokens(text)} shows all"
 
 
 def lines_within(
@@ -42,18 +41,12 @@ def lines_within(
     if last is not None and last < start:
         raise UsageError(f"line {last} is before line {start}", hint="leave end_line out for all")
     wanted = mask_credentials(text)[0].split("\n")[start - 1 : last]
-    most = budget(max_tokens)
+    most = budget(max_tokens, text)
     shown = first_fitting(wanted, most, size=lambda line: len(line) + 1)
     content, end = "\n".join(shown), start + len(shown) - 1
     if len(content) > most:
-        needed = len(content) // CHARACTERS_PER_TOKEN + 1
-        report.notice(f"line {end} is cut: max_tokens {needed} shows all of it")
+        report.notice(f"line {end} is cut: max_tokens {estimate_tokens(content)} shows all of it")
     return content[:most], end
-
-
-def budget(max_tokens: int) -> int:
-    """Return the number of characters that `max_tokens` are, roughly."""
-    return max_tokens * CHARACTERS_PER_TOKEN
 
 
 def first_fitting(items: Iterable[T], characters: int, *, size: Callable[[T], int]) -> list[T]:

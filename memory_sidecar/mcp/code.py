@@ -20,7 +20,7 @@ from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import Asked, SearchMode, Source
+from memory_sidecar.core.model import Asked, SearchMode, Source, budget
 from memory_sidecar.core.results import (
     IsWeak,
     Reporter,
@@ -33,7 +33,7 @@ from memory_sidecar.core.results import (
 )
 from memory_sidecar.disk.globs import relative_globs
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
-from memory_sidecar.mcp.budget import budget, first_fitting, lines_within
+from memory_sidecar.mcp.budget import first_fitting, lines_within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
 from memory_sidecar.mcp.tool import Answer
@@ -134,7 +134,7 @@ def shorten_hits(
     """
     stems, names = stems_of(question), names_in(question)
     masked, _ = mask_document(list(hits))
-    left = budget(max_tokens)
+    left = budget(max_tokens, "".join(hit.code for hit in masked))
     kept = first_fitting([*map(_passage, masked)], left, size=lambda hit: len(hit.where) + 2)
     left -= sum(len(hit.where) + 2 for hit in kept)
     weights = [(WEAK_SHARE if hit.is_weak else 1) / rank for rank, hit in enumerate(kept, 3)]

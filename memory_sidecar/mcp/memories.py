@@ -11,12 +11,12 @@ from pydantic import Field
 
 from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.errors import NotFound
-from memory_sidecar.core.model import Asked, SearchMode
+from memory_sidecar.core.model import Asked, SearchMode, budget
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import IsWeak, Reporter, Score, about, build_from, warn_if_weak
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
-from memory_sidecar.mcp.budget import budget, cut_to_fit, lines_within
+from memory_sidecar.mcp.budget import cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import StoredAnswer
@@ -309,7 +309,7 @@ def _cut_to_budget(
         content = shorten(memory.content, len(memory.content) - by, stems)
         return replace(memory, content=content)
 
-    most = budget(max_tokens)
+    most = budget(max_tokens, "".join(each.content for each in texts))
     shown, is_cut = cut_to_fit(
         texts,
         most,

@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, Field
 from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.code.excerpt import shorten, stems_of
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.model import Asked
+from memory_sidecar.core.model import Asked, budget
 from memory_sidecar.core.results import Reporter, Time, about, build_from, pluralize, warn_if_weak
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.mcp.arguments import ArgumentPart, Arguments, Unlisted
-from memory_sidecar.mcp.budget import budget, cut_to_fit
+from memory_sidecar.mcp.budget import cut_to_fit
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
@@ -165,7 +165,8 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
     warn_if_weak(found, report)
-    stems, characters = stems_of(asked.query), budget(asked.max_tokens)
+    stems = stems_of(asked.query)
+    characters = budget(asked.max_tokens, "".join(hit.text for hit in found[: asked.top_k]))
     shown, is_cut = cut_to_fit(
         found[: asked.top_k],
         characters,
@@ -247,7 +248,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
         problem = f"the session has {pluralize(count, 'message')}"
         raise UsageError(problem, hint='"from-0" is the first of them')
     summary, snippets = (None, ()) if offset else (session.summary, session.code_snippets)
-    left = budget(asked.max_tokens)
+    left = budget(asked.max_tokens, "".join(each.content for each in session.messages))
     short = summary and _shorten_summary(summary, left // 2)
     left -= sum(map(len, short.lines)) if short else 0
     turns, is_cut = cut_to_fit(

@@ -17,10 +17,10 @@ from enum import StrEnum
 
 from msgspec import UNSET
 
+from memory_sidecar.core.model import estimate_tokens
 from memory_sidecar.core.results import build_from, rounded
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.scored import NAMED_FROM, Scored, reorder
-from memory_sidecar.memories.model import estimate_tokens
 from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 

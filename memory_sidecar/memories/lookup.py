@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from memory_sidecar.core.model import estimate_tokens
 from memory_sidecar.core.sqlite import Connection, column, rows_at_once
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.model import (
@@ -17,7 +18,6 @@ from memory_sidecar.memories.model import (
     SUPERSEDED_SQL,
     Relation,
     address,
-    estimate_tokens,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
 from memory_sidecar.memories.results import Category

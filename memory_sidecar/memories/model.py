@@ -136,11 +136,6 @@ class StoredMemory:
     strength: float  # 0…1, see `strength`
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of `text`: one for four bytes of UTF-8."""
-    return (len(text.encode("utf-8", "replace")) + 3) // 4
-
-
 OWN_DIRECTORY = "memories"
 """The name of the source that an agent's own folder is; registered directories have others."""
 

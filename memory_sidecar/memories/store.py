@@ -12,13 +12,13 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from memory_sidecar.core.model import Document, Findable
+from memory_sidecar.core.model import Document, Findable, estimate_tokens
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.files import NOT_COLUMNS, MemoryPage
-from memory_sidecar.memories.model import IndexedMemory, Relation, estimate_tokens
+from memory_sidecar.memories.model import IndexedMemory, Relation
 from memory_sidecar.memories.names import with_parents
 
 MEMORY_CHUNKS = Corpus(

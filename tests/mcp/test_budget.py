@@ -79,6 +79,24 @@ def test_it_is_kept_by_every_tool(rich):
     talk(rich, say)
 
 
+def test_what_takes_a_token_for_each_character_is_cut_to_fewer_characters(caller: Caller):
+    prose = "构建失败是因为找不到解析器的头文件。\n" * 300
+    given(caller, "store_memory", content=prose, category="c")
+    given(caller, "save_session", session_id="long", messages=[{"role": "user", "content": prose}])
+    (caller.cwd / "prose.md").write_text(prose, encoding="utf-8")
+    caller.codebase.index([caller.cwd.parent], reporter=Silent())
+    caller = replace(caller, toolsets=frozenset(Toolset))
+    for tool, arguments in (
+        ("search_code", {"query": "解析器的头文件"}),
+        ("read_file", {"path": "shop/prose.md"}),
+        ("search_memories", {"query": "解析器的头文件"}),
+        ("search_sessions", {"query": "解析器的头文件"}),
+        ("get_session", {"session_id": "long"}),
+    ):
+        told = text_of(call(caller, tool, **arguments, max_tokens=500))
+        assert len(told.encode()) < 4 * 500 + 700, tool
+
+
 def test_what_is_cut_shows_what_was_asked_for_and_says_where_the_rest_is(rich):
     for tool, rest in (("search_memories", "get_memory"), ("search_sessions", "get_session")):
         told = text_of(call(rich, tool, query="what of zebras", max_tokens=100))
