@@ -192,7 +192,7 @@ def _hint_of(reason: str, root: Path, path: str) -> str:
     if reason.startswith("larger"):
         return "the setting max_file_bytes allows more"
     if reason == reasons.NOT_TEXT:
-        return "convert it to UTF-8: other encodings are read where most bytes are ASCII"
+        return "convert it to UTF-8: others are read as Western European where most bytes are ASCII"
     return ""
 
 
