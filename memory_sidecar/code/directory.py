@@ -238,8 +238,8 @@ def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
     return is_wanted
 
 
-# A path from the root, without wildcards.
-_PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+")
+# A path from the root, without wildcards, and without letters that may be decomposed.
+_PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+", re.ASCII)
 
 
 @lru_cache(maxsize=MATCHES_KEPT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,12 +60,16 @@ def relative_globs(globs: Iterable[str], roots: Iterable[Path], here: str = "") 
 
 @dataclass(frozen=True, slots=True)
 class PathFilter:
-    """Compiled globs: a file is meant that one of them means and that none of them excludes."""
+    """Compiled globs: a file is meant that one of them means and that none of them excludes.
+
+    Composed and decomposed letters are the same, as to macOS.
+    """
 
     meant: GitIgnoreSpec
     excluded: GitIgnoreSpec
 
     def match_file(self, path: str) -> bool:
+        path = unicodedata.normalize("NFC", path)
         return self.meant.match_file(path) and not self.excluded.match_file(path)
 
 
@@ -76,7 +81,7 @@ def compile_globs(globs: tuple[str, ...]) -> PathFilter:
             raise UsageError(f"--path: {glob[:60]!r}… is too long", hint=_HINT)
         if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
             raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)
-    patterns = [each for glob in globs for each in _alternatives(glob)]
+    patterns = [each for g in globs for each in _alternatives(unicodedata.normalize("NFC", g))]
     if slow := [each for each in patterns if most_wildcards(each) > MAX_WILDCARDS]:
         raise UsageError(
             f"--path: {slow[0]!r} has more than {MAX_WILDCARDS} * in a name, or ** in all",

@@ -36,6 +36,11 @@ def test_a_place_and_a_glob_mean_what_git_means(globs: tuple[str, str]) -> None:
     assert found == [path for path in PATHS if git.match_file(path)]
 
 
+def test_composed_and_decomposed_letters_of_a_path_are_the_same() -> None:
+    for asked, path in (("src/\u00fc.py", "src/u\u0308.py"), ("src/u\u0308.py", "src/\u00fc.py")):
+        assert file_filter(CodeFilter(path_globs=(asked,)))(ChunkFile("shop", path, "python"))
+
+
 def test_a_glob_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="without its"):
         file_filter(CodeFilter(path_globs=("src/[a",)))

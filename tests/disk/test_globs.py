@@ -60,6 +60,8 @@ def test_a_glob_with_an_exclamation_mark_excludes_wherever_it_stands(excluding):
         ("app/{id}/page.ts", "app/{id}/page.ts", True),
         (r"app/\{a,b\}.ts", "app/{a,b}.ts", True),
         (r"app/\{a,b\}.ts", "app/a.ts", False),
+        ("src/\u00fc.py", "src/u\u0308.py", True),
+        ("src/u\u0308.{py,js}", "src/\u00fc.py", True),
     ],
 )
 def test_braces_hold_alternatives(glob, path, is_meant):
