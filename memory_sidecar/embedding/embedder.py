@@ -190,6 +190,7 @@ LONG_CHARACTERS = 1_000  # for which the model takes tens of megabytes
 MAX_THREADS = 8
 RERANK_THREADS = 4
 QUESTIONS_KEPT = 256
+PAIRS_KEPT = 10 * QUESTIONS_KEPT  # as many texts as are mostly judged for a question
 _LEAST_LENGTH = 1e-12  # that is divided by
 
 
@@ -301,8 +302,8 @@ class Reranker(OnDemand[OnnxModel]):
     """A cross-encoder: reads a question and a text together, and scores how well that answers it.
 
     Slower than comparing vectors by orders of magnitude: for a handful of candidates. The same pair
-    gives the same bits whatever else is judged. The model in `files` is loaded by the first call.
-    Thread-safe.
+    gives the same bits whatever else is judged, and is kept: agents repeat questions. The model in
+    `files` is loaded by the first call. Thread-safe.
     """
 
     def __init__(self, files: ModelFiles, *, gate: QueryGate) -> None:
@@ -311,15 +312,20 @@ class Reranker(OnDemand[OnnxModel]):
         self.files = files
         self._gate = gate
         self._pool = ThreadPoolExecutor(RERANK_THREADS, thread_name_prefix="rerank")
+        self._score_of = lru_cache(PAIRS_KEPT)(self._score)
 
     def judge(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return a score for each of `texts`, about -11 to 11, higher for a better answer.
 
         Raises ModelCorrupt where the files do not make a model.
         """
-        model = self._loaded()
+        asked = question[:MAX_CHARACTERS]
         with self._gate.query():
-            return list(self._pool.map(lambda text: _judge(model, question, text), texts))
+            told = self._pool.map(lambda text: self._score_of(asked, text[:MAX_CHARACTERS]), texts)
+            return list(told)
+
+    def _score(self, question: str, text: str) -> float:
+        return _judge(self._loaded(), question, text)
 
     def _load(self) -> OnnxModel:
         try:
@@ -332,4 +338,4 @@ class Reranker(OnDemand[OnnxModel]):
 
 
 def _judge(model: OnnxModel, question: str, text: str) -> float:
-    return float(model.run(question[:MAX_CHARACTERS], text[:MAX_CHARACTERS])[0, 0])
+    return float(model.run(question, text)[0, 0])

@@ -26,8 +26,15 @@ def test_an_answer_is_judged_best(reranker):
 
 
 def test_a_judgement_does_not_depend_on_what_else_is_judged(reranker):
-    together = reranker.judge(QUESTION, TEXTS)
+    together = Reranker(reranker.files, gate=QueryGate()).judge(QUESTION, TEXTS)
     assert [reranker.judge(QUESTION, [text])[0] for text in TEXTS] == together
+
+
+def test_a_pair_that_was_judged_needs_no_model(reranker):
+    before = reranker.judge(QUESTION, TEXTS)
+    reranker.unload()
+    assert reranker.judge(QUESTION, TEXTS) == before
+    assert not reranker.is_loaded
 
 
 def test_what_lies_beyond_the_characters_that_a_model_sees_is_not_read(reranker):
@@ -39,10 +46,11 @@ def test_what_lies_beyond_the_characters_that_a_model_sees_is_not_read(reranker)
 
 
 def test_it_loads_again_after_it_was_unloaded(reranker):
-    before = reranker.judge(QUESTION, TEXTS[:1])
+    reranker.load()
     reranker.unload()
     assert not reranker.is_loaded
-    assert reranker.judge(QUESTION, TEXTS[:1]) == before
+    reranker.judge(QUESTION, ["It listens, once more."])
+    assert reranker.is_loaded
 
 
 def test_passages_wait_while_it_judges():
