@@ -226,6 +226,14 @@ def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set
 
 
 def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
+    if not prefix.isascii():  # as above; and the other tables split words at marks
+        split = index_words(prefix).partition("\n")[0]
+        wanted = f" {' '.join(indexed_tokens(split))}"
+        in_words = _EXPRESSION.format(CORPUS_OF[kind].words)
+        found = set(column(connection, in_words, (f'"{split}"*',)))
+        return found | _rows_titled(
+            connection, kind, lambda title: wanted in f" {' '.join(stems_of(title))}"
+        )
     found = _rows_matching(connection, kind, _EXPRESSION, f'"{prefix}"*')
     tokens = unstemmed_tokens(prefix)
     if len(tokens) == 1:

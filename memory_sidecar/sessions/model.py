@@ -16,6 +16,7 @@ from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import parse_past_time
+from memory_sidecar.index.words import MARKS
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -26,7 +27,7 @@ EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rar
 MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
 
 _PHRASE = re.compile(r'"([^"]*)"')
-_PREFIX = re.compile(r"(?<!\S)([^\W_]\w*)\*(?!\S)")
+_PREFIX = re.compile(rf"(?<!\S)([^\W_][\w{MARKS}]*)\*(?!\S)")
 _WORD = re.compile(r"[^\W_]")
 
 

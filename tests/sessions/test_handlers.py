@@ -311,12 +311,15 @@ def test_sessions_are_listed_the_latest_first(several):
         ("pay*", ["c#0"]),  # which FTS5 by itself makes `pai*` of
         ('"token refresh" pay*', []),
         ('"検索"', ["c#0"]),
+        ("検索*", ["c#0"]),
+        ("खोज*", []),
+        ("खो*", ["b#0"]),
         ('"unbalanced refresh', ["a#0", "b#0"]),
     ],
 )
 def test_phrases_and_prefixes_must_occur(episodes, query, ids):
     episodes.save("a", "the token refresh fails")
-    episodes.save("b", "refresh the page, not the token")
+    episodes.save("b", "refresh the page, not the token: खोया")
     episodes.save("c", "payment と 検索する")
     assert sorted(episodes.found(query, mode=SearchMode.KEYWORD)) == ids
 
