@@ -18,11 +18,11 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.disk.rule_files import most_wildcards
+from memory_sidecar.disk.rule_files import count_wildcards
 
 MAX_ALTERNATIVES = 256
 MAX_CHARACTERS = 4096  # of a glob, as of a path
-MAX_WILDCARDS = 4  # in one name of a glob, and `**` in the whole of it
+MAX_WILDCARDS = 4  # of a glob, see `count_wildcards`
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 _INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 _HINT = "for example 'src/**/*.py'"
@@ -82,9 +82,9 @@ def compile_globs(globs: tuple[str, ...]) -> PathFilter:
         if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
             raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)
     patterns = [each for g in globs for each in _alternatives(unicodedata.normalize("NFC", g))]
-    if slow := [each for each in patterns if most_wildcards(each) > MAX_WILDCARDS]:
+    if slow := [each for each in patterns if count_wildcards(each) > MAX_WILDCARDS]:
         raise UsageError(
-            f"--path: {slow[0]!r} has more than {MAX_WILDCARDS} * in a name, or ** in all",
+            f"--path: {slow[0]!r} has more than {MAX_WILDCARDS} * in its names, or ** in all",
             hint=_HINT,
         )
     try:

@@ -36,7 +36,8 @@ RULE_NAMES = RULE_FILES | {CONFIG_NAME}
 
 _ALSO_SOURCES = frozenset({"bin", "build", "obj", "target"})
 
-MAX_WILDCARDS = 3  # in one name of a rule, and `**` in the whole of it, to say that it matches
+MAX_WILDCARDS = 3  # of a rule, see `count_wildcards`, to say that it matches
+MAX_COST = 1000  # of the rules of a file, where one with 2 wildcards costs 1 and with 3 costs 20
 MAX_RULES_BYTES = 1 << 20
 MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
 _UNCHECKED_BYTES = 8192  # too few for MAX_RULES
@@ -295,7 +296,7 @@ def find_rule_line(places: Iterable[RulePlace], *, is_folder: bool) -> RuleLine 
 def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
     """Return the index of the last line that matches `path`, and whether it ignores it.
 
-    Lines that could take minutes, which people do not write, match nothing here.
+    Lines that could take minutes together, which people do not write, match nothing here.
     """
     if not lines:
         return None
@@ -307,18 +308,23 @@ def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bo
 
 @lru_cache(maxsize=8)  # to compile 1,000 rules takes 0.3 s, and a walk has many paths to match
 def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(
-        "" if most_wildcards(line) > MAX_WILDCARDS else line for line in lines
-    )
+    kept, cost = [], 0
+    for line in lines:
+        wildcards = count_wildcards(line)
+        cost += 20 ** (wildcards - 2) if 2 <= wildcards <= MAX_WILDCARDS else 0
+        is_quick = wildcards < 2 or (wildcards <= MAX_WILDCARDS and cost <= MAX_COST)
+        kept.append(line if is_quick else "")
+    return GitIgnoreSpec.from_lines(kept)
 
 
-def most_wildcards(glob: str) -> int:
-    """Count the `*` of the name in `glob` with the most of them; or the `**`, if these are more.
+def count_wildcards(glob: str) -> int:
+    """Count the `*` in `glob`, but for one in each name after the first; or the `**`, if more.
 
     The time to match a path is a power of its length with this exponent.
     """
     names = glob.split("/")
-    return max(names.count("**"), *(len(_STARS.findall(name)) for name in names))
+    stars = [len(_STARS.findall(name)) for name in names]
+    return max(names.count("**"), sum(max(each - 1, 0) for each in stars) + any(stars))
 
 
 def rule_place(folder: Path, name: str, path: Path) -> RulePlace:

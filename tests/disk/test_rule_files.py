@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,15 @@ def test_the_rules_of_many_paths_are_compiled_once():
 
 
 def test_a_rule_that_would_take_minutes_is_not_matched_to_explain_a_path():
-    rules = ["a*", "*a" * 9 + "b", "**/a/" * 9 + "b"]
+    rules = ["a*", "*a" * 9 + "b", "**/a/" * 9 + "b", "*a*/" * 9 + "b"]
     assert last_match(rules, "a" * 250, is_folder=False) == (0, True)
     assert last_match(rules, "a/" * 250 + "c", is_folder=False) == (0, True)
+    assert last_match(rules, ("a" * 60 + "/") * 9 + "c", is_folder=False) == (0, True)
+
+
+def test_many_slow_rules_are_not_matched_to_explain_a_path():
+    rules = ["a*", *(f"**/a*a*{number}/**/x" for number in range(9000))]
+    began_s = time.process_time()
+    for number in range(5):
+        assert last_match(rules, "a" * 250 + str(number), is_folder=False) == (0, True)
+    assert time.process_time() - began_s < 10  # or 50 s
