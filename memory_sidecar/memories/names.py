@@ -196,7 +196,7 @@ def slug(text: str) -> str:
 
     Cut between words if possible, never within a character.
     """
-    normal = unicodedata.normalize("NFKC", text[:300]).lower()
+    normal = unicodedata.normalize("NFKC", text[:300].replace("İ", "I")).lower()  # else with a dot
     if normal.isascii():
         words = _ASCII_WORD.findall(normal)
     else:

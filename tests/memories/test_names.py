@@ -139,6 +139,7 @@ def test_names_that_people_gave_are_found():
         ("Use SQLite, not Postgres!", "use-sqlite-not-postgres"),
         ("  # Heading: `code`  ", "heading-code"),
         ("Größe über alles", "größe-über-alles"),
+        ("İstanbul", "istanbul"),
         ("日本語のメモ", "日本語のメモ"),
         ("हिन्दी में नोट", "हिन्दी-में-नोट"),
         ("ﬁne ①", "fine-1"),
