@@ -267,7 +267,7 @@ class Codebase:
             live = self.data.states()
             for source in [each for each in sources if each.name in asked]:
                 state = live.get(source.name)
-                if problem := state.error if state else problem_of(source):
+                if problem := state.problem if state else problem_of(source):
                     reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
             unscanned = self.data.unscanned(sources).intersection(asked)
             if late := sorted(name for name in unscanned if scanned[name] is not None):

@@ -25,6 +25,7 @@ from memory_sidecar.index.source import PassResult
 
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
 RULES_S = 5.0  # between two looks at what lies outside of the source, of half a millisecond
+WORTH_SAYING = 20  # files left: fewer are indexed before the answer is read
 RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
 
 
@@ -39,6 +40,14 @@ class LiveState:
     error: Annotated[str, about("why it does not follow, or empty")]
     polled: Annotated[tuple[str, ...], about("folders that the system does not watch")]
     notice: Annotated[str, about("what to do about those")]
+
+    @property
+    def problem(self) -> str:
+        """Why an answer is of files as they were: an error, or a long pass; "" for neither."""
+        left = self.indexing.files_total - self.indexing.files_done if self.indexing else 0
+        if left < WORTH_SAYING or not self.refreshed_at:  # a first pass is told of by others
+            return self.error
+        return f"{left:,} changed files are still to be indexed"
 
 
 class WatchedSource:

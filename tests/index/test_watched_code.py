@@ -31,6 +31,7 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
+from memory_sidecar.index.watched import WORTH_SAYING
 from tests.waiting import eventually
 
 DEADLINE_S = 60.0
@@ -211,6 +212,23 @@ def test_commits_that_change_no_file_are_followed(codebase, live, root, monkeypa
     eventually(lambda: subjects() == ["Sell tapirs"])
     git("commit", "-q", "--amend", "-m", "Sell okapis")
     eventually(lambda: subjects() == ["Sell okapis"])
+
+
+def test_an_answer_tells_of_many_files_that_are_still_to_be_indexed(
+    codebase, live, root, monkeypatch, notices
+):
+    begun, goes_on, _ = held_builds(monkeypatch, lambda _, file: "heron" in file.path)
+    new = root.with_name("new")
+    new.mkdir()
+    for number in range(WORTH_SAYING):
+        (new / f"heron{number}.py").write_text("def heron(): pass\n")
+    new.rename(root / "new")
+    assert begun.wait(DEADLINE_S)
+    eventually(lambda: live.owner.states()["project"].indexing)
+    assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
+    assert notices.has("changed files are still to be indexed: answering from what was indexed of")
+    goes_on.set()
+    eventually(lambda: files_with(codebase, "heron"))
 
 
 def test_rules_above_the_root_that_change_during_a_pass_hold(codebase, live, root, monkeypatch):
