@@ -45,6 +45,7 @@ from memory_sidecar.index.ids import distinct, mask_allowed
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
+from memory_sidecar.index.words import is_mostly_foreign
 
 DEPTH = 90  # candidates that each arm contributes
 # Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
@@ -111,6 +112,8 @@ def _hybrid(
     keywords = rows.keywords(question.subject)
     asked = keywords.rarest(KEYWORD_ROWS[SearchMode.HYBRID])
     words = rows.keyword_arm(asked)
+    if is_mostly_foreign(question.subject) and len(words.best(1)):  # else its cosine is all we have
+        wait_vector = _submit_search(rows, (), depth)
     named = find_named(question, keywords, rows)
     history = rows.history_boosts(question.subject)
     holding = {} if question.names_language else rows.chunks_by_word(asked)

@@ -36,6 +36,7 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak_below
 from memory_sidecar.index.vectors import EmbedQuery, Vector
+from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.hit import WEAK_BELOW, RankedMemory, fit_budget, rerank
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
@@ -79,10 +80,14 @@ def search_memories(
 
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than
-    `prefers` lose a part. `judge`, a cross-encoder, reorders the best hits in hybrid mode.
+    `prefers` lose a part. `judge`, a cross-encoder, reorders the best hits in hybrid mode. Both
+    models are made for English: neither counts for a question that is mostly in another script, if
+    anything holds its words.
     """
     query = replace(query, text=query.searched)
     searches = [_Search.of(query, each) for each in readable]
+    if is_mostly_foreign(query.text) and any(len(search.words.ids) for search in searches):
+        searches, judge = [replace(search, meaning=Arm.silent()) for search in searches], None
     average = _average_cosine([search.meaning for search in searches])
     hits = [hit for search in searches for hit in search.hits(average)]
     hits.sort(key=lambda h: (-h.score, h.memory.is_outdated, h.memory.agent, h.memory.path))

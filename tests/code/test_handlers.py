@@ -363,6 +363,18 @@ def test_another_model_embeds_everything_again(make_codebase, codebase, project,
     assert hits[0].explain.cosine
 
 
+def test_a_question_that_the_model_hardly_knows_is_ranked_without_it(codebase, project, notices):
+    (project / "backup.py").write_text("# 夜间备份数据库一次\ndef backup():\n    return 1\n")
+    codebase.index([project], reporter=notices)
+    found, guessed, mixed = (
+        codebase.search(CodeQuery(text, explain=True), reporter=notices)
+        for text in ("什么时候备份数据库", "图片多大", "backup 备份数据库")
+    )
+    assert found[0].filename == "backup.py"
+    assert {hit.explain.cosine is None for hit in found} == {True}
+    assert {hit.explain.cosine is None for hit in (*guessed, *mixed)} == {False}
+
+
 def test_vectors_catch_up_once_there_is_a_model(make_codebase, project, notices):
     without = make_codebase(model="")
     report = without.index([project], reporter=notices)

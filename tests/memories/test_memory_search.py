@@ -137,6 +137,16 @@ def test_an_invalidated_atom_is_found_last_and_marked(search, folder):
     assert hits[1].superseded
 
 
+def test_a_question_that_the_model_hardly_knows_is_ranked_by_words_if_any_occur(search, folder):
+    write_memory(folder, "backup.md", "Ночью делается резервная копия базы.")
+    write_memory(folder, "avatars.md", "Аватары лежат в объектном хранилище.")
+    found = search("когда делается резервная копия")
+    assert names(found) == ["backup"]
+    assert found[0].explain.cosine is None
+    assert {hit.explain.cosine is None for hit in search("куда деваются картинки")} == {False}
+    assert {hit.explain.cosine is None for hit in search("backup копия")} == {False}
+
+
 def test_what_the_question_names_comes_first(search, folder):
     for number in range(12):
         write_memory(folder, f"projects/p/patterns/PAT-{number:03}.md", "Batches of objects.")
