@@ -134,7 +134,13 @@ class Applier:
         with self._builder.preparing_to_build(to_build):
             try:
                 # First: a new file may have the id of a session or a memory that is gone.
-                self._forget(found.gone, left_out)
+                for at in range(0, max(len(found.gone), len(left_out)), SLICE_FILES):
+                    if at:
+                        self._between(len(found) - at)
+                    if done.is_overtaken:
+                        return
+                    part = slice(at, at + SLICE_FILES)
+                    self._forget(done.still_gone(found.gone[part]), done.left_of(left_out[part]))
                 for at in range(0, len(to_build), SLICE_FILES):
                     left = done.left_of(to_build[at : at + SLICE_FILES])
                     self._opened_engine().apply(Differences(left, gone=()), beat=self._beat)

@@ -84,6 +84,12 @@ class Pass:
         self.advance(is_left.count(False))
         return list(compress(files, is_left))
 
+    def still_gone(self, paths: Sequence[str]) -> list[str]:
+        """Return those of `paths` that no inner pass has done or found again; count both."""
+        left = [path for path in paths if path not in self.done_within and path not in self._there]
+        self.advance(len(paths) - len(left))
+        return left
+
     def count_built(self, file: SourceFile, made: Document) -> None:
         entry = ManifestEntry(file.stamp, made.fingerprint, made.status, made.reason)
         with self._lock:

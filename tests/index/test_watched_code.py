@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,8 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
-from memory_sidecar.index.watched import WORTH_SAYING
+from memory_sidecar.index.source import SourceFlow
+from memory_sidecar.index.watched import DEBOUNCE_MS, WORTH_SAYING
 from tests.waiting import eventually
 
 DEADLINE_S = 60.0
@@ -427,6 +428,37 @@ def test_a_save_during_a_pass_over_its_file_keeps_its_times(
     known = live.open().manifest("project")[f"pkg/{saved.name}"].stamp
     assert known == (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     assert "were lost" not in caplog.text
+
+
+def test_a_save_does_not_wait_until_many_files_are_removed(codebase, live, root, monkeypatch):
+    for number in range(3 * SLICE):
+        (root / "pkg" / f"h{number}.py").write_text("def heron(): pass\n")
+    live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
+    removed, removed_before = list[int](), list[int]()
+    forget, build = SourceFlow._forget, CodeBuilder.build
+
+    def forget_and_save(
+        flow: SourceFlow, gone: Sequence[str], left_out: Sequence[SourceFile]
+    ) -> None:
+        forget(flow, gone, left_out)
+        removed.append(len(gone))
+        if len(removed) == 1:
+            (watched,) = live.owner.watched_sources()
+            before_s = watched._gathering._last_s  # a save follows a pause
+            eventually(lambda: live.owner._now_s() - before_s > 2 * DEBOUNCE_MS / 1000)
+            (root / "okapi.py").write_text("def okapi(): pass\n")
+            eventually(lambda: is_due(live, "project"))
+
+    def note(builder: CodeBuilder, file: SourceFile) -> Document:
+        removed_before.append(sum(removed))
+        return build(builder, file)
+
+    monkeypatch.setattr(SourceFlow, "_forget", forget_and_save)
+    monkeypatch.setattr(CodeBuilder, "build", note)
+    (root / "pkg").rename(root.with_name("away"))
+    eventually(lambda: live.owner.states()["project"].is_current and removed_before)
+    assert removed_before == [SLICE]
+    assert live.open().paths("project") == ["okapi.py"]
 
 
 @pytest.mark.parametrize("is_first", [False, True])
