@@ -31,6 +31,7 @@ from memory_sidecar.core.results import (
     pluralize,
     warn_if_weak,
 )
+from memory_sidecar.core.visible import visible_line
 from memory_sidecar.disk.globs import relative_globs
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import first_fitting, lines_within
@@ -78,7 +79,8 @@ class CodePassage:
     def where(self) -> str:
         also = f"  (also in {', '.join(self.copies)})" if self.copies else ""
         weak = "  weak match" if self.is_weak else ""
-        return f"{self.filename}:{self.location}  {self.what}".rstrip() + weak + also
+        shown = f"{self.filename}:{self.location}  {self.what}".rstrip() + weak + also
+        return visible_line(shown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +193,8 @@ class FileLines(Answer):
 
     def text(self) -> str:
         cut = f"; go on with start_line {self.next_start_line}" if self.next_start_line else ""
-        where = f"{self.filename}:{self.start_line}-{self.end_line} of {self.total_lines}{cut}"
+        name = visible_line(self.filename)
+        where = f"{name}:{self.start_line}-{self.end_line} of {self.total_lines}{cut}"
         return f"{where}\n{self.content}"
 
 

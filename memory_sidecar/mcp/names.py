@@ -24,6 +24,7 @@ from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter, about
+from memory_sidecar.core.visible import visible_line
 from memory_sidecar.index.report import is_indexed, list_files
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller
@@ -229,7 +230,7 @@ def _likeliest_file(caller: Caller, graph: Graph, path: str, source: str) -> Nam
 def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
     """Return the path of a hit's file, after its source if `hits` are of several."""
     has_several = any(each.source != hit.source for each in hits)
-    return f"[{hit.source}] {hit.filename}" if has_several else hit.filename
+    return visible_line(f"[{hit.source}] {hit.filename}" if has_several else hit.filename)
 
 
 def _list_hits(hits: Sequence[H], describe: Callable[[H, str], str], more: int) -> str:
