@@ -61,9 +61,8 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
     """Bring the commits of `source` in `store` in line with the repository around its root.
 
     Reads git only if the head or the repository is another, and then only commits not yet stored,
-    but all of them where a shallow clone has got deeper;
-    where that took too long, not again before a pause, which doubles each time. Without a
-    repository all stored commits are deleted.
+    but all of them where a shallow clone has got deeper; where that took too long, not again before
+    a pause, which doubles each time. Without a repository all stored commits are deleted.
     """
     repository = repository_around(source.root)
     layout = f"{_VERSION}{repository.shallow} {repository.inside}" if repository else ""
