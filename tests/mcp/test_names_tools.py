@@ -62,7 +62,7 @@ def test_a_name_is_followed_to_its_places(reader):
         ("def", {"name": "okapi"}),
         ("search_code", {"query": "okapi"}),
         ("read_file", {"path": ODD_NAME}),
-        ("map", {}),
+        ("refs", {"name": "okapi"}),
     ],
 )
 def test_a_name_of_a_file_begins_no_line_of_ours(reader, project, tool, arguments):
