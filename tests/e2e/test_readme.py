@@ -143,7 +143,8 @@ def test_every_call_of_the_csharp_client_works(reader):
             for word in words
             if not word.startswith("..")
         ]
-        done = reader.call(*given, MEMORY_SIDECAR_DATA_DIR=str(data))
+        text = values["text"] if "-" in given else None
+        done = reader.call(*given, stdin=text, MEMORY_SIDECAR_DATA_DIR=str(data))
         assert done.returncode == 0, (given, done.stderr)
         assert json.loads(done.stdout) not in ([], {}, {"hits": []}), given
     reader.call("stop", MEMORY_SIDECAR_DATA_DIR=str(data))
