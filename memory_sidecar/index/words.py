@@ -10,10 +10,8 @@ import unicodedata
 from functools import lru_cache
 from itertools import chain, pairwise
 
-_UPPER, _LOWER = (
-    "A-Z\u0391-\u03a9\u0400-\u042f",
-    "a-z\u03b1-\u03c9\u0430-\u045f",
-)  # and Greek, Cyrillic
+_UPPER = "A-Z\u0391-\u03a9\u0400-\u042f"  # Latin, Greek, Cyrillic
+_LOWER = "a-z\u03b1-\u03c9\u0430-\u045f"
 _CAMEL_HUMP = re.compile(
     rf"(?<=[{_LOWER}0-9])(?=[{_UPPER}])|(?<=[{_UPPER}])(?=[{_UPPER}][{_LOWER}])"
 )
@@ -38,14 +36,8 @@ _UNWRITTEN = re.compile(
     "[\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u200d\u20d0-\u20f0\ufe00-\ufe0f]"
 )
-_LETTERS = (
-    ("ß", "ss"),
-    ("ẞ", "SS"),
-    ("\u0131", "i"),
-    ("ł", "l"),
-    ("Ł", "L"),
-    ("đ", "d"),
-    ("Đ", "D"),
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ẞ": "SS", "\u0131": "i", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D"}
 )
 
 MAX_QUERY_WORDS = 64
@@ -65,10 +57,8 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFC", _UNWRITTEN.sub("", unicodedata.normalize("NFKD", text)))
-    for letter, plain in _LETTERS:
-        text = text.replace(letter, plain)
-    return text
+    written = _UNWRITTEN.sub("", unicodedata.normalize("NFKD", text))
+    return unicodedata.normalize("NFC", written).translate(_LETTERS)
 
 
 def index_words(text: str) -> str:

@@ -216,9 +216,7 @@ def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set
     found = _rows_matching(connection, kind, _EXPRESSION, f'"{phrase}"')
     split = index_words(" ".join(phrase.split())).partition("\n")[0]
     if kind is HitKind.SNIPPET or not phrase.isascii():
-        # Only the `words` table splits scripts without spaces; snippets have no other table.
-        in_words = _EXPRESSION.format(CORPUS_OF[kind].words)
-        found |= set(column(connection, in_words, (f'"{split}"',)))
+        found |= _rows_in_words(connection, kind, f'"{split}"')
     wanted = f" {' '.join(indexed_tokens(split))} "
     return found | _rows_titled(
         connection, kind, lambda title: wanted in f" {' '.join(stems_of(title))} "
@@ -226,12 +224,10 @@ def _rows_with_phrase(connection: Connection, kind: HitKind, phrase: str) -> set
 
 
 def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set[int]:
-    if not prefix.isascii():  # as above; and the other tables split words at marks
+    if not prefix.isascii():  # the other tables split words at marks
         split = index_words(prefix).partition("\n")[0]
         wanted = f" {' '.join(indexed_tokens(split))}"
-        in_words = _EXPRESSION.format(CORPUS_OF[kind].words)
-        found = set(column(connection, in_words, (f'"{split}"*',)))
-        return found | _rows_titled(
+        return _rows_in_words(connection, kind, f'"{split}"*') | _rows_titled(
             connection, kind, lambda title: wanted in f" {' '.join(stems_of(title))}"
         )
     found = _rows_matching(connection, kind, _EXPRESSION, f'"{prefix}"*')
@@ -244,6 +240,14 @@ def _rows_with_prefix(connection: Connection, kind: HitKind, prefix: str) -> set
             lambda title: any(word.startswith(tokens[0]) for word in unstemmed_tokens(title)),
         )
     return found
+
+
+def _rows_in_words(connection: Connection, kind: HitKind, value: str) -> set[int]:
+    """Select rows by the `words` table of `kind`.
+
+    It alone splits scripts without spaces, and snippets have no other.
+    """
+    return set(column(connection, _EXPRESSION.format(CORPUS_OF[kind].words), (value,)))
 
 
 def _rows_titled(connection: Connection, kind: HitKind, matches: Callable[[str], bool]) -> set[int]:
