@@ -19,6 +19,11 @@ def reranker():
     return Reranker(files, gate=QueryGate())
 
 
+def anew(reranker: Reranker) -> Reranker:
+    """One with the same model, which has judged nothing yet."""
+    return Reranker(reranker.files, gate=QueryGate())
+
+
 def test_an_answer_is_judged_best(reranker):
     judged = reranker.judge(QUESTION, TEXTS)
     assert max(judged) == judged[0]
@@ -26,7 +31,7 @@ def test_an_answer_is_judged_best(reranker):
 
 
 def test_a_judgement_does_not_depend_on_what_else_is_judged(reranker):
-    together = Reranker(reranker.files, gate=QueryGate()).judge(QUESTION, TEXTS)
+    together = anew(reranker).judge(QUESTION, TEXTS)
     assert [reranker.judge(QUESTION, [text])[0] for text in TEXTS] == together
 
 
@@ -40,16 +45,18 @@ def test_a_pair_that_was_judged_needs_no_model(reranker):
 def test_what_lies_beyond_the_characters_that_a_model_sees_is_not_read(reranker):
     """A pasted log of 2 MB took 2 s: the tokenizer read all of it once for each text."""
     beyond = " " * MAX_CHARACTERS + "ships"
-    assert reranker.judge(QUESTION + beyond, [TEXTS[0] + beyond]) == reranker.judge(
+    assert reranker.judge(QUESTION + beyond, [TEXTS[0] + beyond]) == anew(reranker).judge(
         QUESTION, TEXTS[:1]
     )
 
 
 def test_it_loads_again_after_it_was_unloaded(reranker):
+    unjudged = ["It listens, once more."]
+    before = anew(reranker).judge(QUESTION, unjudged)
     reranker.load()
     reranker.unload()
     assert not reranker.is_loaded
-    reranker.judge(QUESTION, ["It listens, once more."])
+    assert reranker.judge(QUESTION, unjudged) == before
     assert reranker.is_loaded
 
 
