@@ -27,7 +27,7 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import SearchCode, search_code
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -75,7 +75,7 @@ def measure(root: Path, asked: list[dict[str, Any]], *, cache: Path) -> dict[str
         services = Services(DataDir(Path(scratch)), Settings())
         services.models = Models(Settings(), cache=cache / "embeddings.sqlite")
         services.codebase().index([root], reporter=Silent())
-        caller = Caller(services=services, cwd=root, agent="benchmark")
+        caller = Caller(services, root, "benchmark", frozenset({Toolset.CODE}))
         results = [_one(caller, query) for query in asked]
         services.close()
     return {key: fmean(result[key] for result in results) for key in results[0]}

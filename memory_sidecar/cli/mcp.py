@@ -11,14 +11,11 @@ from memory_sidecar.cli.options import with_agent
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.memories.names import check_agent
 
-USUAL = ("code", "memories", "sessions")
-TOOLSETS = (*USUAL, "context", "names")
-
 
 @click.command()
 @click.option(
     "--tools",
-    default=",".join(USUAL),
+    default="code,memories,sessions",
     metavar="LIST",
     show_default=True,
     help="Any of these, `context` for a dense-context root, and `names` for who uses what.",
@@ -42,8 +39,8 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
         raise UsageError("mcp serves a whole data directory, not a file", hint="use --data-dir")
     chosen = [name.strip() for name in tools.split(",") if name.strip()]
     for name in chosen:
-        if name not in TOOLSETS:
-            raise UsageError(f"there are no tools {name!r}", hint=f"any of {','.join(TOOLSETS)}")
+        if name not in {*Toolset}:
+            raise UsageError(f"there are no tools {name!r}", hint=f"any of {','.join(Toolset)}")
     if call.hints:  # the other options of a host say who the agent is, not which data it is about
         named = {"--data-dir": str(call.data_dir)} if call.data_dir else {}
         call.hints = replace(call.hints, given=named)

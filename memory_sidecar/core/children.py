@@ -8,6 +8,7 @@ with the values of the caller's environment, also when a daemon runs it.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
+from memory_sidecar.core.errors import one_line
 from memory_sidecar.core.process import lift_memory_limit
 from memory_sidecar.core.projects import home
 
@@ -31,6 +33,11 @@ PASSED_ON = frozenset(
 """Names of variables in capitals; a variable in any case counts."""
 STEP_S = 2.0  # between two calls of `meanwhile`
 PASSED_ON_PREFIXES = ("LC_", "XDG_", "MEMORY_SIDECAR_")
+_SHOWN_CHARACTERS = 200
+
+
+class ChildFailed(Exception):
+    """Why a command gave no output, in words that follow its name."""
 
 
 def child_environment(caller: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str]:
@@ -52,6 +59,31 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
         return None  # a relative path would name another program in every folder
     found = shutil.which(name, path=child_environment(environ)["PATH"])
     return found if found and Path(found).is_absolute() else None
+
+
+def output_of(
+    command: str, *, environ: Mapping[str, str], text: bytes = b"", timeout_s: float
+) -> bytes:
+    """Run `command`, in words as of a shell, as `run_child` does; return its standard output.
+
+    Raises ChildFailed if it does not start, takes too long or fails.
+    """
+    try:
+        name, *words = shlex.split(command) or [""]
+        program = find_program(name, environ)
+        if program is None:
+            raise ChildFailed("does not start: it is neither on the PATH nor absolute")
+        done = run_child([program, *words], environ=environ, text=text, timeout_s=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise ChildFailed(f"took longer than {timeout_s:g} s") from error
+    except OSError as error:
+        raise ChildFailed(f"does not start: {error.strerror}") from error
+    except ValueError as error:  # an unclosed quote
+        raise ChildFailed(f"is not a command: {error}") from error
+    if done.returncode:
+        said = one_line(done.stderr.decode("utf-8", "replace"))[-_SHOWN_CHARACTERS:]
+        raise ChildFailed(f"ended with status {done.returncode}: {said}".removesuffix(": "))
+    return done.stdout
 
 
 def run_child(

@@ -28,10 +28,6 @@ class Toolset(StrEnum):
     NAMES = "names"
 
 
-DEFAULT_TOOLSETS = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
-"""The toolsets of a host that chooses none."""
-
-
 @dataclass(slots=True)
 class Workspace:
     """The folders that a client reports during a conversation (MCP's roots); may stay empty."""
@@ -47,7 +43,7 @@ class Caller:
     services: Services
     cwd: Path
     agent: str
-    toolsets: frozenset[Toolset] = DEFAULT_TOOLSETS
+    toolsets: frozenset[Toolset]
     is_read_only: bool = False
     is_structured: bool = False  # tools have output schemas, and answers structured content
     environ: Mapping[str, str] = field(default_factory=dict)

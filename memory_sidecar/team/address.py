@@ -7,15 +7,13 @@ or from the first line that `database_password_command` prints.
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from memory_sidecar.core.children import child_environment, find_program, run_child
+from memory_sidecar.core.children import ChildFailed, child_environment, output_of
 from memory_sidecar.core.errors import DatabaseRefused, UsageError
 from memory_sidecar.core.settings import Settings
 
@@ -76,32 +74,17 @@ class Address:
         """
         if not self.password_command:
             return {}
-        try:
-            words = shlex.split(self.password_command) or [""]
-        except ValueError as error:
-            raise DatabaseRefused(
-                f"database_password_command is not a command: {error}",
-                hint="quote it as in a shell",
-            ) from error
         environ = child_environment(os.environ, self.passed_on)
-        program = find_program(words[0], environ)
-        if program is None:
-            raise DatabaseRefused(
-                f"database_password_command: no program {words[0]!r}",
-                hint="name it by its absolute path",
-            )
         try:
-            done = run_child([program, *words[1:]], environ=environ, timeout_s=PASSWORD_S)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            printed = output_of(self.password_command, environ=environ, timeout_s=PASSWORD_S)
+        except ChildFailed as error:
             raise DatabaseRefused(
-                f"database_password_command did not end well: {type(error).__name__}",
-                hint="run it by hand",
+                f"database_password_command {error}", hint="run it by hand"
             ) from error
-        first, _, _ = done.stdout.decode("utf-8", "replace").partition("\n")
+        first, _, _ = printed.decode("utf-8", "replace").partition("\n")
         first = first.removesuffix("\r")  # of a program on Windows
-        if done.returncode or not first:
+        if not first:
             raise DatabaseRefused(
-                f"database_password_command printed no password (exit status {done.returncode})",
-                hint="run it by hand",
+                "database_password_command printed no password", hint="run it by hand"
             )
         return {"password": first}

@@ -71,9 +71,9 @@ def test_qmd_is_told_of_with_its_collections(qmd):
     ("text", "why"),
     [
         ("#!/bin/sh\necho broken >&2\nexit 1\n", "broken"),
-        ("#!/bin/sh\nkill -SEGV $$\n", "exit status -11"),
+        ("#!/bin/sh\nkill -SEGV $$\n", "ended with status -11"),
         ("#!/nowhere/node\n", "No such file"),
-        ("#!/bin/sh\nsleep 60\n", "no answer"),
+        ("#!/bin/sh\nsleep 60\n", "took longer than 1 s"),
     ],
     ids=["says why", "crashes", "lacks its runtime", "hangs"],
 )

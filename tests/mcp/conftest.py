@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.results import Silent
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Toolset
 from tests.e2e.home import Home
 from tests.mcp.host import Host
 
@@ -75,13 +76,14 @@ def host(start: Callable[..., Host]) -> Host:
 
 
 @pytest.fixture
-def caller(services: Services, project: Path) -> Caller:
+def caller(services: Services, project: Path, newcomer: Caller) -> Caller:
     """Somebody who works in a project that is indexed."""
     services.codebase().index([project], reporter=Silent())
-    return Caller(services=services, cwd=project / "shop", agent="alice", is_structured=True)
+    return replace(newcomer, cwd=project / "shop")
 
 
 @pytest.fixture
 def newcomer(services: Services, tmp_path: Path) -> Caller:
     """Somebody for whom nothing was ever indexed or stored."""
-    return Caller(services=services, cwd=tmp_path, agent="alice", is_structured=True)
+    usual = frozenset({Toolset.CODE, Toolset.MEMORIES, Toolset.SESSIONS})
+    return Caller(services, tmp_path, "alice", usual, is_structured=True)

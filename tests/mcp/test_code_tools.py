@@ -10,7 +10,7 @@ import pytest
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.results import Silent
-from memory_sidecar.mcp.caller import Caller, Workspace
+from memory_sidecar.mcp.caller import Caller, Toolset, Workspace
 from memory_sidecar.mcp.tools import TOOLS
 from tests.conftest import write_other_project
 from tests.mcp.talk import call, given, refused, text_of
@@ -490,7 +490,7 @@ def test_sources_are_listed_with_their_freshness(caller):
 
 def test_a_source_of_one_file_has_1_file(services, tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n\nOne chunk.\n")
-    caller = Caller(services=services, cwd=tmp_path, agent="alice")
+    caller = Caller(services, tmp_path, "alice", frozenset({Toolset.CODE}))
     services.codebase().index([tmp_path], reporter=Silent())
     told = text_of(call(caller, "list_sources"))
     assert f"{tmp_path.name} (yours): 1 file, " in told

@@ -22,7 +22,7 @@ from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.watched import RESCAN_S
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import source_states
 from memory_sidecar.team.backup import HEADER
 from memory_sidecar.team.lease import LEASE_S
@@ -316,6 +316,6 @@ def test_where_the_team_has_a_newer_schema_a_client_is_told_what_cannot_be_searc
         )
     done = desk("index", tmp_path / "shop")
     assert "what changes in shop is not shared" in done.err
-    caller = Caller(desk.services, tmp_path, "default")
+    caller = Caller(desk.services, tmp_path, "default", frozenset({Toolset.CODE}))
     (state,) = source_states(caller, caller.codebase.status())
     assert state.state.endswith("only in the team's database, which cannot be searched now")
