@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.core.opening import Tree
@@ -79,7 +78,7 @@ def _start(
     says_starting: bool,
 ) -> Link | None:
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
-    process: Spawned | None = None
+    process: _Detached | subprocess.Popen[bytes] | None = None
     status: int | None = None
     began = time.monotonic()
     said: set[str] = set()  # each once: our process may lose the race
@@ -141,13 +140,6 @@ def _reach_current(data_dir: str, environ: Mapping[str, str]) -> Link | None:
     return link
 
 
-class Spawned(Protocol):
-    """A daemon that was started, as its starter sees it."""
-
-    def poll(self) -> int | None:
-        """Return the exit status of the process once it has ended, else `None`."""
-
-
 class _Detached:
     """A daemon whose process is no child of ours: it writes its exit status to a pipe."""
 
@@ -156,6 +148,7 @@ class _Detached:
         os.set_blocking(reading, False)
 
     def poll(self) -> int | None:
+        """Return the exit status of the process once it has ended, else `None`."""
         try:
             return int(os.read(self._reading, 4) or EXIT_FAILED)
         except BlockingIOError:
@@ -165,7 +158,7 @@ class _Detached:
         os.close(self._reading)
 
 
-def spawn_daemon(data_dir: str) -> Spawned:
+def spawn_daemon(data_dir: str) -> _Detached | subprocess.Popen[bytes]:
     """Start the daemon's process in its own session, so that no closing terminal ends it.
 
     Nor is it a child of ours, except on Windows: a host that kills a late client usually kills all

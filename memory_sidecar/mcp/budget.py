@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from memory_sidecar.code.excerpt import shorten
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import budget, estimate_tokens
@@ -63,22 +65,29 @@ def first_fitting(items: Iterable[T], characters: int, *, size: Callable[[T], in
 def cut_to_fit(
     items: Sequence[T],
     characters: int,
+    field: str,
+    render: Callable[[T], str],
     *,
-    most: int,
-    size: Callable[[T], int],
-    cut: Callable[[T, int], T],
-    is_weak: Callable[[T], bool] = lambda _: False,
+    share: int = 1,
+    stems: Collection[str] = (),
 ) -> tuple[list[T], bool]:
-    """Cut items longer than `most`, and return the first that fit, and whether any of them is cut.
+    """Return the first of `items` that fit, and whether the text in `field` of any of them is cut.
 
-    `cut` shortens an item by a number of characters. A single item may take all `characters`, a
-    weak one an eighth of `most`, and each at least MIN_ITEM.
+    It is cut to the lines that have `stems`. As `render` shows them, none of several items takes
+    more than one in `share` of the `characters`, a weak one an eighth of that; each at least
+    MIN_ITEM.
     """
+    most = characters // share
 
-    def over(item: T) -> int:
-        allowed = characters if len(items) == 1 else most
-        return size(item) - max(most // WEAK_PART if is_weak(item) else allowed, MIN_ITEM)
+    def shortened(item: T) -> T:
+        is_weak = getattr(item, "is_weak", False)
+        allowed = most // WEAK_PART if is_weak else characters if len(items) == 1 else most
+        if (over := len(render(item)) - max(allowed, MIN_ITEM)) <= 0:
+            return item
+        text: str = getattr(item, field)
+        shown = {field: shorten(text, len(text) - over, stems)}
+        return replace(item, **shown)  # type: ignore[type-var]
 
-    short = [cut(each, by) if (by := over(each)) > 0 else each for each in items]
-    kept = first_fitting(short, characters, size=size)
+    short = [shortened(each) for each in items]
+    kept = first_fitting(short, characters, size=lambda each: len(render(each)))
     return kept, any(each is not item for each, item in zip(kept, items, strict=False))

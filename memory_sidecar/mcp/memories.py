@@ -304,20 +304,8 @@ def _cut_to_budget(
     Of several none takes more than one in `share` of the characters.
     """
     texts = [build_from(MemoryText, each, uri=memory_uri(each.agent, each.path)) for each in found]
-
-    def cut(memory: MemoryText, by: int) -> MemoryText:
-        content = shorten(memory.content, len(memory.content) - by, stems)
-        return replace(memory, content=content)
-
     most = budget(max_tokens, "".join(each.content for each in texts))
-    shown, is_cut = cut_to_fit(
-        texts,
-        most,
-        most=most // share,
-        size=lambda each: len(each.text()),
-        cut=cut,
-        is_weak=lambda each: each.is_weak is True,
-    )
+    shown, is_cut = cut_to_fit(texts, most, "content", MemoryText.text, share=share, stems=stems)
     if is_cut:
         report.notice("some are cut: get_memory reads all of one")
     return tuple(shown)

@@ -165,15 +165,9 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
     warn_if_weak(found, report)
-    stems = stems_of(asked.query)
     characters = budget(asked.max_tokens, "".join(hit.text for hit in found[: asked.top_k]))
     shown, is_cut = cut_to_fit(
-        found[: asked.top_k],
-        characters,
-        most=characters // 2,
-        size=lambda hit: len(_hit_text(hit)),
-        cut=lambda hit, by: replace(hit, text=shorten(hit.text, len(hit.text) - by, stems)),
-        is_weak=lambda hit: hit.is_weak,
+        found[: asked.top_k], characters, "text", _hit_text, share=2, stems=stems_of(asked.query)
     )
     if is_cut:
         report.notice('some are cut: get_session reads on from message N with cursor "from-N"')
@@ -251,24 +245,13 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     left = budget(asked.max_tokens, "".join(each.content for each in session.messages))
     short = summary and _shorten_summary(summary, left // 2)
     left -= sum(map(len, short.lines)) if short else 0
-    turns, is_cut = cut_to_fit(
-        [
-            Turn(at, each.said_by, iso_utc(each.created_at), each.content)
-            for at, each in enumerate(session.messages[offset:], offset)
-        ],
-        left,
-        most=left,
-        size=lambda turn: len(_turn_text(turn)),
-        cut=lambda turn, by: replace(turn, content=shorten(turn.content, len(turn.content) - by)),
-    )
+    later = [
+        Turn(at, each.said_by, iso_utc(each.created_at), each.content)
+        for at, each in enumerate(session.messages[offset:], offset)
+    ]
+    turns, is_cut = cut_to_fit(later, left, "content", _turn_text)
     left -= sum(map(len, map(_turn_text, turns)))
-    shown, are_cut = cut_to_fit(
-        snippets if left > 0 else (),
-        left,
-        most=left,
-        size=lambda each: len(_snippet_text(each)),
-        cut=lambda each, by: replace(each, code=shorten(each.code, len(each.code) - by)),
-    )
+    shown, are_cut = cut_to_fit(snippets if left > 0 else (), left, "code", _snippet_text)
     if is_cut or are_cut or short != summary or len(shown) < len(snippets):
         report.notice("some of it is cut: with more max_tokens there is more of it")
     return build_from(
