@@ -40,19 +40,9 @@ def readable_folder(root: Path) -> Path:
 
     Raises NotFound if it is not there, PathRefused if it is no folder that can be read.
     """
-    try:
-        real = Path(os.path.realpath(os.path.expanduser(root), strict=True))  # noqa: PTH111  never fails
-        os.scandir(real).close()
-    except FileNotFoundError as error:
-        raise NotFound(f"{root} does not exist", hint="name an existing folder") from error
-    except NotADirectoryError as error:
-        raise PathRefused(
-            f"{root} is not a folder", hint=f"name the folder that holds it: {root.parent}"
-        ) from error
-    except OSError as error:
-        hint = "check its permissions"
-        raise PathRefused(f"{root} cannot be read: {error.strerror}", hint=hint) from error
-    return real
+    real = os.path.realpath(os.path.expanduser(root))  # noqa: PTH111  which never fails
+    check_root(real, if_gone="name an existing folder")
+    return Path(real)
 
 
 def require_root_is_itself(source: Source) -> None:

@@ -166,7 +166,7 @@ def test_an_absent_root_keeps_its_rows_and_says_so(codebase, project, notices, t
     project.rename(tmp_path / "away")
     with pytest.raises(NotFound, match="is not there"):
         codebase.index([], reporter=notices)
-    with pytest.raises(NotFound, match="does not exist"):
+    with pytest.raises(NotFound, match="is not there"):
         codebase.index([project], reporter=notices)
     assert paths_in(codebase) == before
 

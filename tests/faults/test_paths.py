@@ -44,7 +44,7 @@ def make_loop(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "code", "message"),
     [
-        (make_nothing, "not_found", "does not exist"),
+        (make_nothing, "not_found", "is not there"),
         (make_file, "path_refused", "not a folder"),
         (make_fifo, "path_refused", "not a folder"),
         (make_socket, "path_refused", "not a folder"),
