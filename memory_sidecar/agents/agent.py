@@ -60,10 +60,7 @@ T = TypeVar("T")
 
 
 class Agent:
-    """The database at `paths.db` with its directories. Safe to use from several threads.
-
-    Implements `index.agent_database.AgentDatabase`.
-    """
+    """Implements `index.agent_database.AgentDatabase`. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -113,7 +110,6 @@ class Agent:
 
     @property
     def exists(self) -> bool:
-        """Whether this agent has a database or sources, or a team that may have its files."""
         return self.paths.db.exists() or bool(self.sources()) or self.team is not None
 
     @property
@@ -125,17 +121,12 @@ class Agent:
             return 0.0
 
     def sources(self) -> list[Source]:
-        """The agent's own folders that exist, and its registered directories.
-
-        Raises PathRefused where one of its own folders is a link.
-        """
         self.paths.require_no_links()
         own = self._own.items()
         found = [Source(name, folder.resolve()) for name, folder in own if folder.is_dir()]
         return found + self.registry.all()
 
     def source(self, directory: str) -> Source:
-        """The source called `directory`. Raises NotFound."""
         for source in self.sources():
             if source.name == directory:
                 return source
@@ -162,18 +153,11 @@ class Agent:
     def index_written(
         self, files: Collection[str], *, reporter: Reporter, directory: str = OWN_DIRECTORY
     ) -> None:
-        """Index `files`, just written, moved or removed, and upload them to the team, if any.
-
-        `files`: paths relative to `directory`. Returns when they can be found, with their vectors
-        if there is a model; a process that watches them leaves texts that take longer than a
-        second for later. A notice says if another process holds the database for too long.
-        """
         self.index(files, reporter=reporter, directory=directory)
         if self.team is not None:
             self.team.after_writing(reporter, directory, files)
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """Index `files` as `index_written` does, but without uploading them to the team."""
         source = self.source(directory)
 
         def first(reporter: Reporter) -> None:
@@ -243,7 +227,6 @@ class Agent:
     # Reading
 
     def pull_from_team(self, reporter: Reporter) -> None:
-        """Write and index the files that the team's other machines stored, if there is a team."""
         if self.team is not None:
             self.team.before_reading(reporter)
 
@@ -336,7 +319,6 @@ class Agent:
         self._is_own = True
 
     def no_memories_error(self) -> NoIndex:
-        """Make the error for a question to an agent that has stored nothing yet."""
         return NoIndex(
             f"{self.name} has no memories yet",
             hint=f"`memory-sidecar store TEXT --agent {self.name} --category C` writes one",

@@ -43,10 +43,13 @@ class AgentDatabase(Protocol):
 
     @property
     def exists(self) -> bool:
-        """Whether the agent has any files or a database."""
+        """Whether the agent has any files or a database, or a team that may have its files."""
 
     def sources(self) -> list[Source]:
-        """Return the sources of the database. Raises PathRefused for a folder that is a link."""
+        """Return the agent's own folders that exist, and its registered directories.
+
+        Raises PathRefused for one of its own folders that is a link.
+        """
 
     def source(self, directory: str) -> Source:
         """Return the source called `directory`. Raises NotFound."""
@@ -55,7 +58,12 @@ class AgentDatabase(Protocol):
         """Return what a reader asks of each row that it is about to show."""
 
     def index_written(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        """Index `files` of `directory`, just written, moved or removed; upload them to a team."""
+        """Index `files`, just written, moved or removed, and upload them to the team, if any.
+
+        `files`: paths relative to `directory`. Returns when they can be found, with their vectors
+        if there is a model; a process that watches them leaves texts that take longer than a
+        second for later. A notice says if another process holds the database for too long.
+        """
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
         """Index `files` as `index_written` does, but without uploading them to the team."""
