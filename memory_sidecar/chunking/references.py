@@ -17,6 +17,8 @@ import re
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -157,7 +159,7 @@ def find_references(
             n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in other_uses
         }
         variables["other"] = {n: spans[n] for n in spans if n not in loaded or not n[:1].isupper()}
-    finder = _ReferenceFinder(data, language, variables, meanings, types=types, modules=modules)
+    finder = _ReferenceFinder(data, language, variables, meanings, types, modules)
     implied = (Reference(*each) for each in implied_names(captures, data, spelled))
     return sorted([*finder.references(found), *implied], key=attrgetter("row"))
 
@@ -248,32 +250,25 @@ def _definition_around(byte: int, defined: Mapping[int, Span], *, but: Span | No
     return max(around, default=_WHOLE)
 
 
+@dataclass(frozen=True)
 class _ReferenceFinder:
     """Tells which identifiers of one file are references, and what each means."""
 
-    def __init__(
-        self,
-        data: bytes,
-        language: str,
-        variables: Mapping[How, Mapping[bytes, Sequence[Span]]],
-        meanings: Mapping[bytes, AliasMeaning],
-        *,
-        types: Mapping[int, tuple[int, str]],
-        modules: Mapping[int, str],
-    ) -> None:
-        """`variables`: where a name used so is one. `types`: of the literal around each key."""
-        self._data = data
-        self._language = language
-        self._variables = variables
-        self._meanings = meanings
-        self._types = types
-        self._modules = modules
-        self._dots = _DOTS.get(language, (b".",))
-        self._no_names = _NO_NAMES_OF.get(language, _NO_NAMES)
+    data: bytes
+    language: str
+    variables: Mapping[How, Mapping[bytes, Sequence[Span]]]  # where a name used so is one
+    meanings: Mapping[bytes, AliasMeaning]
+    types: Mapping[int, tuple[int, str]]  # of the literal around each key
+    modules: Mapping[int, str]
+
+    @cached_property
+    def _dots(self) -> tuple[bytes, ...]:
+        return _DOTS.get(self.language, (b".",))
 
     def references(self, found: _Identifiers) -> list[Reference]:
         """Return those of `found` that are references, in order: no variables, no keywords."""
-        data, types, ends = self._data, self._types, {dot[-1] for dot in self._dots}
+        data, types, ends = self.data, self.types, {dot[-1] for dot in self._dots}
+        no_names = _NO_NAMES_OF.get(self.language, _NO_NAMES)
         references = []
         texts: dict[bytes, str] = {}
         row = counted = 0  # `row` is that of the byte `counted`
@@ -285,10 +280,10 @@ class _ReferenceFinder:
                 continue
             name = data[start:stop]
             is_member = data[start - 1] in ends and self._is_behind_dot(start)
-            if name in self._no_names and not (name in _NAMES_TOO and (is_member or how == "call")):
+            if name in no_names and not (name in _NAMES_TOO and (is_member or how == "call")):
                 continue
             is_named = is_member or how == "import" or start in types
-            alias = None if is_named else self._meanings.get(name)
+            alias = None if is_named else self.meanings.get(name)
             if alias and alias.name:
                 text, receiver = alias.name, alias.module
             elif not is_member and self._is_variable(name, how, start):
@@ -298,32 +293,32 @@ class _ReferenceFinder:
                 receiver = self._receiver(start, before) if is_member else ""
                 receiver = types[start][1] if start in types else receiver
             if how == "import":
-                text = last_part(text, self._language)
+                text = last_part(text, self.language)
             row += data.count(b"\n", counted, start)
             counted = start
-            references.append(Reference(text, row, how, receiver, self._modules.get(start, "")))
+            references.append(Reference(text, row, how, receiver, self.modules.get(start, "")))
         return references
 
     def _is_behind_dot(self, byte: int) -> bool:
         """Whether a name there is a member: not the `n` of `0..n`, `...n` or `m>n`."""
         first = max(byte - 2, 0)
-        return self._data.endswith(self._dots, first, byte) and self._data[first:byte] != b".."
+        return self.data.endswith(self._dots, first, byte) and self.data[first:byte] != b".."
 
     def _is_variable(self, name: bytes, how: How, byte: int) -> bool:
-        spans = self._variables.get(how, {}).get(name, ())
+        spans = self.variables.get(how, {}).get(name, ())
         return spans is _EVERYWHERE or any(start <= byte < stop for start, stop in spans)
 
     def _receiver(self, start: int, before: Span) -> str:
         """Return the receiver of the member at the byte `start`."""
-        owner = self._data[slice(*before)]
-        gap = self._data[before[1] : start]
+        owner = self.data[slice(*before)]
+        gap = self.data[before[1] : start]
         receiver = _receiver(gap, owner, self._dots)
-        if (receiver, gap[-1:], self._language) == ("self", b":", "rust"):
+        if (receiver, gap[-1:], self.language) == ("self", b":", "rust"):
             return ""  # `self::price` is a name of the module
-        if receiver == "?" and _SUPER.search(self._data, max(0, start - _MAX_SUPER), start):
+        if receiver == "?" and _SUPER.search(self.data, max(0, start - _MAX_SUPER), start):
             receiver = "super"
-        if receiver and owner in self._meanings and not self._is_behind_dot(before[0]):
-            return self._meanings[owner].owner
+        if receiver and owner in self.meanings and not self._is_behind_dot(before[0]):
+            return self.meanings[owner].owner
         return receiver
 
 

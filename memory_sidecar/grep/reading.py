@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import tree_sitter
@@ -185,45 +186,36 @@ def _parse_spelled(
     return _Spelled(text, data, span, holes, parser.parse(data))
 
 
+@dataclass(frozen=True)
 class _Spelled:
     """A pattern parsed in one context with one spelling of each hole."""
 
-    def __init__(
-        self,
-        text: PatternText,
-        data: bytes,
-        span: tuple[int, int],  # of the pattern, in bytes
-        holes: dict[tuple[int, int], int],  # the number of each hole, by its span in bytes
-        tree: tree_sitter.Tree,
-    ) -> None:
-        self._text = text
-        self._data = data
-        self._span = span
-        self._holes = holes
-        self._tree = tree
-        self.faults = self._count_faults()
+    text: PatternText
+    data: bytes
+    span: tuple[int, int]  # of the pattern, in bytes
+    holes: dict[tuple[int, int], int]  # the number of each hole, by its span in bytes
+    tree: tree_sitter.Tree
 
-    def _count_faults(self) -> int:
-        """Count syntax errors, and holes that are neither a node nor within a token."""
-        root = self._tree.root_node
-        lost = sum(not self._is_placed(root.descendant_for_byte_range(*at)) for at in self._holes)
-        if b"enum" not in self._data:  # Kotlin reads `class A { x }` as one
+    @cached_property
+    def faults(self) -> int:
+        """The number of syntax errors, and of holes that are neither a node nor within a token."""
+        root = self.tree.root_node
+        lost = sum(not self._is_placed(root.descendant_for_byte_range(*at)) for at in self.holes)
+        if b"enum" not in self.data:  # Kotlin reads `class A { x }` as one
             lost += sum(node.type == "enum_class_body" for node in _nodes(root))
         if not root.has_error:
             return lost
         return lost + sum(node.is_error or node.is_missing for node in _nodes(root))
 
     def _is_placed(self, node: tree_sitter.Node | None) -> bool:
-        return node is not None and (
-            node.byte_range in self._holes or has_own_text(node, self._data)
-        )
+        return node is not None and (node.byte_range in self.holes or has_own_text(node, self.data))
 
     def fits(self) -> bool:
         """Whether the nodes of the pattern stay within it, unlike in `f(` and `a) + (b`.
 
         Raises NestedTooDeep.
         """
-        start, stop = self._span
+        start, stop = self.span
         if _depth(self._around()) > MAX_DEPTH:
             raise NestedTooDeep(
                 f"the pattern is nested deeper than {MAX_DEPTH} levels",
@@ -236,16 +228,16 @@ class _Spelled:
 
         The `class` of Kotlin's `Cart::class` does not count.
         """
-        words = (node.byte_range for node in _nodes(self._tree.root_node) if is_name(node.type))
+        words = (node.byte_range for node in _nodes(self.tree.root_node) if is_name(node.type))
         return sum(
-            self._tree.language.id_for_node_kind(self._data[a:b].decode(), False) is not None
+            self.tree.language.id_for_node_kind(self.data[a:b].decode(), False) is not None
             for a, b in words
-            if not self._data.endswith(b"::", 0, a)
+            if not self.data.endswith(b"::", 0, a)
         )
 
     def parts(self) -> tuple[Part, ...]:
         """Return the parts of the pattern: mostly a single node."""
-        start, stop = self._span
+        start, stop = self.span
         node = self._around()
         others = [c for c in node.children if c.end_byte <= start or c.start_byte >= stop]
         is_whole = all(child.type in SEPARATORS for child in others)
@@ -260,23 +252,23 @@ class _Spelled:
 
     def _around(self) -> tree_sitter.Node:
         """Return the smallest node that holds the whole pattern."""
-        node = self._tree.root_node.named_descendant_for_byte_range(*self._span)
+        node = self.tree.root_node.named_descendant_for_byte_range(*self.span)
         assert node is not None
         return node
 
     def _top(self) -> list[Child]:
         """Return the children of `_around` within the pattern; itself if it has no children."""
-        start, stop = self._span
+        start, stop = self.span
         children = list(children_of(self._around())) or [(self._around(), None)]
         return [(c, f) for c, f in children if c.end_byte > start and c.start_byte < stop]
 
     def _part(self, node: tree_sitter.Node, field: str | None) -> Part:
-        number = self._holes.get(node.byte_range)
+        number = self.holes.get(node.byte_range)
         if number is not None:
-            name, many = self._text.holes[number]
+            name, many = self.text.holes[number]
             if many or not is_list(node):
                 return Hole(name, many, field)
-        if has_own_text(node, self._data):
+        if has_own_text(node, self.data):
             return Leaf(node.type, node.is_named, self._literal(node), field)
         parts = tuple(self._part(*child) for child in children_of(node) if _counts(child))
         return Branch(node.type, parts, field)
@@ -285,11 +277,11 @@ class _Spelled:
         """Return the text of a token as written: a hole inside a string is plain text."""
         start, stop = node.byte_range
         text, last = b"", start
-        for (hole_start, hole_stop), number in sorted(self._holes.items()):
+        for (hole_start, hole_stop), number in sorted(self.holes.items()):
             if start <= hole_start and hole_stop <= stop:
-                text += self._data[last:hole_start] + self._text.originals[number].encode()
+                text += self.data[last:hole_start] + self.text.originals[number].encode()
                 last = hole_stop
-        return text + self._data[last:stop]
+        return text + self.data[last:stop]
 
 
 def _declarators(parts: tuple[Part, ...]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -40,27 +41,15 @@ class ReadTransaction:
                 raise self._failed from None
 
 
+@dataclass(frozen=True, slots=True)
 class ParallelReads:
     """Searches graphs on a second connection that sees the same commit as `first`."""
 
-    def __init__(
-        self,
-        link: TeamLink,
-        first: ReadTransaction,
-        state: Question,
-        seen: list[Any],
-        *,
-        share: float,
-    ) -> None:
-        """`state`: a query whose rows change with each commit; `first` sees the rows `seen`.
-
-        `share`: of the rows of a graph, about how many satisfy the search.
-        """
-        self._link = link
-        self._first = first
-        self._state = state
-        self._seen = seen
-        self._share = share
+    link: TeamLink
+    first: ReadTransaction
+    state: Question  # a query whose rows change with each commit
+    seen: list[Any]  # its rows as `first` sees them
+    share: float  # of the rows of a graph, about how many satisfy the search
 
     def ask(self, query: str, values: Mapping[str, Any]) -> list[Any]:
         """Run a query for the nearest rows, as many as its value `depth` says; or fewer, if all.
@@ -69,12 +58,12 @@ class ParallelReads:
         connection fails or sees another commit, `first` runs it.
         """
         count = values["depth"]
-        settings = (_ONE_PASS,) if self._share * EF > 2 * count else ()
+        settings = (_ONE_PASS,) if self.share * EF > 2 * count else ()
         with suppress(DatabaseError):  # such as too many connections
-            *_, found, seen = self._link.ask(*settings, (query, values), self._state)
+            *_, found, seen = self.link.ask(*settings, (query, values), self.state)
             # The state is read last, so that nothing was committed before the query.
-            if seen == self._seen and not (settings and len(found) < count):
+            if seen == self.seen and not (settings and len(found) < count):
                 return found
-        self._link.require_reachable()  # do not wait for a second timeout
-        self._first.ask(_WIDER)
-        return self._first.ask(query, values)
+        self.link.require_reachable()  # do not wait for a second timeout
+        self.first.ask(_WIDER)
+        return self.first.ask(query, values)
