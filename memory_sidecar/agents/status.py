@@ -138,19 +138,16 @@ def status_of(
             raise
         code = CodebaseStatus(codebase.paths.db, 0, (), 0, 0, 0.0, None)
     failures = [code.last_failure, *(agent.data.owner.activity.last_failure for agent in agents)]
-    pace = round(code.vectors_per_second, 1)
     models = services.models
     problem = models.problem
-    return Status(
+    return build_from(
+        Status,
+        code,
         data_dir=services.data_dir.root.as_posix(),
         db=code.db.as_posix(),
-        db_bytes=code.db_bytes,
-        sources=code.sources,
         agents=tuple(map(_agent_status, agents)),
-        chunks=code.chunks,
         vectors=code.chunks - code.vectors_pending,
-        vectors_pending=code.vectors_pending,
-        vectors_per_second=pace,
+        vectors_per_second=round(code.vectors_per_second, 1),
         vectors_seconds_left=seconds_left(code.vectors_pending, code.vectors_per_second),
         model=None if problem else models.files.name,
         model_loaded=models.is_loaded,

@@ -177,19 +177,11 @@ class MemoryBuilder(Builder):
 
     def _relations(self, path: str, read: MemoryPage) -> Iterator[tuple[Relation, str]]:
         """Yield the relations of the memory at `path`, with memories and atoms as addresses."""
-        for relation, targets in (
-            (Relation.SUPERSEDES, read.supersedes),
-            (Relation.SUPERSEDED_BY, texts(read.superseded_by)),
-        ):
-            for target in targets:
-                yield relation, self._atom_address(path, target) or self._memory_address(target)
-        for relation, targets in (
-            (Relation.EVIDENCE, read.evidence),
-            (Relation.CITATIONS, read.citations),
-            (Relation.LINKS, read.links),
-        ):
-            for target in targets:
-                yield relation, self._atom_address(path, target) or target
+        for relation in Relation:
+            is_of_memories = relation in (Relation.SUPERSEDES, Relation.SUPERSEDED_BY)
+            for target in texts(getattr(read, relation)):
+                named = self._memory_address(target) if is_of_memories else target
+                yield relation, self._atom_address(path, target) or named
 
     def _has_successor_elsewhere(self, read: MemoryPage) -> bool:
         """Whether the page names a successor in another knowledge directory.

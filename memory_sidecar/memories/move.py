@@ -14,6 +14,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.files import MemoryPage, category_of, content_hash, texts
+from memory_sidecar.memories.model import Relation
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
@@ -22,8 +23,6 @@ from memory_sidecar.memories.names import (
     check_path,
 )
 from memory_sidecar.memories.write import Meta, Written, edit
-
-_LINKING_KEYS = ("supersedes", "superseded_by", "evidence", "links", "citations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new
 
     def relinked(page: MemoryPage) -> Meta:
         meta: Meta = {}
-        for key in _LINKING_KEYS:
+        for key in Relation:
             targets = texts(value := getattr(page, key))
             if not names.keys().isdisjoint(targets):
                 now = [names.get(target, target) for target in targets]
