@@ -29,7 +29,6 @@ from memory_sidecar.sessions.results import Head, SessionHit
 
 SHOWN_CHARACTERS = 400
 _PATH_STARTS = (".", "/", "~", "\\")
-_FILTER_OPTIONS = ("project", "topics", "outcomes", "after", "before")
 
 
 def sessions_of(call: Call, agent: str) -> Sessions:
@@ -53,7 +52,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     @click.option("--before", metavar="TIME", help="Began before then.")
     @wraps(command)
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
-        chosen = {name: given.pop(name) for name in _FILTER_OPTIONS}
+        chosen = {name: given.pop(name) for name in SessionFilter.__dataclass_fields__}
         if chosen["project"].startswith(_PATH_STARTS):
             chosen["project"] = str(call.path(chosen["project"]))
         return command(call, wanted=SessionFilter.parse(**chosen), **given)
