@@ -129,7 +129,8 @@ def build_document(source: Source, file: SourceFile, max_file_bytes: int) -> Doc
     parsed = parse_text(text, language)
     chunks = parsed.chunks
     is_cut = file.size > max_file_bytes  # a notebook: its outputs were left out
-    reason = reasons.fits_without_outputs(max_file_bytes) if is_cut else ""
+    reason = reasons.read_as(read.encoding) if read.encoding else ""
+    reason = reasons.fits_without_outputs(max_file_bytes) if is_cut else reason
     return CodeDocument(
         source=source.name,
         file=file,

@@ -116,7 +116,8 @@ def why_inside(
         return _why_shared(absolute, name, inside, builder.shared)
     with store.reading() as connection:
         counts = _counts_at(connection, name, inside)
-    return Why(absolute, "indexed", "", "", name, counts.rows, counts.rows - counts.pending)
+    reason = known[inside].reason
+    return Why(absolute, "indexed", reason, "", name, counts.rows, counts.rows - counts.pending)
 
 
 def _why_absent(path: Path, source: Source, scan_at_once: str, *, was_indexed: bool) -> Why:
@@ -192,7 +193,7 @@ def _hint_of(reason: str, root: Path, path: str) -> str:
     if reason.startswith("larger"):
         return "the setting max_file_bytes allows more"
     if reason == reasons.NOT_TEXT:
-        return "convert it to UTF-8: others are read as Western European where most bytes are ASCII"
+        return "convert it to UTF-8: of others only those are read whose words tell what they are"
     return ""
 
 

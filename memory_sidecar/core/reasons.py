@@ -19,7 +19,7 @@ GENERATED: Final = "generated"
 MINIFIED: Final = "minified"
 LONG_LINES: Final = "lines too long"  # data in one line; nothing in it can be pointed at
 BINARY: Final = "binary"
-NOT_TEXT: Final = "not text"  # neither UTF-8 nor UTF-16, nor mostly ASCII
+NOT_TEXT: Final = "not text"  # in no encoding that is known, nor mostly ASCII
 EMPTY: Final = "empty"
 UNFILLED: Final = "a template that nobody has filled in yet"
 OWN_INDEX: Final = "index of its folder, which says nothing of its own"
@@ -38,3 +38,8 @@ def larger_than(limit_bytes: int) -> str:
 def fits_without_outputs(limit_bytes: int) -> str:
     """The reason of an indexed notebook that only its outputs make larger than the limit."""
     return f"only with its outputs {larger_than(limit_bytes)}"
+
+
+def read_as(encoding: str) -> str:
+    """`as gb18030, since …`: the reason of an indexed file whose text is no Unicode."""
+    return f"as {encoding}, since it is not UTF-8"

@@ -15,6 +15,7 @@ from pathlib import Path
 from memory_sidecar.core import reasons
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.disk.encodings import tell_encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class DecodedFile:
     text: str  # with its original line breaks, without a byte order mark
     content_hash: str  # hex SHA-256 of the bytes; "" where none were read
     skip_reason: str = ""
+    encoding: str = ""  # Python's name of one that is no Unicode
 
 
 def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> DecodedFile:
@@ -36,12 +38,12 @@ def read_text(root: Path, file: SourceFile, *, max_file_bytes: int) -> DecodedFi
     except FileRefused as refusal:
         return DecodedFile("", "", refusal.reason)
     content_hash = hashlib.sha256(data).hexdigest()
-    text, reason = text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
+    text, reason, encoding = _text_or_reason(data, file.path, is_asked_for=file.is_asked_for)
     if len(data) > max_file_bytes and not reason:  # a notebook
         text = _without_outputs(text)
         if len(text.encode()) > max_file_bytes:
             reason = reasons.larger_than(max_file_bytes)
-    return DecodedFile(text, content_hash, reason)
+    return DecodedFile(text, content_hash, reason, encoding)
 
 
 def size_limit(name: str, max_file_bytes: int) -> int:
@@ -96,50 +98,57 @@ _LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid "
 _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
 
 
-def text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> tuple[str, str]:
-    """Return the text of `data` and "", or "" and the reason of `reasons` to skip the file `name`.
+def _text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> tuple[str, str, str]:
+    """Return the text of `data`, the reason of `reasons` to skip the file `name`, the encoding.
 
-    The text has its original line breaks and no byte order mark; in a notebook, pictures are blank
-    lines. A private key is skipped unless it `is_asked_for`. Never raises.
+    The text, which is "" where a reason is not, has its original line breaks and no byte order
+    mark; in a notebook, pictures are blank lines. The encoding is "" for Unicode. A private key is
+    skipped unless it `is_asked_for`. Never raises.
     """
     if not data.strip():
-        return "", reasons.EMPTY
-    text, reason = _decoded(data)
+        return "", reasons.EMPTY, ""
+    text, reason, encoding = _decoded(data)
     if name.endswith(".ipynb") and (without := _PICTURE.sub("", text)).strip():
         text = without
     reason = reason or _skip_by_text(text, name, is_asked_for=is_asked_for)
-    return ("", reason) if reason else (text, "")
+    return ("", reason, "") if reason else (text, "", encoding)
 
 
-def _decoded(data: bytes) -> tuple[str, str]:
+def _decoded(data: bytes) -> tuple[str, str, str]:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, "replace")
             # UTF-16 of anything is "valid" now and then; text hardly holds either of these.
             odd = text.count("\0") + text.count("\ufffd")
-            return (text, "") if odd <= len(text) * MAX_ODD_SHARE / 10 else ("", reasons.BINARY)
+            is_text = odd <= len(text) * MAX_ODD_SHARE / 10
+            return (text, "", "") if is_text else ("", reasons.BINARY, "")
     probe = data[:PROBE_BYTES]
     controls = len(probe) - len(probe.translate(None, _CONTROL))
     if b"\0" in data or controls > len(probe) * MAX_ODD_SHARE:
-        return "", reasons.BINARY
+        return "", reasons.BINARY, ""
     try:
-        return data.decode("utf-8"), ""
+        return data.decode("utf-8"), "", ""
     except UnicodeDecodeError:
         return _decoded_leniently(data)
 
 
-def _decoded_leniently(data: bytes) -> tuple[str, str]:
-    """Decode UTF-8 with a few invalid bytes, else a Western code page if most bytes are ASCII."""
+def _decoded_leniently(data: bytes) -> tuple[str, str, str]:
+    """Decode UTF-8 with a few invalid bytes, else what its words tell, else a Western code page.
+
+    The latter only if most bytes are ASCII.
+    """
     replaced = data.decode("utf-8", "replace")
     not_ascii = len(data) - len(data.decode("ascii", "ignore"))
     if replaced.count("\ufffd") * 10 < not_ascii:
-        return replaced, ""
+        return replaced, "", ""
+    if encoding := tell_encoding(data):
+        return data.decode(encoding, "replace"), "", encoding
     if not_ascii > len(data) * MAX_ODD_SHARE:
-        return "", reasons.NOT_TEXT
+        return "", reasons.NOT_TEXT, ""
     try:
-        return data.decode("cp1252"), ""
+        return data.decode("cp1252"), "", "windows-1252"
     except UnicodeDecodeError:
-        return data.decode("latin-1"), ""
+        return data.decode("latin-1"), "", "iso8859-1"
 
 
 def _skip_by_text(text: str, name: str, *, is_asked_for: bool) -> str:

@@ -74,7 +74,7 @@ def test_a_path_may_be_where_one_is(serve, project):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("これは日本語の文章です。".encode("shift-jis"), "convert it to UTF-8"),
+        ("Καλημέρα κόσμε, τι κάνεις;".encode("iso8859-7"), "convert it to UTF-8"),
         (b"x = 1\n" * 200_000, "the setting max_file_bytes allows more"),
     ],
 )
@@ -187,6 +187,15 @@ def test_why(served, project, path, fate, reason):
     if fate == "ignored" and told["rule"]["line"]:
         assert Path(told["rule"]["file"]).is_relative_to(project)
         assert told["rule"]["line"] == 2
+
+
+def test_a_file_in_an_encoding_of_its_language_is_found_by_its_words(served, project):
+    (project / "sum.py").write_bytes("# 计算所有订单的总额\n".encode("gb2312"))
+    assert not served("index", project, "--wait", "keyword").status
+    (hit,) = served("search", "订单的总额", "--all", "-n", "1", "--json").json
+    assert (hit["filename"], hit["code"]) == ("sum.py", "# 计算所有订单的总额")
+    told = served("why", project / "sum.py", "--json").json
+    assert (told["fate"], told["reason"]) == ("indexed", "as gb18030, since it is not UTF-8")
 
 
 @pytest.mark.parametrize("asked", ["doctor", "why project/shop/cart.py", "reindex --all"])

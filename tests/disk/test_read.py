@@ -75,11 +75,58 @@ def test_one_broken_character_does_not_spoil_a_utf8_text(root):
         (bytes(range(1, 9)) * 20 + b"text", "binary"),
         (b"\xff\xfe" + bytes(range(256)) * 8 + b"\0\0" * 200, "binary"),
         ("Съешь же ещё этих мягких французских булок".encode("cp1251"), "not text"),
-        ("これは日本語の文章です。".encode("shift-jis"), "not text"),
+        ("Καλημέρα κόσμε, τι κάνεις;".encode("iso8859-7"), "not text"),
+        ("สวัสดีชาวโลก".encode("tis-620"), "not text"),
     ],
 )
 def test_what_is_no_text_is_skipped_with_its_reason(root, data, expected):
     assert reason(read_bytes(root, data)) == expected
+
+
+RUSSIAN = "Читает настройки и возвращает имена всех пользователей"
+JAPANESE = "これは日本語の文章です。"
+SIMPLIFIED = "读取配置文件、并返回所有用户的名称"
+TRADITIONAL = "讀取設定檔案、並傳回所有使用者的名稱"
+KOREAN = "설정 파일을 읽고 모든 사용자의 이름을 돌려준다"
+
+
+@pytest.mark.parametrize(
+    ("words", "codec", "expected"),
+    [
+        (RUSSIAN, "cp1251", "windows-1251"),
+        (RUSSIAN, "koi8-r", "koi8-u"),
+        (RUSSIAN, "cp866", "cp866"),
+        (RUSSIAN, "iso8859-5", "iso8859-5"),
+        ("Зчитує налаштування й повертає імена", "koi8-u", "koi8-u"),
+        (JAPANESE, "shift-jis", "cp932"),
+        (JAPANESE, "euc-jp", "euc-jp"),
+        (SIMPLIFIED, "gb2312", "gb18030"),
+        (TRADITIONAL, "big5", "big5hkscs"),
+        (KOREAN, "euc-kr", "cp949"),
+    ],
+)
+def test_words_tell_an_encoding_of_their_language(root, words, codec, expected):
+    for around in ("{}", "def read(path):\n    # {}\n    return path\n" * 9):
+        written = around.replace("{}", words)
+        result = read_bytes(root, written.encode(codec))
+        assert (text(result), result.encoding) == (written, expected)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Änderungen für Größe, Maß und Übergänge; naïve Fälle",
+        "« Où êtes-vous ? » À côté, déjà créée",
+        "¿Qué pasó? ¡Año ñoño! °C µm ÄÖÜäöüß",
+        "don\u2019t \u2013 “quote” … it\u2019s we\u2019re",
+        'VOWELS = "àèìòù" + "àèìòù"',
+        'assert title == "éàïôñ" != "éàïôñ"',
+    ],
+)
+def test_western_text_is_read_as_such(root, written):
+    result = read_bytes(root, f"# {written}\n{'# and more in ASCII' * 9}\n".encode("cp1252"))
+    assert result.encoding == "windows-1252"
+    assert written in text(result)
 
 
 LONG_PARAGRAPHS = b"A sentence of an ordinary length. " * 100 + b"\n"
