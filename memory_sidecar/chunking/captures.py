@@ -56,10 +56,18 @@ _ELIXIR = MappingProxyType(
         **dict.fromkeys(("@type", "@typep", "@opaque"), "type"),
     }
 )
+# Of Ruby, by which of their arguments they name a method; others do by each.
+_NAMING_FIRST = frozenset({"alias_method", "define_method", "define_singleton_method"})
+_NAMING_LAST = frozenset({"def_delegator", "def_instance_delegator"})
+_NAMING_LATER = frozenset({"def_delegators", "def_instance_delegators"})
 _RUBY = MappingProxyType(
     {
-        **dict.fromkeys(("attr_accessor", "attr_reader", "attr_writer"), "property"),
-        **dict.fromkeys(("alias", "alias_method", "define_method"), "method"),
+        **dict.fromkeys(
+            "attr attr_accessor attr_reader attr_writer cattr_accessor cattr_reader cattr_writer"
+            " class_attribute mattr_accessor mattr_reader mattr_writer".split(),
+            "property",
+        ),
+        **dict.fromkeys(("alias", *_NAMING_FIRST, *_NAMING_LAST, *_NAMING_LATER), "method"),
     }
 )
 _BASH = MappingProxyType({"alias": "function"})
@@ -74,7 +82,6 @@ _HCL = MappingProxyType(
 DEFINING: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"bash": _BASH, "elixir": _ELIXIR, "hcl": _HCL, "php": _PHP, "ruby": _RUBY}
 )
-NAMING_ONE = frozenset({"alias_method", "define_method"})  # by their first argument
 OWNERS: Mapping[str, str] = MappingProxyType(  # the prefix in a use of the definition: `var.name`
     {"variable": "var", "locals": "local", "module": "module"}
 )
@@ -98,6 +105,16 @@ def word_of(data: bytes, captures: Mapping[str, Sequence[tree_sitter.Node]]) -> 
         return None
     start, stop = captures["word"][0].byte_range
     return data[start - (data[start - 1 : start] == b"@") : stop].decode(errors="replace")
+
+
+def names_method(word: str | None, argument: tree_sitter.Node) -> bool:
+    """Whether a call of `word` defines what `argument` names, as of `def_delegator :@a, :head`."""
+    is_first = argument.prev_named_sibling is None
+    if word in _NAMING_FIRST:
+        return is_first
+    if word in _NAMING_LAST:
+        return not is_first and argument.next_named_sibling is None
+    return word not in _NAMING_LATER or not is_first
 
 
 def declared(declarator: tree_sitter.Node) -> tuple[tree_sitter.Node, bool]:

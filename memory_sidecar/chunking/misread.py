@@ -106,6 +106,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
             rb"(?<=[\w)>\"?] )(?<!else )if(?=[ (][^\n{}]*->| \(\n[^{}]{,300}?\) ->)", b", "
         ),
         _words(rb"^[ \t]*@[\w.]+(?:\([^()\n]*\))?[ \t]*$"),  # before `get()`, `return`
+        _words(rb"\bactual(?=[ \t]+constructor\b)"),  # `internal actual constructor(`
         _words(rb"\$\$+(?=\")"),  # `$$"{price}"`
         _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
         _words(rb"(?<=[^\s{;>])[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
@@ -119,6 +120,16 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         ),
         _words(rb"^(?i:go)$", b"; "),
     ),
+}
+
+# Misread without an error: after an annotation these are a call of `annotation`, and no class.
+MISREAD_UNSEEN: dict[str, tuple[Mending, ...]] = {
+    "kotlin": (
+        _words(
+            rb"(?<=[\w)][ \n])(?:actual|annotation|expect)"
+            rb"(?=[ ](?:[a-z]+[ ])*(?:class|fun|interface|object|typealias|va[lr])\b)"
+        ),
+    )
 }
 
 

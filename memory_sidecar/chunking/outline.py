@@ -27,12 +27,12 @@ import tree_sitter
 from memory_sidecar.chunking.captures import (
     DEFINING,
     LEADS,
-    NAMING_ONE,
     OWNERS,
     Leads,
     declared,
     is_in_block,
     kind_of_type,
+    names_method,
     word_of,
 )
 from memory_sidecar.chunking.references import Reference, find_references, has_references
@@ -65,7 +65,7 @@ _NAMED_TWICE = frozenset({"type_definition", "data_type", "newtype"})
 _RECORDS = frozenset({"struct", "union", "enum"})
 
 _QUALIFIED = re.compile(r"(?:::)?(?:[\w$]+(?:::|[.:]))+(?:operator\b.+|[\w$~]+)")
-_SEPARATOR = re.compile(r"(?<!operator)(?:::|[.:])(?=[\w$~])")
+_SEPARATOR = re.compile(r"(?:(?<!operator)::|[.]|(?<!:):)(?=[\w$~])")
 _ARGUMENTS = re.compile(r"(?<=[\w$])(?<!operator)<[^<>]*>")  # of a C++ template
 _CONVERSION = re.compile(r"(\boperator\s+)(?:\w+::)*(\w[^(]*)\(.*")  # `operator bool() const`
 _IMPORT = re.compile(rb"(?:await\s+)?(?:require|@?import)\s*[(\"']")
@@ -137,7 +137,7 @@ def outline(data: bytes, language: str) -> Outline:
             continue
         if word is not None and word not in kinds:
             continue
-        if word in NAMING_ONE and captures["name"][0].prev_named_sibling:
+        if not names_method(word, captures["name"][0]):
             continue
         if (value := captures.get("value")) and _IMPORT.match(data, value[0].start_byte):
             continue
@@ -225,7 +225,7 @@ class _Match:
 
     def is_qualified(self, data: bytes) -> bool:
         """Whether its name includes its owner: `Cart::add`."""
-        return data.find(b"::", *self.name.byte_range) >= 0
+        return self.name.type != "word" and data.find(b"::", *self.name.byte_range) >= 0
 
     @property
     def is_named_last(self) -> bool:
@@ -302,7 +302,7 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
     text = _text(data, match.name)
     if match.node.type == "command":  # `alias ll='ls -l'`
         text = text[: max(text.find("="), 0)]
-    if not text.isidentifier():
+    if not text.isidentifier() and match.name.type != "word":  # of Bash: `log::warn`
         text = " ".join(text.split())
         quotes = "\"'`:[]" if match.name.type == "identifier" else "\"'`:"  # `[cart]` of SQL Server
         if text[:1] in quotes:  # `'` may end a name of Haskell

@@ -12,7 +12,7 @@ from time import thread_time
 
 import tree_sitter
 
-from memory_sidecar.chunking.misread import MISREAD, Mending, spell
+from memory_sidecar.chunking.misread import MISREAD, MISREAD_UNSEEN, Mending, spell
 
 # Text that is ambiguous at every token (`a<b<a<b<`, garbage) takes time and memory that grow with
 # the square of its length. In C# the number of progress reports shows that, in Java the time. A
@@ -69,6 +69,7 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
         return None
     if b"\n>>>>>>> " in data:  # an unresolved merge: what both sides define is found
         data = spell(data, [_CONFLICT])
+    data = spell(data, MISREAD_UNSEEN.get(language, ()))
     tree = _parse_guarded(_parser(language), data)
     if tree is not None:
         tree, data = _as_meant(tree, data, language)

@@ -113,8 +113,7 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
                     others = len(meaning.definitions) - 1
                     hit = each.as_place(DefinitionHit, confidence=meaning.confidence, others=others)
                     hits.setdefault(each.key, hit)
-    surest = sorted(hits.values(), key=lambda hit: hit.confidence == "by name")
-    return Cut.first(surest, asked.top_k)
+    return Cut.first(sorted(hits.values(), key=lambda h: h.confidence == "by name"), asked.top_k)
 
 
 def known_file(graph: Graph, source: str, path: str) -> NamedFile:
@@ -172,17 +171,18 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     """Return the definitions that are asked about. Raises UsageError and NotFound."""
     if isinstance(asked.what, Line):
         return [_at_line(graph, asked.what)]
-    parts = parse_name(asked.what)
     sources = asked.filter.sources
 
     def defined(name: str) -> list[Defined]:
         return [d for d in graph.defined(name) if not sources or d.at.file.source in sources]
 
+    if found := defined(asked.what):  # even `git-clean` of Bash, `adds an item` of Kotlin
+        return found
+    parts = parse_name(asked.what)
     named = defined(parts[-1])
     if found := definitions_meant(parts, named):
         return found
-    stem = "/".join(parts[:-1])
-    in_file = [each for each in named if each.at.file.path.rpartition(".")[0] == stem]
+    in_file = [d for d in named if d.at.file.path.rpartition(".")[0] == "/".join(parts[:-1])]
     if len(in_file) == 1:  # a method without its class: shop/cart.py:price
         return in_file
     hint = "`memory-sidecar search` finds what it may be called"

@@ -203,6 +203,54 @@ IDIOMS = [
         " field P.name, method P.init, function +++",
     ),
     (
+        "operators that its own types have, too, and macros",
+        "swift",
+        "struct S {\n  static func == (a: S, b: S) -> Bool { true }\n"
+        "  static func += (a: inout S, b: S) {}\n  static prefix func ! (a: S) -> S { a }\n}\n"
+        'macro text(_ x: Int) -> String = #externalMacro(module: "M", type: "T")\n',
+        "struct S, method S.==, method S.+=, method S.!, macro text",
+    ),
+    (
+        "methods that calls name, each by its own arguments",
+        "ruby",
+        "class A\n  def_delegators :@items, :size, :each\n  def_delegator :@items, :first, :head\n"
+        "  def_delegator :@items, :last\n  define_singleton_method(:make) { new }\n"
+        "  cattr_accessor :log, :level\n  LOW, HIGH = 1, 2\nend\n",
+        "class A, method A.size, method A.each, method A.head, method A.last, method A.make,"
+        " field A.log, field A.level, variable A.LOW, variable A.HIGH",
+    ),
+    (
+        "functions by their whole name, as it is called",
+        "bash",
+        "log::warn() { :; }\ngit-clean() { log::warn x; }\n_a:b() { :; }\n",
+        "function log::warn, function git-clean, function _a:b",
+    ),
+    (
+        "members of a table that is called like a keyword of C++",
+        "lua",
+        "local operator = {}\nfunction operator.lt(a, b) end\noperator.gt = function() end\n",
+        "variable operator, function operator.lt, function operator.gt",
+    ),
+    (
+        "functions without a body",
+        "gdscript",
+        "@abstract func size() -> int\nfunc twice():\n\treturn 2 * size()\n",
+        "function size, function twice",
+    ),
+    (
+        "what an annotation is above",
+        "kotlin",
+        "@A(X)\nannotation class B\n@C(X::class)\nactual class D {\n  fun e() {}\n}\n"
+        "@F internal expect class G\n@H\nactual typealias I = Int\n@J\nexpect fun k()\n",
+        "class B, class D, method D.e, class G, type I, function k",
+    ),
+    (
+        "a constructor in a row of its own",
+        "kotlin",
+        "actual class A\ninternal actual constructor(val b: Int) : C {\n  fun d() {}\n}\n",
+        "class A, field A.b, method A.d",
+    ),
+    (
         "constants of namespaces and modules",
         "typescript",
         "namespace A { const x = 1; let y: T; function f() { const z = 1; } }\n"

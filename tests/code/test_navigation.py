@@ -232,6 +232,14 @@ def test_what_a_prototype_has_is_of_what_it_is_the_prototype_of(run, tmp_path):
         assert run("def", name, "--json", cwd=tmp_path).json[0]["start_line"] == 2
 
 
+@pytest.mark.parametrize("name", ["log::warn", "git-clean", "_a:b", "git.stat"])
+def test_a_function_is_asked_for_as_the_shell_calls_it(run, tmp_path, name):
+    (tmp_path / "log.sh").write_text(f"{name}() {{\n  :\n}}\n{name} x\n")
+    run("index", tmp_path, "--wait", "keyword")
+    assert run("def", name, "--json", cwd=tmp_path).json[0]["start_line"] == 1
+    assert run("callers", name, "--json", cwd=tmp_path).json[0]["start_line"] == 4
+
+
 def test_an_import_and_a_call_of_what_it_names_are_exact(ask):
     assert places(ask("refs", "shop/money.py:1")) == [
         "shop/cart.py:1  exact",

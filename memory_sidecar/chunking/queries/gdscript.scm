@@ -1,7 +1,7 @@
 ; GDScript. `class_name Player` names the whole script.
 (class_name_statement name: (name) @name) @definition @rest
 (class_definition name: (name) @name body: (_) @body) @definition
-(function_definition name: (name) @name body: (_) @body) @definition
+(function_definition name: (name) @name body: (_)? @body) @definition
 (constructor_definition "_init" @name body: (_) @body) @definition
 (signal_statement name: (name) @name) @definition
 (enum_definition name: (name) @name body: (_) @body) @definition

@@ -5,6 +5,7 @@
 (singleton_method name: (_) @name body: (_)? @body) @definition
 (assignment left: (constant) @name) @definition
 (operator_assignment left: (constant) @name) @definition
+(assignment left: (left_assignment_list (constant) @name)) @definition
 (alias "alias" @word name: (_) @name) @definition
 (call !receiver method: (identifier) @word arguments: (argument_list (simple_symbol) @name) block: (_)? @body) @definition
 (comment) @lead

@@ -2,9 +2,12 @@
 (class_declaration "extension" name: (user_type) @name body: (_) @body) @scope
 (class_declaration ["class" "struct" "enum" "actor"] @kind name: (type_identifier) @name body: (_) @body) @definition
 (protocol_declaration name: (type_identifier) @name body: (_) @body) @definition
-(function_declaration name: [(simple_identifier) (custom_operator)] @name body: (function_body)? @body) @definition
+(function_declaration name: [
+  (simple_identifier) (custom_operator) (bang) "==" "!=" "===" "!==" "<" ">" "<=" ">=" "+" "-" "*" "/" "%" "&" "|" "^" "~" "<<" ">>"
+  "+=" "-=" "*=" "/=" "%="] @name body: (function_body)? @body) @definition
 (protocol_property_declaration name: (pattern (simple_identifier) @name)) @definition
 (associatedtype_declaration name: (type_identifier) @name) @definition
+(macro_declaration "macro" . (simple_identifier) @name) @definition
 (subscript_declaration "subscript" @name) @definition
 (protocol_function_declaration name: (simple_identifier) @name) @definition
 (init_declaration "init" @name body: (function_body)? @body) @definition
