@@ -107,16 +107,22 @@ class Loop:
         request = Request(
             lambda: self._around(work, relay), urgency, patience_until_s, is_redundant
         )
+        has_noticed = False
+
+        def forward() -> None:
+            nonlocal has_noticed
+            relay.forward(reporter)
+            if self.problem and not has_noticed:
+                has_noticed = True
+                reporter.notice(f"waiting: {self.problem}")
+
         try:
-            self._put(request, lambda: relay.forward(reporter))
-            has_noticed, until_s = False, self._now_s() + wait_s
+            self._put(request, forward)
+            until_s = self._now_s() + wait_s
             while not wait([request.done], timeout=BEAT_S).done and self._now_s() < until_s:
-                relay.forward(reporter)
+                forward()
                 if (ahead := self._progress) and not request.done.running():
                     reporter.progress(*ahead)
-                if self.problem and not has_noticed:
-                    has_noticed = True
-                    reporter.notice(f"waiting: {self.problem}")
         except BaseException:
             request.done.cancel()
             raise

@@ -230,11 +230,13 @@ def test_in_other_hands_patience_ends_with_the_name_of_the_holder(make_loop, tmp
     holder.release()
 
 
-def test_who_waits_is_told_for_whom_and_gets_its_turn(loop, tmp_path):
+@pytest.mark.parametrize("is_tended", [True, False])
+def test_who_waits_is_told_for_whom_and_gets_its_turn(loop, tmp_path, is_tended):
     holder = WriterLock(tmp_path / "writer.lock", data_dir=Path("/theirs"))
     assert holder.acquire()
     notices = Notices()
-    loop.run_in_background(lambda: None)
+    if is_tended:
+        loop.run_in_background(lambda: None)
     answers: list[int | None] = []
     caller = threading.Thread(
         target=lambda: answers.append(ask(loop, lambda: 1, patience_s=60.0, reporter=notices))
