@@ -32,7 +32,7 @@ from memory_sidecar.index.database import Database
 from memory_sidecar.index.engine_state import bytes_of, kept_aside
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
 from memory_sidecar.memories.archive import Archive
-from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED
+from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED, superseding_each_other
 from memory_sidecar.memories.model import address
 from memory_sidecar.memories.strength import today
 from memory_sidecar.sessions.store import SESSIONS
@@ -301,6 +301,8 @@ def _files(agent: Agent, connection: Connection) -> Iterator[Check]:
     archive = Archive(agent.paths.archive, agent.paths.tree).all()
     values = {"archived": json.dumps([address(each.directory, each.path) for each in archive])}
     found = [(what, hint, column(connection, sql, values)) for what, hint, sql in FAULTS]
+    rings = superseding_each_other(connection)
+    found.append(("supersede each other", "remove one of their `supersedes`", rings))
     skipped, unread = (
         column(connection, SKIPPED, {"sessions": SESSIONS, "is_session": is_session})
         for is_session in (False, True)

@@ -5,7 +5,10 @@ Bind `now` (epoch ms) and `today` (see `strength.today`).
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
+
 from memory_sidecar.core import reasons
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.memories.model import COLD_SQL, EXPIRED_SQL, SUCCESSOR_SQL, SUPERSEDED_SQL
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
@@ -45,22 +48,13 @@ FAULTS = (
         # Of one that was removed or pruned the user knows, and may bring it back.
         " AND r.target NOT IN (SELECT value FROM json_each(:archived)) ORDER BY m.path, r.target",
     ),
-    (
-        "supersede each other",
-        "remove one of their `supersedes`",
-        "WITH newer (path, older) AS (SELECT path, target FROM memories"
-        " JOIN memory_relations ON memory = key WHERE relation = 'supersedes' AND target <> path),"
-        " chain (path, at) AS (SELECT path, older FROM newer WHERE path IN"
-        " (SELECT older FROM newer) UNION SELECT c.path, n.older FROM chain c"
-        " JOIN newer n ON n.path = c.at) SELECT path FROM chain WHERE path = at ORDER BY path",
-    ),
 )
 """What is wrong with the files of an agent, the hint, and the SQL that lists them.
 
 Bind `archived`, a JSON array of the paths in the archive.
 """
 
-_USUAL = "', '".join((reasons.EMPTY, reasons.UNFILLED, reasons.OWN_INDEX))
+_USUAL = "', '".join((reasons.UNFILLED, reasons.OWN_INDEX))
 
 SKIPPED = (
     f"{_NOT_INDEXED} = 'skipped' AND reason NOT IN ('{_USUAL}')"
@@ -70,6 +64,30 @@ SKIPPED = (
 
 Bind `sessions`, the name of that source, and `is_session`, whether its files are meant.
 """
+
+
+def superseding_each_other(connection: Connection) -> list[str]:
+    """List the memories that supersede themselves by way of others, which is a ring.
+
+    Of rings that share a step, one at least: without that step, the others are found.
+    """
+    older: dict[str, set[str]] = {}
+    for path, target in connection.execute(
+        "SELECT path, target FROM memories JOIN memory_relations ON memory = key"
+        " WHERE relation = 'supersedes' AND target <> path"
+    ):
+        older.setdefault(path, set()).add(target)
+    found: set[str] = set()
+    while True:
+        try:
+            TopologicalSorter(older).prepare()
+        except CycleError as error:
+            ring = error.args[1]
+            found.update(ring)
+            older[ring[1]].remove(ring[0])
+        else:
+            return sorted(found)
+
 
 DOUBTS = (
     (

@@ -277,6 +277,14 @@ def test_a_memory_that_is_too_large_is_named(run, data_dir):
     assert "1 left out: pitfall/long.md: larger than 4" in done.out
 
 
+def test_an_empty_memory_is_named(run, data_dir):
+    run("store", "Totals are cents.", "--agent", "hand", "--category", "pitfall")
+    (data_dir / "knowledge" / "hand" / "pitfall" / "lost.md").touch()
+    (data_dir / "knowledge" / "hand" / "pitfall" / "blank.md").write_text("\n")
+    run("list", "--agent", "hand")
+    assert "2 left out: pitfall/blank.md: empty; pitfall/lost.md: empty" in run("doctor").out
+
+
 def test_templates_and_indexes_of_a_root_hide_no_memory_that_is_too_large(run, tmp_path):
     root = tmp_path / "root"
     run("context", "init", root, "--project", "p")

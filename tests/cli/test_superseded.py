@@ -86,6 +86,16 @@ def test_those_that_supersede_each_other_are_named(serve, data_dir, count):
     assert f"{count} supersede each other: {ring}" in serve("doctor").out
 
 
+def test_of_two_rings_both_are_named_and_what_leads_from_one_to_the_other_is_not(serve, data_dir):
+    own = data_dir / "knowledge" / "a"
+    older = {"a": "b", "b": "a", "c": "d", "d": "c", "between": "a"}
+    for name, target in older.items():
+        write_memory(own, f"{name}.md", f"Way {name}", supersedes=[f"{target}.md"])
+    write_memory(own, "c.md", "Way c", supersedes=["d.md", "between.md"])
+    assert serve("reindex", "--agent", "a").status == 0
+    assert "4 supersede each other: a.md; b.md; c.md; d.md" in serve("doctor").out
+
+
 def test_what_one_of_another_directory_supersedes_hides(serve, data_dir):
     own = data_dir / "knowledge" / "a"
     write_memory(own, "d/old.md", "The old way", superseded_by="notes:d/new.md")
