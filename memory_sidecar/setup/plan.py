@@ -187,7 +187,7 @@ class Plan:
         failed = [step for step in self.steps if step.outcome is StepOutcome.FAILED]
         if failed:
             raise SidecarError(
-                "; ".join(f"{step.path} {step.reason}" for step in failed),
+                "; ".join(f"{step.path}: {step.reason}" for step in failed),
                 hint="all others are done; fix or move it, and run this again",
             )
 
