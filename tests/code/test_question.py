@@ -119,6 +119,7 @@ def test_a_question_of_nothing_but_a_language_keeps_it():
         "src/conftest.py",
         "cart/testdata/a.go",
         "features/cart.feature",
+        "adapt/log.caddyfiletest",
         "t/cart.t",
         "src/CartTestCase.php",
         "src/TillTestUtilities/Cart.java",
