@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from memory_sidecar.core.visible import visible
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered
+MAX_MARKS = 32_000  # of Markdown, which take its time; handbooks of that length have 8,000
 MAX_TITLE = 200
 _STEPS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_400 * 365, "mo"))
 
@@ -90,13 +92,15 @@ def short(text: str, most: int = MAX_TITLE) -> str:
 def markdown(text: str) -> Markup:
     """Render CommonMark with tables as HTML. HTML in it stays text, and images become links."""
     text = visible(text)
-    if len(text) > MAX_MARKDOWN_CHARACTERS:
+    if len(text) > MAX_MARKDOWN_CHARACTERS or len(_MARKS.findall(text)) > MAX_MARKS:
         return Markup("<pre>{}</pre>").format(text)
     html = _markdown().render(text)  # with `html` off: its only tags are those of Markdown
     for tag, instead in _SCROLLED:
         html = html.replace(tag, instead)
     return Markup(html)  # noqa: S704
 
+
+_MARKS = re.compile(r"[\n!&*<>\[\\\]_`|~]")
 
 # What is wider than the page scrolls by itself, with the arrow keys, too.
 _SCROLLED = (

@@ -322,6 +322,13 @@ def test_of_a_very_long_memory_the_page_has_a_part(served, reader):
     assert "too long to be edited in a browser" in refused.text
 
 
+def test_a_text_of_nothing_but_marks_is_shown_as_it_is(served, reader):
+    kept = served.store(f"# Marks\n\n{'![' * 20_000}", category="marks")
+    shown = reader.get(one(kept)).text
+    assert "![![![" in shown
+    assert "<h1>Marks" not in shown
+
+
 def test_what_says_the_same_stands_side_by_side(served, reader):
     one_way = served.store("Cats sleep in the afternoon sun", category="cats")
     other = served.store("cats sleep in the afternoon Sun", category="cats")
