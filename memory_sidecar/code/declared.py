@@ -49,7 +49,8 @@ def members_by_variable_name(
     the file names it and no LastCart.
     """
     bare = variable.replace("_", "").lower()
-    if len(bare) < MIN_ALIKE:
+    is_class = at.family == "ruby" and variable[:1].isupper()  # `File` is no StaticFile
+    if len(bare) < MIN_ALIKE or is_class:
         return []
     members = candidates.members_by_owner
     if alike := [owner for owner in members if owner.lower().endswith(bare)]:

@@ -120,10 +120,12 @@ class _Resolving:
             return self._resolve_imported()
         if self._at.family == "csharp" and self._tops:
             return self._resolve_in_namespaces()
-        beside = [d for d in self._tops if d.at.folder == self._at.folder]
-        if self._scoping.shares_folder and (found := _one(beside, "exact")):
-            return found
-        if self._scoping.shares_all and (found := _one(self._tops, "exact")):
+        tops = [d for d in self._tops if d.is_type or not self._scoping.files_are_classes]
+        if not tops and self._scoping.doubts_members:
+            return _one(self._known_members(), "likely") or Meaning(tuple(self._candidates))
+        beside = [d for d in tops if d.at.folder == self._at.folder]
+        near = _one(beside, "exact") if self._scoping.shares_folder else None
+        if found := near or (_one(tops, "exact") if self._scoping.shares_all else None):
             return found
         if self._scoping.names_all:
             return self._one_or_all(beside if self._at.family == "go" else self._star_imported())
@@ -132,6 +134,21 @@ class _Resolving:
             return _one(opened, "likely") or self._found.of_any_object
         bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
         return _one(opened, "likely") or self._one_or_all(bare)
+
+    def _known_members(self) -> list[Defined]:
+        """Return the candidates that are of a module, or of a file that this one imports.
+
+        If files are classes, also those of a class that this one names; else of any with a name.
+        """
+        graph, are_classes = self._graph, self._scoping.files_are_classes
+        known = [
+            d
+            for d in self._candidates
+            if graph.kind_around(d) == "module"
+            or (are_classes and graph.mentions(self._at, d.owner))
+            or graph.imports(self._at, d.at.modules)
+        ]
+        return known or [d for d in self._candidates if are_classes and d.row.scope]
 
     def _is_behind_enum(self, defined: Defined) -> bool:
         """Whether a bare name cannot mean a constant, because its enum must stand before it."""

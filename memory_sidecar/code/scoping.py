@@ -23,6 +23,8 @@ class Scoping:
     implicit_self: bool = False  # may be a method of the class around it
     inherits_bare: bool = False  # may be what the classes around it inherit
     members_of_classes: bool = False  # is a member only of these, or of a class that is imported
+    doubts_members: bool = False  # is one for sure only where its file is imported
+    files_are_classes: bool = False  # has all of another file but its classes as members
     tells_members: bool = False  # is no method, and a function of another file is no member
     shares_folder: bool = False  # may be defined in a file of the same folder, without an import
     shares_all: bool = False  # or in any file: an import names a namespace, and no file
@@ -95,12 +97,18 @@ _SCOPINGS = {
         types_variables=True,
         unmeant=_NO_FUNCTIONS,
     ),
-    "gdscript": Scoping(implicit_self=True, shares_folder=True, shares_all=True),
+    "gdscript": Scoping(
+        implicit_self=True,
+        doubts_members=True,
+        files_are_classes=True,
+        shares_folder=True,
+        shares_all=True,
+    ),
     "go": Scoping(tells_members=True, shares_folder=True, names_all=True, dotted_fields=True),
     "java": _JAVA,
     "javascript": _JAVASCRIPT,
     "kotlin": replace(_JAVA, members_of_classes=False, calls_fields=True, types_variables=False),
-    "lua": Scoping(shares_all=True),
+    "lua": Scoping(shares_all=True, doubts_members=True),
     "php": Scoping(
         selves=_SELVES | {"parent", "static"},
         constructors={"__construct"},
@@ -121,7 +129,12 @@ _SCOPINGS = {
         whole_classes=True,
     ),
     "ruby": Scoping(
-        constructors={"initialize"}, implicit_self=True, shares_folder=True, shares_all=True
+        constructors={"initialize"},
+        implicit_self=True,
+        inherits_bare=True,
+        doubts_members=True,
+        shares_folder=True,
+        shares_all=True,
     ),
     "rust": Scoping(
         primitives={"bool", "char"},

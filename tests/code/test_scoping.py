@@ -1,0 +1,56 @@
+"""A bare name means a member of a class only where its language lets it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.code.trees import told_in, write_tree
+
+FILES = {
+    "rb/helper.rb": (
+        "class UnitCase\n  attr_reader :context\n  def fixture_site; end\nend\n"
+        "module Paths\n  def source_dir; end\nend\n"
+    ),
+    "rb/render.rb": "class Renderer\n  class File\n    def write; end\n  end\nend\n",
+    "rb/static_file.rb": "class StaticFile\n  def extname; end\nend\n",
+    "rb/test_site.rb": (
+        "class TestSite < UnitCase\n  def run\n    fixture_site\n    source_dir 1\n  end\nend\n"
+        'context "pages" do\n  File.extname(path)\nend\n'
+    ),
+    "lua/list.lua": (
+        "local List = {}\nfunction List:ipairs() end\nfunction List.bound(x) end\nreturn List\n"
+    ),
+    "lua/use.lua": "for i, x in ipairs(rows) do\n  print(x)\nend\n",
+    "lua/bound.lua": 'local bound = require("list").bound\nfunction run() bound(1) end\n',
+    "gd/suite.gd": "class_name Suite extends Node\nfunc autofree(x):\n\treturn x\n",
+    "gd/counter.gd": "extends Node\nvar autofree = 1\nfunc quit():\n\tpass\n",
+    "gd/test_one.gd": "extends Suite\nfunc test():\n\tautofree(1)\n\tquit()\n",
+}
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    root = tmp_path_factory.mktemp("trees")
+    write_tree(root, FILES)
+    return told_in(root)
+
+
+def test_in_ruby_a_bare_name_is_surely_inherited_or_of_a_module(ask):
+    assert ask("refs", "UnitCase.fixture_site") == ["rb/test_site.rb:3 exact"]
+    assert ask("refs", "Paths.source_dir") == ["rb/test_site.rb:4 likely"]
+    assert ask("refs", "UnitCase.context") == ["rb/test_site.rb:7 by name"]
+
+
+def test_in_ruby_a_constant_is_not_surely_one_inside_another_class(ask):
+    assert ask("refs", "Renderer.File") == ["rb/test_site.rb:8 by name"]
+    assert ask("refs", "StaticFile.extname") == ["rb/test_site.rb:8 by name"]
+
+
+def test_in_lua_a_bare_name_is_not_surely_a_member_of_a_table(ask):
+    assert ask("refs", "List.ipairs") == ["lua/use.lua:1 by name"]
+    assert "lua/bound.lua:2 likely" in ask("refs", "List.bound")
+
+
+def test_in_gdscript_a_bare_name_is_of_the_class_that_the_script_extends(ask):
+    assert ask("refs", "Suite.autofree") == ["gd/test_one.gd:3 likely"]
+    assert ask("refs", "quit") == ["gd/test_one.gd:4 by name"]
