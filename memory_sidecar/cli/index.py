@@ -114,7 +114,7 @@ def _git_environ(call: Call) -> dict[str, str]:
 
 def _report_lines(call: Call, report: IndexReport) -> Iterator[TextLine]:
     """Yield a report of `index` or `reindex` for a person."""
-    roots = {} if report.agent else call.places.roots
+    roots = {} if report.agent else call.mask(dict(call.places.roots))
     for name in report.sources:
         yield title(name), f"  {visible_line(str(roots[name]))}" if name in roots else ""
     yield (
@@ -225,6 +225,7 @@ def add(
         added = its.register(call.path(path), name=name, force=force)
     if agent is None and added.name in call.codebase.data.states():
         call.codebase.data.owner.watch(added)  # with its new excludes
+    added = call.mask(added)
     return call.show(added, [_source_line(added)])
 
 
@@ -238,7 +239,7 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
     else:
         registry = call.services.agent(agent, call.db).registry
         registry.warn_if_emptied(call.reporter)
-    sources = registry.all()
+    sources = call.mask(registry.all())
     return call.show(sources, map(_source_line, sources), nothing="no source is registered")
 
 
@@ -258,7 +259,7 @@ def remove(call: Call, names: tuple[str, ...], agent: str | None) -> Source | li
     names = tuple(dict.fromkeys(registry.name_of(name, call.cwd) for name in names))
     for name in names:
         _require_known(call, name, registry, agent)
-    removed = [forget(name, reporter=call.reporter) for name in names]
+    removed = call.mask([forget(name, reporter=call.reporter) for name in names])
     return call.show(removed[0] if len(removed) == 1 else removed, map(_forgotten_line, removed))
 
 
@@ -280,7 +281,7 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
         if name is None
         else registry.get(registry.name_of(name, call.cwd))
     )
-    published = codebase.sharing.publish(found, by_force=take, reporter=call.reporter)
+    published = call.mask(codebase.sharing.publish(found, by_force=take, reporter=call.reporter))
     files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")
     given = f"{files} with {chunks} given to the team, {published.deleted:,} taken from it"
     return call.show(published, [title(published.name), given])
@@ -293,10 +294,9 @@ def prune(call: Call, yes: bool) -> list[Source]:
     """Forget the sources whose folder is gone. One on a disk that is away counts as gone, too."""
     gone = call.codebase.missing_sources()
     if gone and not yes:
-        missing = (visible_line(f"gone: {each.name}: {each.root}") for each in gone)
-        question = f"Forget {pluralize(len(gone), 'source')} and the index?"
-        call.confirm(missing, question)
-    removed = [call.codebase.remove(each.name, reporter=call.reporter) for each in gone]
+        missing = (visible_line(f"gone: {each.name}: {each.root}") for each in call.mask(gone))
+        call.confirm(missing, f"Forget {pluralize(len(gone), 'source')} and the index?")
+    removed = call.mask([call.codebase.remove(each.name, reporter=call.reporter) for each in gone])
     lines = map(_forgotten_line, removed) if removed else ["no source is missing"]
     return call.show(removed, lines)
 
@@ -316,7 +316,7 @@ def move(call: Call, old: str, new: str, agent: str | None, force: bool) -> Sour
     whose = call.codebase if agent is None else call.services.agent(agent, call.db)
     name = whose.registry.name_of(old, call.cwd)
     _require_known(call, name, whose.registry, agent)
-    moved = whose.move(name, path, reporter=call.reporter, force=force)
+    moved = call.mask(whose.move(name, path, reporter=call.reporter, force=force))
     chunks = pluralize(moved.chunks, "chunk")
     told = f"{moved.name}: {moved.old_root} is {moved.root} now, {chunks}"
     return call.show(moved, [visible_line(told)])

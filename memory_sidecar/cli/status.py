@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +17,7 @@ from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
+from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import pluralize
@@ -47,9 +47,7 @@ def status(call: Call, skipped: bool, failed: bool, watch: bool) -> Status:
             )
         _watch(call)
     listed = (*([FileStatus.SKIPPED] if skipped else []), *([FileStatus.FAILED] if failed else []))
-    found = _status(call, listed)
-    if found.files:
-        found = replace(found, files=call.mask(found.files))
+    found = call.mask(_status(call, listed))
     return call.show(found, _status_lines(call, found))
 
 
@@ -69,7 +67,7 @@ def _watch(call: Call) -> NoReturn:
     """Print the status every second: in place on a terminal, else one below the other."""
     shown = 0
     while True:
-        lines = _summary(call, _status(call))
+        lines = _summary(call, mask_document(_status(call))[0])
         if call.is_terminal and call.environ.get("TERM") != "dumb":
             lines = lines[: max(call.rows - 1, 1)] if call.rows else lines  # of one screen
             lines = [set_cell_size(line, call.columns - 1).rstrip() for line in lines]

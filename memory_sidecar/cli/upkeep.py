@@ -164,8 +164,8 @@ def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted
     trusted = sorted(
         folder for folder, is_trusted in read_trust(call.environ).items() if is_trusted
     )
-    lines = trusted if lists else [change]
-    return call.show(Trusted(trusted), lines, nothing="no folder is trusted")
+    shown, (line,) = call.mask((Trusted(trusted), [change]))
+    return call.show(shown, shown.trusted if lists else [line], nothing="no folder is trusted")
 
 
 def _change_trust(call: Call, path: str, *, remove: bool) -> str:

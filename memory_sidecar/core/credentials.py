@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from memory_sidecar.core.credential_candidates import Credential, find_candidates, names_a_secret
@@ -101,8 +102,8 @@ def first_words(text: str, most: int, sign: str = " …") -> str:
 def mask_document(document: D) -> tuple[D, int]:
     """Return `document` with all its texts masked, and the number of credentials.
 
-    A document is a JSON value, a dataclass or a list of those; one without a credential is returned
-    as it is.
+    A document is a JSON value, a path, a dataclass or a list of those; one without a credential is
+    returned as it is.
     """
     return _mask_value(document, "") if _may_hold_some(document) else (document, 0)
 
@@ -154,8 +155,8 @@ def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
 
 def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401
     """Yield each text in `value`: its place (`messages[2].content`), property name and itself."""
-    if isinstance(value, str):
-        yield place, name, value
+    if isinstance(value, str | PurePath):
+        yield place, name, str(value)
     elif isinstance(value, list | tuple):
         for at, each in enumerate(value):
             yield from _texts_of(each, f"{place}[{at}]", name)
@@ -172,6 +173,9 @@ def _mask_value(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
     if isinstance(value, str):
         shown, count = mask_credentials(value, name=name)
         return shown if count else value, count  # unmasked, the member of an enumeration stays one
+    if isinstance(value, PurePath):
+        shown, count = mask_credentials(str(value))
+        return type(value)(shown) if count else value, count
     if isinstance(value, list | tuple):
         items = [_mask_value(each, name) for each in value]
         return type(value)(each for each, _ in items), sum(count for _, count in items)

@@ -272,3 +272,19 @@ def test_a_secret_stored_on_purpose_names_no_file_and_no_tag_is_shown(run, data_
             assert KEY.lower()[4:] not in (shown.out + shown.err).lower()
     assert run("remove", stored["path"]).status == 0
     assert KEY.lower()[4:] not in run("restore").out
+
+
+def test_names_and_paths_of_sources_are_masked(run, tmp_path):
+    folder = tmp_path / KEY / f"{KEY}\x1b[2J"
+    folder.mkdir(parents=True)
+    (folder / "a.py").write_text("x = 1\n")
+    name = f"{KEY}-"
+    told = [run("source", "add", folder, "--name", name), run("index", "--wait", "keyword")]
+    told += [run("status"), run("source", "list"), run("trust", folder), run("trust", "--list")]
+    told += [run(*command, "--json") for command in (("status",), ("source", "list"))]
+    told += [run("source", "move", name, folder), run("source", "remove", name)]
+    for done in told:
+        assert done.status == 0, done.err
+        assert MASK in done.out
+        assert KEY not in done.out + done.err
+        assert "\x1b" not in done.out + done.err
