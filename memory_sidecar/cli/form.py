@@ -13,6 +13,7 @@ import re
 import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -243,10 +244,11 @@ class Progress:
             if text in self._notices:  # by another step
                 return
             self._notices[text] = None
-            if self._bar is not None:
-                self._bar.console.print(f"note: {text}", highlight=False, markup=False)
-            else:
-                self._stderr.write(f"note: {text}\n")
+            with suppress(OSError):  # the result counts, if a full disk takes no notice
+                if self._bar is not None:
+                    self._bar.console.print(f"note: {text}", highlight=False, markup=False)
+                else:
+                    self._stderr.write(f"note: {text}\n")
 
     def repeat_notices(self) -> None:
         """Print all notices again, if a person reads them."""

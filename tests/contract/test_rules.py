@@ -184,3 +184,15 @@ def test_a_result_that_cannot_be_written_is_an_error(indexed, data_dir):
         )  # fmt: skip
     assert done.returncode == 1
     assert "error" in json.loads(done.stderr)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+def test_a_notice_that_cannot_be_written_is_none(indexed, data_dir):
+    program = Path(sys.executable).with_name("memory-sidecar")
+    asked = ["--no-daemon", "search", "--all", "--language", "rust", "zebra", "--json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [program, *asked, "--data-dir", data_dir],
+            stdout=subprocess.PIPE, stderr=full, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
