@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -205,3 +207,15 @@ def test_a_file_that_cannot_be_read_is_told_of(run, journal, no_memvid):
     done = run("episodic-search", "lock", "--file", journal)
     assert (done.status, done.json) == (0, {"hits": []})
     assert "note: architect.mv2 is not searched: reading architect.mv2 needs memvid" in done.err
+
+
+def test_a_host_that_updates_a_session_moves_its_time_with_an_old_sqlite_too(
+    call, journal, data_dir
+):
+    put = call("episodic-put", "One lock around the token refresh", "--file", journal)[1]
+    with closing(sqlite3.connect(data_dir / "knowledge" / "architect.sqlite")) as host, host:
+        (before,) = host.execute("SELECT updated_at FROM sessions").fetchone()
+        host.execute("UPDATE sessions SET metadata = '{}'")
+        after = host.execute("SELECT session_id, updated_at FROM sessions").fetchall()
+    assert after == [(put["session_id"], after[0][1])]
+    assert 0 < after[0][1] - before < 60_000
