@@ -194,12 +194,12 @@ class Owner(Generic[S]):
 
     def start_over(self) -> None:
         """Set the database aside, begin an empty one and rescan every watched source."""
+        for each in self.watched_sources():
+            each.start_over()  # first: a reader of the empty database waits for the scan
         self.file.start_over()
         self._seen.clear()
         self._has_pending = True
         self._stop_passes()  # they write to the database that was set aside
-        for each in self.watched_sources():
-            each.rescan_soon()
 
     # Background work
 

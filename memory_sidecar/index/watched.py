@@ -36,7 +36,7 @@ class LiveState:
     is_current: Annotated[bool, about("nothing saved up to now waits to be indexed")]
     waiting: Annotated[int, about("files and folders that changed and are still to be looked at")]
     indexing: Annotated[FilesUnderWay | None, about("what is being indexed now")]
-    refreshed_at: Annotated[Time | None, about("null: not since this process began")]
+    refreshed_at: Annotated[Time | None, about("null: not since the process or the database began")]
     error: Annotated[str, about("why it does not follow, or empty")]
     polled: Annotated[tuple[str, ...], about("folders that the system does not watch")]
     notice: Annotated[str, about("what to do about those")]
@@ -131,8 +131,14 @@ class WatchedSource:
                 notice=self._watch.limit_notice,
             )
 
+    def start_over(self) -> None:
+        """Count as never scanned until the scan that is due now: the rows go to a new database."""
+        with self._lock:
+            self.refreshed_at = None
+        self.rescan_soon()
+
     def rescan_soon(self) -> None:
-        """Make a scan of the whole source due now, as when its rows may have been lost."""
+        """Make a scan of the whole source due now."""
         with self._lock:
             self._rescan_at = self._now_s()
         self._on_due()

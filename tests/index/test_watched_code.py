@@ -673,6 +673,18 @@ def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, r
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
 
 
+def test_nothing_counts_as_scanned_in_a_database_that_was_begun_anew(codebase, live):
+    def begin_anew(_):
+        codebase.data.owner.start_over()
+        return codebase.data.unscanned()  # as a reader asks, who waits if it names a source
+
+    assert codebase.data.unscanned() == set()
+    assert codebase.data.ask(begin_anew, Silent(), patience_s=10.0) == {"project"}
+    assert codebase.data.wait_fresh(timeout_ms=10_000)
+    assert codebase.data.unscanned() == set()
+    assert files_with(codebase, "total") == {"pkg/cart.py"}
+
+
 @pytest.mark.parametrize("asked", ["status", "why", "breakdown"])
 def test_a_report_on_a_deleted_database_makes_it_again_too(codebase, live, root, asked):
     for file in codebase.paths.db.parent.glob("codebase.sqlite*"):
