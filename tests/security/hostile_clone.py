@@ -13,6 +13,7 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,7 +168,8 @@ def _data_directory(data: Path, outside: Outside) -> None:
 def lead_out(data: Path, name: str, outside: Outside) -> None:
     """Put a link in the place of what is called `name` in a data directory."""
     away = outside.folder / "away"
-    shutil.move(data / name, away)  # which may be another disk
+    # Perhaps to another disk, where Python moves no named pipe.
+    subprocess.run(["mv", data / name, away], check=True)
     (data / name).symlink_to(away)
 
 
