@@ -22,7 +22,7 @@ class AgentStore(DerivedStore):
 
     SCHEMA = Schema(
         kind="an agent's memory",
-        version=4,
+        version=5,
         scripts=("memories/memories.sql", sessions.SCRIPT),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )

@@ -22,7 +22,8 @@ _ASIDES = (
         re.compile(
             r"^(?!(.*/)?(?-i:src/(main|\w+Main))/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
-            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/|\.(feature|caddyfiletest)$|^t/)",
+            r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
+            r"|\.(feature|caddyfiletest)$|^t/)",
             re.IGNORECASE,
         ),
         re.compile(
