@@ -273,7 +273,7 @@ def test_what_may_not_be_read_is_named(without_rights, tmp_path):
     assert (refused.status, refused.out) == (2, "")
     told = json.loads(refused.err.splitlines()[-1])["error"]
     assert told["message"] == f"{closed} cannot be read: Permission denied"
-    assert told["hint"] == "check its permissions"
+    assert told["hint"] == "check its permissions and its disk"
     why = run("why", open_ / "inner" / "cart.py", "--json")
     assert why.json["fate"] == "failed"
     assert why.json["reason"] == f"{open_ / 'inner'} cannot be entered: Permission denied"
