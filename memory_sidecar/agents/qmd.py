@@ -29,7 +29,7 @@ def examine_qmd(environ: Mapping[str, str]) -> Check:
             for words in ("--version", "collection list")
         )
     except ChildFailed as error:
-        return Check("qmd", True, f"{program} does not work: it {error}", "see `qmd doctor`")
+        return Check("qmd", True, f"{program} does not work: {error}", "see `qmd doctor`")
     found = _COLLECTIONS.search(listed)
     if found is None:
         return Check("qmd", True, f"{version}, without a collection", "`qmd collection add FOLDER`")

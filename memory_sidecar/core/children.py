@@ -37,7 +37,12 @@ _SHOWN_CHARACTERS = 200
 
 
 class ChildFailed(Exception):
-    """Why a command gave no output, in words that follow its name."""
+    """Why a command gave no output, and what it said last on standard error."""
+
+    def __init__(self, how: str, said: str = "") -> None:
+        """`how`: the program and what became of it, without what it said or was given."""
+        super().__init__(f"{how}: {said}" if said else how)
+        self.how = how
 
 
 def child_environment(caller: Mapping[str, str], named: Collection[str] = ()) -> dict[str, str]:
@@ -70,19 +75,20 @@ def output_of(
     """
     try:
         name, *words = shlex.split(command) or [""]
-        program = find_program(name, environ)
-        if program is None:
-            raise ChildFailed("does not start: it is neither on the PATH nor absolute")
+    except ValueError as error:
+        raise ChildFailed(f"is not a command: {error}") from error
+    program = find_program(name, environ)
+    if program is None:
+        raise ChildFailed(f"{name} does not start: it is neither on the PATH nor absolute")
+    try:
         done = run_child([program, *words], environ=environ, text=text, timeout_s=timeout_s)
     except subprocess.TimeoutExpired as error:
-        raise ChildFailed(f"took longer than {timeout_s:g} s") from error
+        raise ChildFailed(f"{name} took longer than {timeout_s:g} s") from error
     except OSError as error:
-        raise ChildFailed(f"does not start: {error.strerror}") from error
-    except ValueError as error:  # an unclosed quote
-        raise ChildFailed(f"is not a command: {error}") from error
+        raise ChildFailed(f"{name} does not start: {error.strerror}") from error
     if done.returncode:
         said = one_line(done.stderr.decode("utf-8", "replace"))[-_SHOWN_CHARACTERS:]
-        raise ChildFailed(f"ended with status {done.returncode}: {said}".removesuffix(": "))
+        raise ChildFailed(f"{name} ended with status {done.returncode}", said)
     return done.stdout
 
 

@@ -24,13 +24,17 @@ def summarize(
 
     Raises SummarizerFailed if it does not start, takes too long, fails or prints no summary.
     """
+    hint = "see session_summarizer in the settings"
     given = json.dumps(document, ensure_ascii=False).encode()
     try:
         printed = output_of(command, environ=environ, text=given, timeout_s=timeout_s)
+    except ChildFailed as error:
+        raise SummarizerFailed(f"the summarizer {error}", hint=hint) from error
+    name, *_ = shlex.split(command)
+    try:
         summary = read_summary(parse_document(printed))
-    except (ChildFailed, SidecarError) as error:
-        why = f"printed no summary: {error}" if isinstance(error, SidecarError) else str(error)
+    except SidecarError as error:
         raise SummarizerFailed(
-            f"the summarizer {command!r} {why}", hint="see session_summarizer in the settings"
+            f"the summarizer {name} printed no summary: {error.message}", hint=hint
         ) from error
-    return replace(summary, made_by=shlex.split(command)[0])
+    return replace(summary, made_by=name)

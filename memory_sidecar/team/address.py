@@ -77,10 +77,10 @@ class Address:
         environ = child_environment(os.environ, self.passed_on)
         try:
             printed = output_of(self.password_command, environ=environ, timeout_s=PASSWORD_S)
-        except ChildFailed as error:
+        except ChildFailed as error:  # what it said may hold the password
             raise DatabaseRefused(
-                f"database_password_command {error}", hint="run it by hand"
-            ) from error
+                f"database_password_command: {error.how}", hint="run it by hand"
+            ) from None
         first, _, _ = printed.decode("utf-8", "replace").partition("\n")
         first = first.removesuffix("\r")  # of a program on Windows
         if not first:

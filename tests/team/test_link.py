@@ -112,6 +112,9 @@ def test_a_wrong_password_is_refused_and_one_from_a_command_or_the_environment_i
         link_to(address, database_password_command=f"{sys.executable} -c pass").delay_ms()
     with pytest.raises(DatabaseRefused, match="is not a command: No closing quotation"):
         link_to(address, database_password_command="pass show 'team").delay_ms()
+    fails = f"{sys.executable} -c \"raise SystemExit('tried: wrong-one')\" wrong-one"
+    with pytest.raises(DatabaseRefused, match=r"ended with status 1\Z"):
+        link_to(address, database_password_command=fails).delay_ms()
 
 
 def test_a_server_that_speaks_no_tls_is_refused_and_not_said_to_be_away(link_to):
