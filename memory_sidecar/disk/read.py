@@ -11,6 +11,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.model import SourceFile
@@ -98,41 +99,48 @@ _LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid "
 _PRIVATE_KEY = re.compile(r"\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY|PuTTY-User-Key-File)")
 
 
-def _text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> tuple[str, str, str]:
-    """Return the text of `data`, the reason of `reasons` to skip the file `name`, the encoding.
+class _Decoded(NamedTuple):
+    """The text of a file, or the reason to skip it."""
 
-    The text, which is "" where a reason is not, has its original line breaks and no byte order
-    mark; in a notebook, pictures are blank lines. The encoding is "" for Unicode. A private key is
-    skipped unless it `is_asked_for`. Never raises.
+    text: str = ""  # with its original line breaks, without a byte order mark
+    reason: str = ""  # of `reasons`
+    encoding: str = ""  # as in `DecodedFile`
+
+
+def _text_or_reason(data: bytes, name: str, *, is_asked_for: bool) -> _Decoded:
+    """Return the text of `data`, or the reason to skip the file `name`.
+
+    In a notebook, pictures are blank lines. A private key is skipped unless it `is_asked_for`.
+    Never raises.
     """
     if not data.strip():
-        return "", reasons.EMPTY, ""
+        return _Decoded(reason=reasons.EMPTY)
     text, reason, encoding = _decoded(data)
     if name.endswith(".ipynb") and (without := _PICTURE.sub("", text)).strip():
         text = without
     reason = reason or _skip_by_text(text, name, is_asked_for=is_asked_for)
-    return ("", reason, "") if reason else (text, "", encoding)
+    return _Decoded(reason=reason) if reason else _Decoded(text, encoding=encoding)
 
 
-def _decoded(data: bytes) -> tuple[str, str, str]:
+def _decoded(data: bytes) -> _Decoded:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, "replace")
             # UTF-16 of anything is "valid" now and then; text hardly holds either of these.
             odd = text.count("\0") + text.count("\ufffd")
             is_text = odd <= len(text) * MAX_ODD_SHARE / 10
-            return (text, "", "") if is_text else ("", reasons.BINARY, "")
+            return _Decoded(text) if is_text else _Decoded(reason=reasons.BINARY)
     probe = data[:PROBE_BYTES]
     controls = len(probe) - len(probe.translate(None, _CONTROL))
     if b"\0" in data or controls > len(probe) * MAX_ODD_SHARE:
-        return "", reasons.BINARY, ""
+        return _Decoded(reason=reasons.BINARY)
     try:
-        return data.decode("utf-8"), "", ""
+        return _Decoded(data.decode("utf-8"))
     except UnicodeDecodeError:
         return _decoded_leniently(data)
 
 
-def _decoded_leniently(data: bytes) -> tuple[str, str, str]:
+def _decoded_leniently(data: bytes) -> _Decoded:
     """Decode UTF-8 with a few invalid bytes, else what its words tell, else a Western code page.
 
     The latter only if most bytes are ASCII.
@@ -140,15 +148,15 @@ def _decoded_leniently(data: bytes) -> tuple[str, str, str]:
     replaced = data.decode("utf-8", "replace")
     not_ascii = len(data) - len(data.decode("ascii", "ignore"))
     if replaced.count("\ufffd") * 10 < not_ascii:
-        return replaced, "", ""
+        return _Decoded(replaced)
     if encoding := tell_encoding(data):
-        return data.decode(encoding, "replace"), "", encoding
+        return _Decoded(data.decode(encoding, "replace"), encoding=encoding)
     if not_ascii > len(data) * MAX_ODD_SHARE:
-        return "", reasons.NOT_TEXT, ""
+        return _Decoded(reason=reasons.NOT_TEXT)
     try:
-        return data.decode("cp1252"), "", "windows-1252"
+        return _Decoded(data.decode("cp1252"), encoding="windows-1252")
     except UnicodeDecodeError:
-        return data.decode("latin-1"), "", "iso8859-1"
+        return _Decoded(data.decode("latin-1"), encoding="iso8859-1")
 
 
 def _skip_by_text(text: str, name: str, *, is_asked_for: bool) -> str:
