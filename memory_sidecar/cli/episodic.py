@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,14 +26,14 @@ from memory_sidecar.sessions.mv2 import Entry
 from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Committed, JournalHit, JournalHits, Put, SessionHit
 
-_file_option = click.option(
-    "--file", required=True, metavar="D/A.mv2", help="The journal of agent A in data directory D."
+_file_option = partial(
+    click.option, "--file", metavar="D/A.mv2", help="The journal of agent A in data directory D."
 )
 
 
 @click.command(name="episodic-put", cls=TextCommand)
 @text_argument("text")
-@_file_option
+@_file_option(required=True)
 @click.option("--title", default="", help="By default how TEXT begins.")
 @click.option("--tag", "tags", multiple=True, metavar="K:V", help="A tag of TEXT.")
 @allow_secrets_option
@@ -66,7 +67,7 @@ def episodic_put(
 
 @click.command(name="episodic-search", cls=TextCommand)
 @text_argument("query")
-@_file_option
+@_file_option(required=True)
 @with_top_k
 @with_call
 def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> JournalHits:
@@ -90,11 +91,14 @@ def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> Journal
 
 
 @click.command(name="episodic-commit")
-@_file_option
+@_file_option(default="")
 @with_call
 def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
-    path = call.path(file)
+    try:
+        path = call.path(file)
+    except UsageError:  # which is no failure here: hosts rely on that
+        path = Path(file)
     committed = Committed(agent=path.stem, file=path.as_posix())
     return call.show(committed, ["everything is on disk already"])
 

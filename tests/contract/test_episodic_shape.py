@@ -131,6 +131,12 @@ def test_commit_always_succeeds(call, data_dir, name):
     assert not data_dir.exists()
 
 
+@pytest.mark.parametrize("named", [(), ("--file", ""), ("--file", "x" * 300 + ".mv2")])
+def test_commit_succeeds_without_a_journal_that_can_be(call, named):
+    status, done = call("episodic-commit", *named)
+    assert (status, done["ok"], done["agent"]) == (0, True, "x" * 300 if "x" in str(named) else "")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
