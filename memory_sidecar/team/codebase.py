@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.code.shared import count_files_here, was_shared
-from memory_sidecar.core.errors import TeamEmpty, UsageError
+from memory_sidecar.core.errors import DatabaseError, TeamEmpty, UsageError
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.results import Reporter, pluralize
 from memory_sidecar.core.sqlite import Connection
@@ -37,6 +37,9 @@ from memory_sidecar.team.vectors import adopt_models, embed_pending_of
 _log = logging.getLogger(__name__)
 
 MAX_SCOPES = 4  # cached for the next searches with the same filter
+
+_MALFORMED = (LookupError, ValueError, TypeError, MemoryError)
+"""What a search fails by at rows that no indexer of ours wrote: ids of nothing, odd lengths."""
 
 _Rows = Mapping[str, tuple[SourceRow, PostgresSource]]
 
@@ -93,7 +96,13 @@ class TeamCode:
             lost = [each.name for each in asked if each.name not in rows]
             lost = lost if lost and was_shared(local.connection, lost) else []
             if connection and rows:
-                yield self._overlay(connection, local, rows, lost, reporter)
+                try:
+                    yield self._overlay(connection, local, rows, lost, reporter)
+                except _MALFORMED as error:  # of the search itself, it comes again without them
+                    raise DatabaseError(
+                        f"{self.link.shown} has rows that cannot be read ({error!r})",
+                        hint="`team remove` removes them, `source publish` writes them anew",
+                    ) from error
             elif lost:
                 told = f"{self.link.shown} has nothing of {', '.join(lost)}"
                 hint = "`memory-sidecar index` uploads it, or indexes all of it here"

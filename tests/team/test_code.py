@@ -491,6 +491,31 @@ def test_a_clone_without_rows_of_its_own_says_that_the_team_does_not_answer(
     assert reader.notices.has(f"searching this machine's part, 1 of {files + 1} files")
 
 
+@pytest.mark.parametrize(
+    "spoiling",
+    [
+        "DELETE FROM memory_sidecar.chunks",
+        "UPDATE memory_sidecar.chunks SET file = -file",
+        "UPDATE memory_sidecar.chunk_static SET id = -id",
+        "UPDATE memory_sidecar.words SET entries = substr(entries, 2)",
+        "UPDATE memory_sidecar.sources SET chunks = -1",
+    ],
+)
+def test_rows_of_an_indexer_that_make_no_sense_leave_what_is_here(make_member, database, spoiling):
+    giver, reader = make_member("a"), make_member("b")
+    giver.index()
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    reader.index()
+    with psycopg.connect(database) as indexer:
+        indexer.execute(spoiling)
+    assert [hit.filename for hit in reader.find("redeem a coupon")] == ["shop/coupon.py"]
+    (said,) = reader.notices.said
+    assert "has rows that cannot be read (" in said
+    assert ": searching this machine's part, 1 of " in said
+    with pytest.raises(DatabaseError, match="of 8 files none is on this machine"):
+        giver.find("redeem a coupon")
+
+
 def test_a_search_that_loses_its_connection_asks_again(make_member, database, monkeypatch):
     giver = make_member("a")
     giver.index()
