@@ -1,5 +1,5 @@
--- codebase.sqlite, in addition to derived.sql: the chunks of all registered sources, their words,
--- vectors, names and commits.
+-- codebase.sqlite, in addition to derived.sql and corpus.sql: the chunks of all registered sources,
+-- their names and commits.
 -- Lines are 1-based and inclusive.
 
 -- AUTOINCREMENT: an id is never used twice, so a vector that was computed for a chunk which has
@@ -21,33 +21,10 @@ CREATE TABLE code_chunks (
     UNIQUE (source, filename, location)
 );
 
--- The keyword arm: the words of a chunk, with identifiers split into their parts. Contentless, since
--- the text is in code_chunks, and these words are derived from it.
-CREATE VIRTUAL TABLE chunk_words USING fts5 (
-    body, symbols, path,
-    content = '', contentless_delete = 1,
-    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
-);
-
--- The number of chunks that hold a word: a view of the index above, without rows of its own.
-CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_words, row);
-
--- The vector arm. A chunk has a row here or in chunk_pending, never in both, never in neither.
-CREATE VIRTUAL TABLE chunk_vectors USING vec0 (
-    id INTEGER PRIMARY KEY,
-    embedding FLOAT[384] distance_metric=cosine
-);
-
--- The static arm: vectors that are written together with the words, as 8-bit integers.
+-- The static arm: vectors of chunks that are written together with the words, as 8-bit integers.
 CREATE TABLE chunk_static (
     id        INTEGER PRIMARY KEY,
     embedding BLOB NOT NULL
-);
-
--- The durable queue of chunks that wait for their vector.
-CREATE TABLE chunk_pending (
-    id        INTEGER PRIMARY KEY REFERENCES code_chunks (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL          -- the latest are embedded first; 0: last
 );
 
 -- The history arm: the newest commits of a source in a git repository, searched by their messages.

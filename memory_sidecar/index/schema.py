@@ -33,8 +33,8 @@ STATIC_DIMENSION = 256
 class Corpus:
     """A kind of searchable rows, such as chunks of code, and the names of its tables.
 
-    Every corpus has the same tables, named after it; the .sql files explain them. A row either has
-    a vector or waits for one in `pending`.
+    Every corpus has the same tables, named after it; corpus.sql explains them. A row either has a
+    vector or waits for one in `pending`.
     """
 
     name: str
@@ -79,6 +79,18 @@ class Corpus:
         """The table of rows that wait for the model's vector: id, queued_at."""
         return f"{self.name}_pending"
 
+    def fill_in(self, template: str) -> str:
+        """Return corpus.sql with its names in it: the SQL that creates all but `static_table`."""
+        return template.format(
+            words=self.words,
+            columns=", ".join(self.columns),
+            vocabulary=self.vocabulary,
+            vectors=self.vector_table.name,
+            dimension=DIMENSION,
+            pending=self.pending,
+            rows=self.rows,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -86,7 +98,7 @@ class Schema:
 
     kind: str  # what it holds, for messages: "code"
     version: int
-    scripts: tuple[str, ...]  # in the package, in order, after `index/derived.sql`
+    scripts: tuple[str, ...]  # in the package, in order, after those of every database
     corpora: tuple[Corpus, ...]  # the first one's table of rows identifies the kind
 
 
@@ -170,14 +182,18 @@ def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
 
 
 def _create(connection: apsw.Connection, schema: Schema) -> None:
-    sql = resources.files("memory_sidecar")
     with transaction(connection):
         if connection.pragma("user_version") == schema.version:
             return  # another process was faster
-        for script in ("index/derived.sql", *schema.scripts):
-            connection.execute(sql.joinpath(script).read_text("utf-8"))
+        tables = (corpus.fill_in(_text("index/corpus.sql")) for corpus in schema.corpora)
+        for script in (_text("index/derived.sql"), *tables, *map(_text, schema.scripts)):
+            connection.execute(script)
         for corpus in schema.corpora:
             for table in corpus.vector_tables:
                 write_identity(connection, table.version_key, "0")
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", schema.version)
+
+
+def _text(script: str) -> str:
+    return resources.files("memory_sidecar").joinpath(script).read_text("utf-8")

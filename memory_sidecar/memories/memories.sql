@@ -1,6 +1,6 @@
--- The agent's database, beside derived.sql: its memories, and what finds them. Every row comes
--- from a Markdown file of a knowledge directory, but for `memory_uses`, which comes from the access
--- log. Times are epoch milliseconds.
+-- The agent's database, beside derived.sql and corpus.sql: its memories. Every row comes from a
+-- Markdown file of a knowledge directory, but for `memory_uses`, which comes from the access log.
+-- Times are epoch milliseconds.
 
 CREATE TABLE memories (
     key            INTEGER PRIMARY KEY,     -- of this database; hosts see `id`
@@ -116,21 +116,3 @@ CREATE TABLE memory_chunks (
 );
 
 CREATE INDEX memory_chunks_by_memory ON memory_chunks (memory);
-
-CREATE VIRTUAL TABLE memory_chunk_words USING fts5 (
-    body, title, labels,
-    content = '', contentless_delete = 1,
-    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
-);
-
-CREATE VIRTUAL TABLE memory_chunk_vocabulary USING fts5vocab (memory_chunk_words, row);
-
-CREATE VIRTUAL TABLE memory_chunk_vectors USING vec0 (
-    id INTEGER PRIMARY KEY,
-    embedding FLOAT[384] distance_metric=cosine
-);
-
-CREATE TABLE memory_chunk_pending (
-    id        INTEGER PRIMARY KEY REFERENCES memory_chunks (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL
-);

@@ -1,5 +1,6 @@
--- The sessions of one agent, beside derived.sql: their rows under the names that hosts know, and
--- what finds them. A row of sessions comes from one file, and everything else goes with it.
+-- The sessions of one agent, beside derived.sql and corpus.sql: their rows under the names that
+-- hosts know, and what finds them besides. A row of sessions comes from one file, and everything
+-- else goes with it.
 
 CREATE TABLE sessions (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -163,50 +164,4 @@ END;
 CREATE VIRTUAL TABLE summaries_fts_terms USING fts5vocab (summaries_fts, instance);
 CREATE VIRTUAL TABLE messages_fts_terms USING fts5vocab (messages_fts, instance);
 CREATE VIRTUAL TABLE topics_fts_terms USING fts5vocab (topics_fts, instance);
-
--- What ranks, for each of the three things that can be found: words (contentless: they are drawn
--- from the text, identifiers split), how many rows hold a word, vectors, and the queue for them.
--- A row has a vector or waits for one, never both, never neither.
-
-CREATE VIRTUAL TABLE summary_words USING fts5 (
-    body, content = '', contentless_delete = 1,
-    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
-);
-CREATE VIRTUAL TABLE summary_vocabulary USING fts5vocab (summary_words, row);
-CREATE VIRTUAL TABLE summary_vectors USING vec0 (
-    id INTEGER PRIMARY KEY,
-    embedding FLOAT[384] distance_metric=cosine
-);
-CREATE TABLE summary_pending (
-    id        INTEGER PRIMARY KEY REFERENCES summaries (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL
-);
-
-CREATE VIRTUAL TABLE message_words USING fts5 (
-    body, content = '', contentless_delete = 1,
-    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
-);
-CREATE VIRTUAL TABLE message_vocabulary USING fts5vocab (message_words, row);
-CREATE VIRTUAL TABLE message_vectors USING vec0 (
-    id INTEGER PRIMARY KEY,
-    embedding FLOAT[384] distance_metric=cosine
-);
-CREATE TABLE message_pending (
-    id        INTEGER PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL
-);
-
-CREATE VIRTUAL TABLE snippet_words USING fts5 (
-    body, content = '', contentless_delete = 1,
-    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
-);
-CREATE VIRTUAL TABLE snippet_vocabulary USING fts5vocab (snippet_words, row);
 CREATE VIRTUAL TABLE snippet_words_terms USING fts5vocab (snippet_words, instance);
-CREATE VIRTUAL TABLE snippet_vectors USING vec0 (
-    id INTEGER PRIMARY KEY,
-    embedding FLOAT[384] distance_metric=cosine
-);
-CREATE TABLE snippet_pending (
-    id        INTEGER PRIMARY KEY REFERENCES code_snippets (id) ON DELETE CASCADE,
-    queued_at INTEGER NOT NULL
-);

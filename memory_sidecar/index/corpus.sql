@@ -1,0 +1,24 @@
+-- The tables of one corpus, made of this text with its names: see `Corpus`.
+
+-- The keyword arm: the words of a row, with identifiers split into their parts. Contentless, since
+-- they are derived from the row, which has the text.
+CREATE VIRTUAL TABLE {words} USING fts5 (
+    {columns},
+    content = '', contentless_delete = 1,
+    tokenize = 'porter unicode61 categories ''L* N* Co M*'''
+);
+
+-- The number of rows that hold a word: a view of the index above, without rows of its own.
+CREATE VIRTUAL TABLE {vocabulary} USING fts5vocab ({words}, row);
+
+-- The vector arm. A row of the corpus has a row here or in the next table, never both, never neither.
+CREATE VIRTUAL TABLE {vectors} USING vec0 (
+    id INTEGER PRIMARY KEY,
+    embedding FLOAT[{dimension}] distance_metric=cosine
+);
+
+-- The durable queue of rows that wait for their vector.
+CREATE TABLE {pending} (
+    id        INTEGER PRIMARY KEY REFERENCES {rows} (id) ON DELETE CASCADE,
+    queued_at INTEGER NOT NULL          -- the latest are embedded first; 0: last
+);
