@@ -16,15 +16,13 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from memory_sidecar.chunking.syntax import load_query
+from memory_sidecar.chunking.syntax import has_query, load_query
 
 # Without the version of a Go module, 2 or more: `rates/v2`, `yaml.v3`; `meta/v1` is a package v1.
 _MODULE = re.compile(r"(?<![^/\\:])([^/\\:]+?)(?:\.[a-z]{1,4})?(?:/v(?!1\b)\d+|\.v\d+)?/*\Z")
 
-_ALIAS_QUERIES = {
-    **{name: name for name in ("python", "csharp", "go", "rust", "php", "kotlin", "elixir")},
-    **dict.fromkeys(("javascript", "typescript", "tsx"), "ecmascript"),
-}
+_QUERIES = "aliases"  # their folder
+_WITH_MODULES = frozenset({"javascript", "typescript", "tsx"})
 _MAY_HAVE_ALIAS = re.compile(  # a text without a match has no alias
     rb'\bas\b|\brequire\s*\(|\busing\s+\w+\s*=|^(?:import)?[ \t]+\w+[ \t]+["`]', re.MULTILINE
 )
@@ -53,9 +51,9 @@ class Alias(NamedTuple):
 def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int, Alias]:
     """Return the aliases under `root`, by the first byte of the alias."""
     found: dict[int, Alias] = {}
-    if language not in _ALIAS_QUERIES or not _MAY_HAVE_ALIAS.search(data):
+    if not has_query(language, _QUERIES) or not _MAY_HAVE_ALIAS.search(data):
         return found
-    query = load_query(language, f"aliases/{_ALIAS_QUERIES[language]}")
+    query = load_query(language, _QUERIES)
     for _, captures in tree_sitter.QueryCursor(query).matches(root):
         (alias, *_), (name, *_) = captures["alias"], captures["name"]
         classes = captures.get("class", ())
@@ -99,7 +97,7 @@ def modules_of_imports(
 
     A path itself counts as an import, too. Left out are paths with spaces, or of over 200 bytes.
     """
-    if _ALIAS_QUERIES.get(language) != "ecmascript":
+    if language not in _WITH_MODULES:
         return {}
     found = {a.name.start_byte: _text(data, a.module) for a in aliases.values() if a.module}
     waiting: list[int] = []

@@ -1,6 +1,6 @@
 """Finds the definitions of a source file by tree-sitter: one parse, one query.
 
-The query is `queries/<language>.scm`, for some together with that of their family. Its captures:
+The query is `queries/<language>.scm`. Its captures:
 
     @definition  a definition; or
     @scope       a node that only encloses definitions: a namespace, an `impl`, an extension
@@ -36,18 +36,7 @@ from memory_sidecar.chunking.captures import (
     word_of,
 )
 from memory_sidecar.chunking.references import Reference, find_references, has_references
-from memory_sidecar.chunking.syntax import bare_byte, has_grammar, load_query, parse
-
-_QUERIES = {
-    **{
-        name: (name,)
-        for name in "bash csharp elixir gdscript go haskell hcl java javascript kotlin lua php"
-        " python ruby rust scala sql swift typescript zig".split()
-    },
-    "c": ("c", "c_family"),
-    "cpp": ("cpp", "c_family"),
-    "tsx": ("typescript",),
-}
+from memory_sidecar.chunking.syntax import bare_byte, has_grammar, has_query, load_query, parse
 
 _MAX_DEPTH = 50  # code written by people nests less; garbage can nest by the thousand
 _MAX_SIGNATURE = 200  # characters
@@ -115,7 +104,7 @@ class Outline:
 
 def has_outline(language: str) -> bool:
     """Whether there are a query and a grammar for `language`."""
-    return language in _QUERIES and has_grammar(language)
+    return has_query(language) and has_grammar(language)
 
 
 def outline(data: bytes, language: str) -> Outline:
@@ -128,7 +117,7 @@ def outline(data: bytes, language: str) -> Outline:
         return Outline(is_sound=False)
     leads, kinds = Leads(data), DEFINING.get(language, {})
     found: dict[int, _Match] = {}
-    query = load_query(language, *_QUERIES[language])
+    query = load_query(language)
     for _, captures in tree_sitter.QueryCursor(query).matches(tree.root_node):
         word = word_of(data, captures)
         if lead := captures.get("lead"):

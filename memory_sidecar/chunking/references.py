@@ -35,7 +35,7 @@ from memory_sidecar.chunking.aliases import (
 )
 from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.implied import implied_names
-from memory_sidecar.chunking.syntax import bare_byte, load_query
+from memory_sidecar.chunking.syntax import bare_byte, has_query, load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
 Span = tuple[int, int]
@@ -49,16 +49,7 @@ MAX_FOLLOWED = 200  # bindings of a file whose scopes are looked up
 _WHOLE: Span = (0, sys.maxsize)
 _EVERYWHERE = (_WHOLE,)
 
-_LANGUAGES = (
-    "bash c cpp csharp elixir gdscript go haskell hcl java kotlin lua php python ruby"
-    " rust scala swift zig"
-)
-_QUERIES = {
-    **{name: (name,) for name in _LANGUAGES.split()},
-    "javascript": ("ecmascript", "jsx", "javascript"),
-    "typescript": ("ecmascript", "typescript"),
-    "tsx": ("ecmascript", "jsx", "typescript"),
-}
+_QUERIES = "references"  # their folder
 
 # If an identifier has several captures, the first of these counts.
 _RANKS: tuple[tuple[str, How | None], ...] = (
@@ -121,7 +112,7 @@ class Reference(NamedTuple):  # made in a third of the time that a frozen datacl
 
 def has_references(language: str) -> bool:
     """Whether there is a query for `language`."""
-    return language in _QUERIES
+    return has_query(language, _QUERIES)
 
 
 def find_references(
@@ -166,7 +157,7 @@ def find_references(
 
 def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
     """Return the nodes that each capture of the query holds, in order."""
-    query = load_query(language, *(f"references/{part}" for part in _QUERIES[language]))
+    query = load_query(language, _QUERIES)
     nodes = tree_sitter.QueryCursor(query).captures(root)
     captures = {name: sorted(each, key=_span) for name, each in nodes.items()}
     # Elements of JSX that are components; those of HTML begin with a small letter.

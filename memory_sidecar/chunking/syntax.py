@@ -7,6 +7,7 @@ import threading
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from time import thread_time
 
@@ -40,6 +41,8 @@ _CONFLICT = Mending(
 # Grammars that are not returned by the function `language` of the package `tree_sitter_<language>`.
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
 _FUNCTIONS = {name: f"language_{name}" for name in ("php", "tsx", "typescript")}
+
+_INCLUDED = re.compile(r"^; include (\w+)$", re.MULTILINE)
 
 _threads = threading.local()
 
@@ -90,11 +93,15 @@ def has_grammar(language: str) -> bool:
 
 
 @cache
-def load_query(language: str, *parts: str) -> tree_sitter.Query:
-    """Return the query of `language` that is made of the files `queries/<part>.scm`."""
-    folder = files(__package__) / "queries"
-    texts = ((folder / f"{part}.scm").read_text(encoding="utf-8") for part in parts)
-    return tree_sitter.Query(grammar(language), "".join(texts))
+def has_query(language: str, folder: str = "") -> bool:
+    """Whether there is a query of `language`: the file `queries/<folder>/<language>.scm`."""
+    return _query_file(language, folder).is_file()
+
+
+@cache
+def load_query(language: str, folder: str = "") -> tree_sitter.Query:
+    """Return the query of `language`, in which `; include c_family` stands for that file."""
+    return tree_sitter.Query(grammar(language), _query_text(language, folder))
 
 
 def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
@@ -107,6 +114,15 @@ def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
 def grammar_package(language: str) -> str:
     """Return the module with the grammar; its distribution has the same name with dashes."""
     return f"tree_sitter_{_PACKAGES.get(language, language)}"
+
+
+def _query_file(name: str, folder: str) -> Traversable:
+    return files(__package__) / "queries" / folder / f"{name}.scm"
+
+
+def _query_text(name: str, folder: str) -> str:
+    text = _query_file(name, folder).read_text(encoding="utf-8")
+    return _INCLUDED.sub(lambda found: _query_text(found[1], folder), text)
 
 
 def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes]:

@@ -3,3 +3,4 @@
 (struct_specifier name: (type_identifier) @name body: (_) @body) @definition
 (union_specifier name: (type_identifier) @name body: (_) @body) @definition
 (enum_specifier name: (type_identifier) @name body: (_) @body) @definition
+; include c_family

@@ -12,3 +12,4 @@
 (function_definition declarator: [(function_declarator) (pointer_declarator) (reference_declarator) (operator_cast) (qualified_identifier)] @name
   body: (_)? @body) @definition
 (template_parameter_list) @lead
+; include c_family

@@ -1,4 +1,4 @@
-; TypeScript; TSX uses it too.
+; TypeScript.
 (class_declaration name: (type_identifier) @name body: (class_body) @body) @definition
 (abstract_class_declaration name: (type_identifier) @name body: (class_body) @body) @definition
 (interface_declaration name: (type_identifier) @name body: (interface_body) @body) @definition

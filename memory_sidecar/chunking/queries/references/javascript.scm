@@ -1,4 +1,6 @@
-; JavaScript, in addition to ecmascript.scm.
+; JavaScript.
+; include ecmascript
+; include jsx
 (class_heritage [(identifier) @type (member_expression property: (property_identifier) @type)])
 (class_declaration name: (identifier) @never)
 (class name: (identifier) @never)

@@ -1,4 +1,5 @@
-; TypeScript, in addition to ecmascript.scm. Type parameters are used like types.
+; TypeScript. Type parameters are used like types.
+; include ecmascript
 (type_identifier) @type
 (call_expression function: (non_null_expression [(identifier) @call (member_expression property: (property_identifier) @call)]))
 (type_query (identifier) @type)

@@ -1,0 +1,2 @@
+; JavaScript.
+; include ecmascript

@@ -1,0 +1,2 @@
+; TSX.
+; include ecmascript

@@ -1,0 +1,3 @@
+; TSX.
+; include typescript
+; include jsx
