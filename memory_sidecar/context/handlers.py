@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from memory_sidecar.context.access import Reads, accesses_of_paths, append
 from memory_sidecar.context.atoms import DECISION, AtomDraft, Finding, create_atom, create_decision
 from memory_sidecar.context.checks import apply_fixes, examine
 from memory_sidecar.context.commit import commit_logs
+from memory_sidecar.context.index import note_given
 from memory_sidecar.context.layout import (
     Project,
     Root,
@@ -170,6 +171,8 @@ class Context:
             else:
                 atom, path = create_atom(project, AtomKind[kind.upper()], draft, today=today)
                 made = str(atom)
+                with suppress(OSError):  # the atom is there all the same
+                    write([note_given(project, atom)])
         return NewAtom(made, kind, project.name, path.as_posix())
 
     def regenerate(self, projects: Sequence[Project], *, reporter: Reporter) -> Regenerated:

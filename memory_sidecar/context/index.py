@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
-from memory_sidecar.context.atoms import LAST_GIVEN, Atom, Shelf
+from memory_sidecar.context.atoms import LAST_GIVEN, Atom, Shelf, last_given
+from memory_sidecar.context.layout import Change, Project, page_bytes
 from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.core.results import name_first
@@ -73,6 +74,19 @@ def render_index(
         lines.append(f"{LAST_GIVEN}{AtomId(shelf.kind, last)}")
     lines.append("")
     return "\n".join(lines)
+
+
+def note_given(project: Project, made: AtomId) -> Change:
+    """Make the change by which the index remembers the number of the new atom `made`.
+
+    Without it, the number would be given again if the atom is deleted before the index lists it.
+    """
+    before = page_bytes(project.tree, project.index(made.kind))
+    page = (before or b"").decode("utf-8", "replace")
+    if last_given(page) < made.number:
+        lines = [line for line in page.splitlines() if not line.startswith(LAST_GIVEN)]
+        page = "\n".join([*lines, f"{LAST_GIVEN}{made}", ""])
+    return Change(project.tree, project.index(made.kind), before, page.encode())
 
 
 def is_current(existing: str, rendered: str) -> bool:

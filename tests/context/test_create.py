@@ -61,6 +61,23 @@ def test_the_number_of_a_deleted_atom_is_not_given_again(project, atom, regen):
     assert new(project) == "EXP-043"
 
 
+def test_nor_is_that_of_an_atom_that_no_index_lists_yet(project, run, regen):
+    def new_id():
+        root = project.root.path
+        return run("context", "new", "experiment", "A finding", "--root", root, "--json").json["id"]
+
+    for number in (1, 2):
+        assert new_id() == f"EXP-00{number}"
+        (project.path / "experiments" / f"EXP-00{number}.md").unlink()
+    index = project.path / "experiments" / "index.md"
+    assert index.read_text().count("Last id given") == 1
+    regen()
+    assert new_id() == "EXP-003"
+    index.unlink()
+    index.mkdir()  # which a check reports, and which keeps no atom from being made
+    assert new_id() == "EXP-004"
+
+
 def test_each_kind_counts_for_itself(project):
     new(project)
     new(project)
