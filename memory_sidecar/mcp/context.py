@@ -5,6 +5,7 @@ The host decides which root: by its environment, or by the folder that the clien
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +18,8 @@ from memory_sidecar.context.checks import CHECKS
 from memory_sidecar.context.handlers import Context, find_root, record
 from memory_sidecar.context.results import AtomCounts, AtomUse, ContextFinding, Misread
 from memory_sidecar.context.tasks import Task
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import SidecarError, UsageError
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.results import Reporter, about, build_from, pluralize
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
@@ -55,12 +57,13 @@ class WrittenAtom(Answer):
         return f"{self.id}: {self.path}"
 
 
-def write_atom(caller: Caller, asked: WriteAtom, _report: Reporter) -> WrittenAtom:
+def write_atom(caller: Caller, asked: WriteAtom, report: Reporter) -> WrittenAtom:
     """Write an experiment, finding, pattern or decision down, under the next free number."""
     context = _context(caller)
     draft = build_from(AtomDraft, asked)
     project = context.project(asked.project or None, cwd=caller.folders[0])
     made = context.new(project, asked.kind, draft, allow_secrets=asked.allow_secrets)
+    _index(caller, Path(real_path(made.path)), report)
     return build_from(WrittenAtom, made)
 
 
@@ -177,6 +180,16 @@ def count_reads(caller: Caller, asked: CountReads, _report: Reporter) -> Counted
     reads = accesses_of_paths(paths, tool="count_reads", only=root)
     record(reads)
     return CountedReads(files=tuple(f"{access.project}/{access.file}" for _, access in reads))
+
+
+def _index(caller: Caller, file: Path, report: Reporter) -> None:
+    """Index a new `file` for the agents that know its root, so that their searches find it."""
+    own = caller.services.agent(caller.agent)
+    for agent in (own, own.shared):
+        with suppress(SidecarError):  # of a database, which searches report: the file is written
+            if agent is not None and (source := agent.registry.containing(file)) is not None:
+                path = file.relative_to(source.root).as_posix()
+                agent.index([path], reporter=report, directory=source.name)
 
 
 def _context(caller: Caller) -> Context:

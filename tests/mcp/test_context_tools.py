@@ -49,6 +49,17 @@ def test_an_atom_is_written_listed_and_counted(writer, root):
     assert given(writer, "regenerate_context")["written"] == []
 
 
+@pytest.mark.parametrize("whose", ["shared", "own"])
+def test_a_written_atom_is_found_by_the_next_search(writer, root, whose):
+    agent = writer.services.agent(writer.agent if whose == "own" else "shared")
+    agent.register(root)
+    searcher = replace(writer, toolsets=frozenset({Toolset.MEMORIES}))
+    assert given(searcher, "search_memories", query="pools")["memories"] == []  # compares all files
+    made = given(writer, "write_atom", kind="experiment", summary="Pools of 8 to 64")
+    (found,) = given(searcher, "search_memories", query="pools")["memories"]
+    assert made["path"].endswith(found["path"].partition("/")[2])
+
+
 def test_what_is_wrong_is_found_with_its_line(writer, root):
     tried = given(writer, "write_atom", kind="experiment", summary="Pools of 8 to 64")
     given(writer, "write_atom", kind="knowledge", summary="A pool of 32", evidence=["EXP-001"])
