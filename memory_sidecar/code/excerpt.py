@@ -26,6 +26,7 @@ MAX_LOOKED_THROUGH = 100_000  # characters of a text that are searched for the q
 _WORD = re.compile(  # of an identifier: get, URL, Parts
     rf"[A-Z]?(?:(?![_A-Z{UNSPACED}])[\w{MARKS}])+|[A-Z]+(?![^\W_A-Z{UNSPACED}])"
 )
+_IDENTIFIER = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+")  # of several words: save_page, savePage
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
 _MIN_STEM = 3
@@ -216,8 +217,10 @@ def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:
 
 
 def _terms(text: str, without: Collection[str] = ()) -> set[str]:
+    """Return the stems of the words in `text`; identifiers count as a whole, too."""
     terms = chain.from_iterable(map(terms_of, plain_words(text)))
-    return {_stem(term) for term in terms if term not in without}
+    stems = {_stem(term) for term in terms if term not in without}
+    return stems.union(map(str.lower, _IDENTIFIER.findall(text)))
 
 
 def _stem(word: str) -> str:

@@ -55,6 +55,13 @@ def test_rare_words_outweigh_frequent_ones():
     assert "unique thing" in excerpt(lines, stems_of("unique message")).lines
 
 
+def test_a_line_with_a_whole_name_outweighs_ones_with_its_words():
+    about = "# the interface of a session, saved as any session is by its interface"
+    lines = [about, "# session", "# interface", *[""] * 9, "def save_session(response):", "    ..."]
+    assert lines[-2] in excerpt(lines, stems_of("SessionInterface.save_session")).lines
+    assert lines[-2] not in excerpt(lines, stems_of("how are interfaces of sessions saved")).lines
+
+
 def test_the_wording_around_a_request_is_not_what_matches():
     lines = ["# the code works", *("filler" for _ in range(9)), "retry()"]
     assert "retry()" in excerpt(lines, stems_of("show me the code for retries")).lines
