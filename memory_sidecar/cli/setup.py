@@ -63,7 +63,7 @@ def setup(
     asks = may_write and not yes
     if asks:
         call.confirm(_step_lines(plan.steps, is_done=False), "Write this?")
-    if may_write:
+    if may_write or (undo and plan.steps and not dry_run):  # notes of what is gone go, too
         plan.carry_out()
     shown = () if asks else plan.steps
     done = SetUp(may_write, tuple(plan.steps))
@@ -124,7 +124,8 @@ def _lines_of(done: SetUp, *, steps: Sequence[Step], undo: bool) -> Iterator[Tex
 
 
 def _step_lines(steps: Sequence[Step], *, is_done: bool) -> Iterator[str | Styled]:
-    for agent, of_agent in groupby(steps, key=lambda step: step.agent):
+    in_order = sorted(steps, key=lambda step: NAMES.index(step.agent))  # undoing mixes them
+    for agent, of_agent in groupby(in_order, key=lambda step: step.agent):
         yield title(agent)
         for step in of_agent:
             outcome = step.outcome.describe(step.reason, is_done=is_done)

@@ -19,3 +19,18 @@ def test_all_that_an_agent_starts_uses_the_data_directory_of_who_set_it_up(tmp_p
     commands.append(" ".join(server["args"]))
     assert len(commands) == 3
     assert all(f"--data-dir {data_dir}" in command for command in commands)
+
+
+def test_undoing_names_each_agent_once_and_then_forgets_what_the_user_removed(tmp_path):
+    def setup(*words):
+        done = run_here("setup", *words, "--yes", environ={"HOME": str(tmp_path)}, cwd=tmp_path)
+        assert done.status == 0
+        return done.out
+
+    setup("claude", "cursor")
+    undone = setup("--undo")
+    assert undone.count("claude\n") == undone.count("cursor\n") == 1
+    setup("gemini")
+    (tmp_path / ".gemini").rename(tmp_path / "elsewhere")
+    assert "left as it is (it is gone): MCP server" in setup("--undo")
+    assert setup("--undo") == "nothing to change\n"
