@@ -131,8 +131,7 @@ class Sharing:
         """
         if (shared := self.source(source)) is None:
             raise UsageError(
-                f"{source.name} cannot be shared: `database` is not set, or it has no git remote"
-                " that other machines know, as a path is none",
+                f"{source.name} has no git remote, or only a path, which others do not know",
                 hint="docs/team.md describes how a team shares an index",
             )
         # First: what the team has of another branch only must be built before it can be moved.

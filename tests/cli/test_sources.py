@@ -344,3 +344,9 @@ def test_excludes_that_cannot_be_used_are_told(served, project, text, said):
     assert "FAIL excludes: project is indexed without an exclude: " in served("doctor").out
     (project / "memory-sidecar.toml").write_text('excludes = ["drafts/"]')
     assert "without an exclude" not in served("index", project).err
+
+
+def test_publishing_without_a_team_says_that_there_is_none(served, project):
+    assert served("index", project).status == 0
+    refused = served("source", "publish", cwd=project)
+    assert (refused.status, "no database of a team is set" in refused.err) == (2, True)
