@@ -204,7 +204,11 @@ def tasks(
 ) -> list[Task]:
     """List the tasks in TASKS.yaml; with --archive, move and list those that are done."""
     found = call.mask(opened.tasks(projects, archive=archive, reporter=call.reporter))
-    return call.show(found, map(_task_line, found), nothing="no such task")
+    return call.show(
+        found,
+        map(_task_line, found),
+        nothing="no task is done" if archive else "there are no tasks",
+    )
 
 
 def _task_line(task: Task) -> str:
@@ -269,7 +273,7 @@ def refs(
         f"  {each.summary}"
         for each in used
     )
-    return call.show(used, lines, nothing="no such atom")
+    return call.show(used, lines, nothing="no such atom" if hot or cold else "there are no atoms")
 
 
 def _open_root(call: Call, root: str | None) -> handlers.Context:

@@ -210,7 +210,7 @@ class Commands:
             others.append("context_root")
         if others:
             call.reporter.notice(
-                f"the daemon was started with another {' and '.join(others)}: "
+                f"the daemon was started with another {' and another '.join(others)}: "
                 "after `memory-sidecar stop` the next call starts one with yours"
             )
         return nullcontext(shared)

@@ -65,7 +65,7 @@ def remove(call: Call, *, question: str, place: str) -> list[JudgedQuestion]:
 
 def _show_questions(call: Call, questions: list[JudgedQuestion]) -> list[JudgedQuestion]:
     shown = call.mask(questions)
-    hint = "no question is judged yet: `memory-sidecar judged add QUESTION FILE`"
+    hint = "no question is judged: `memory-sidecar judged add QUESTION FILE`"
     return call.show(shown, chain.from_iterable(map(_lines_of, shown)), nothing=hint)
 
 

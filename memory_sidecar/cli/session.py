@@ -103,7 +103,7 @@ def prune(
     keep = Retention(keep_days=keep_days, keep_count=keep_count)
     pruned = call.mask(sessions_of(call, agent).prune(keep, dry_run=dry_run))
     gone = (f"{each.session_id}  {each.title}  ({each.reason})" for each in pruned.sessions)
-    outcome = "would go" if dry_run else "moved to the archive"
+    outcome = f"{'would be ' if dry_run else ''}moved to the archive"
     command = f"`memory-sidecar session import {shlex.quote(pruned.archive)}/*/*.json`"
     back = call.hint(f"; {command} brings them back") if pruned.archive else ""
     count = pluralize(len(pruned.sessions), "session")

@@ -71,9 +71,7 @@ class SessionHit:
         """The heading in one line, for a person: its time says that it is UTC."""
         when = spoken_date(parse_time(self.created_at) or 0)
         heading = self.heading.replace(when, f"{when} UTC", 1)
-        return (
-            " · ".join(filter(None, heading.split("\n"))) or f"{self.created_at[:10]}, {self.kind}"
-        )
+        return " · ".join(filter(None, heading.split("\n"))) or f"{when} UTC · {self.kind}"
 
 
 @dataclass(frozen=True, slots=True)

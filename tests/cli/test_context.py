@@ -286,6 +286,7 @@ def test_tasks_are_listed_and_archived(context, fly):
     (moved,) = context("tasks", "--archive", "--json").json
     assert (moved["id"], moved["done"], moved["line"]) == ("a", True, 2)
     assert (fly / "TASKS.yaml").read_text() == "tasks:\n- {id: b, text: Two}  # next\n"
+    assert context("tasks", "--archive").err == "note: no task is done\n"
 
 
 @pytest.mark.parametrize("listing", [(), ("--archive",)])
