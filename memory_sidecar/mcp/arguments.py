@@ -156,7 +156,7 @@ def input_schema(arguments: type[Arguments]) -> dict[str, Any]:
 
 
 def _input_property(stated: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    kind = _non_null(stated)
+    kind = _non_null(stated, parts)
     shown = {key: kind[key] for key in ("type", "enum") if key in kind}
     described = [stated["description"]] if "description" in stated else []
     if "$ref" in kind:
@@ -174,7 +174,7 @@ def _part_text(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     required = part.get("required", ())
     words = []
     for name, stated in part["properties"].items():
-        kind = _non_null(stated)
+        kind = _non_null(stated, parts)
         choices = "|".join(kind["enum"]) if "enum" in kind else ""
         many = "[]" if kind.get("type") == "array" else ""
         star = "*" if name in required else ""
@@ -182,9 +182,14 @@ def _part_text(reference: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _non_null(stated: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a nullable value without null; other schemas as they are."""
-    return next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
+def _non_null(stated: Mapping[str, Any], parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a nullable value without null, and that of an enumeration for its name.
+
+    Other schemas are returned as they are.
+    """
+    kind = next((each for each in stated.get("anyOf", ()) if each.get("type") != "null"), stated)
+    part = parts.get(kind.get("$ref", "").rpartition("/")[2], {})
+    return part if "enum" in part else kind
 
 
 def error_text(error: Any) -> str:  # noqa: ANN401  a TypedDict of pydantic_core

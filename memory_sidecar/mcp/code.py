@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 from pydantic import Field, model_validator
@@ -54,7 +54,7 @@ class SearchCode(Arguments):
     languages: list[str] = Field(default=[])
     paths: list[str] = Field(default=[], description="Globs: src/**/*.cs, !tests/**")
     source: str = Field(default="", description='A name, or "*" for all.')
-    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    mode: SearchMode = SearchMode.HYBRID
     max_tokens: int = Field(default=HITS_TOKENS, ge=1)
     min_score: Unlisted[float] = Field(default=0, ge=0, le=1)
     wait_fresh_ms: int = Field(default=0, ge=0, le=MAX_WAIT_MS)  # for what was just saved
@@ -105,7 +105,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     query = CodeQuery(
         text=asked.query,
         top_k=page.offset + asked.top_k + 1,
-        mode=SearchMode(asked.mode),
+        mode=asked.mode,
         min_score=asked.min_score,
         filter=CodeFilter(
             sources=chosen_sources(caller, asked.source, report),

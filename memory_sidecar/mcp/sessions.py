@@ -24,6 +24,8 @@ from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
+    Outcome,
+    Role,
     SessionFilter,
     SessionQuery,
     Snippet,
@@ -39,7 +41,7 @@ _AS_OURS = BeforeValidator(lambda role: ROLES.get(str(role), role))
 
 
 class SavedMessage(ArgumentPart):
-    role: Annotated[Literal["user", "assistant", "system"], _AS_OURS]
+    role: Annotated[Role, _AS_OURS]
     content: str
     created_at: str = ""
 
@@ -50,7 +52,7 @@ class SavedSummary(ArgumentPart):
     key_decisions: list[str] = Field(default=[])
     problems_solved: list[str] = Field(default=[])
     technologies: list[str] = Field(default=[])
-    outcome: Literal["success", "partial", "abandoned"] | None = None
+    outcome: Outcome | None = None
     user_note: str = ""  # what the user wants done alike next time
 
 
@@ -102,7 +104,7 @@ class SearchSessions(Arguments):
     tier: Literal["summaries", "messages", "all"] = "all"
     project: str = ""
     topics: list[str] = Field(default=[])
-    outcome: Literal["success", "partial", "abandoned"] | None = None
+    outcome: Outcome | None = None
     after: str = Field(default="", description="Date or age: 7d")
     before: str = ""
     by_session: bool = Field(default=False, description="Each session once")

@@ -19,9 +19,12 @@ from pygments.util import ClassNotFound
 
 from memory_sidecar.code.excerpt import MAX_COLOURED
 from memory_sidecar.core.credentials import first_words
+from memory_sidecar.core.model import Asked
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration
 from memory_sidecar.core.visible import visible
+from memory_sidecar.memories.facets import AGES, STRENGTHS
+from memory_sidecar.sessions.model import Outcome
 
 FOLDER = Path(__file__).parent
 MAX_MARKDOWN_CHARACTERS = 100_000  # that a browser lays out at once; more is shown unrendered
@@ -53,6 +56,7 @@ def templates() -> Environment:
         "short": short,
         "with_code": with_code,
     }
+    environment.globals.update(KINDS=Asked, AGES=AGES, STRENGTHS=STRENGTHS, OUTCOMES=Outcome)
     for name in environment.list_templates():  # so that the first view need not compile them
         environment.get_template(name)
     return environment
