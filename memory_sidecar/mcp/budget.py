@@ -20,9 +20,9 @@ MARKS = 500  # characters reserved for headings and for where to read on
 
 
 def within(text: str, max_tokens: int) -> str:
-    """Return `text`, or its first lines and the number of those left out."""
-    most = budget(max_tokens, text) + MARKS
-    if len(text) <= most:
+    """Return `text`, with MARKS beyond the budget at most, or its first lines and what is left."""
+    most = budget(max_tokens, text)
+    if len(text) <= most + MARKS:
         return text
     kept = text[:most].rpartition("\n")[0] or text[:most]
     left = text.count("\n", len(kept)) or 1

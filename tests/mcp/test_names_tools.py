@@ -147,6 +147,15 @@ def test_an_outline_names_its_file_once(reader):
     assert "\n    2-9  class Cart\n    5-6    def add_item" in told
 
 
+def test_an_outline_is_cut_at_its_budget(reader, project):
+    (project / "many.py").write_text("".join(f"def work_{n}(a, b):\n    pass\n" for n in range(99)))
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "outline", path="many.py", max_tokens=100))
+    shown, _, rest = told.rpartition("\n")
+    assert 300 < len(shown) <= 400
+    assert rest.startswith("… and ")
+
+
 def test_an_outline_is_not_indented_by_the_namespace_of_all(reader, project):
     code = "namespace App.Shop\n{\n    class Till\n    {\n        void Ring() {}\n    }\n}\n"
     (project / "Till.cs").write_text(code)
