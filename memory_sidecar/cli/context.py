@@ -182,7 +182,7 @@ def check(
     findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     if fix and any(finding.fix for finding in findings):
         fixed = opened.fix(findings, reporter=call.reporter)
-        call.reporter.notice(f"fixed {fixed}")
+        call.reporter.notice(f"fixed {pluralize(fixed, 'finding')}")
         findings = opened.check(rules=rules, project=owner, reporter=call.reporter)
     shown = call.mask([opened.shown(finding, remedy_of=call.hint) for finding in findings])
     lines = (f"{it.file}:{it.line}: [{it.rule}] {it.text} — {it.remedy}" for it in shown)

@@ -79,7 +79,9 @@ def output_of(
         raise ChildFailed(f"is not a command: {error}") from error
     program = find_program(name, environ)
     if program is None:
-        raise ChildFailed(f"{name} does not start: it is neither on the PATH nor absolute")
+        raise ChildFailed(
+            f"{name} does not start: no program on the PATH, nor an absolute path of one"
+        )
     try:
         done = run_child([program, *words], environ=environ, text=text, timeout_s=timeout_s)
     except subprocess.TimeoutExpired as error:
