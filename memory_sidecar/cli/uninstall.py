@@ -189,11 +189,11 @@ def _drop_empty_folders(call: Call) -> None:
 
 def _lines_of(done: Uninstalled, *, shown: tuple[Removal, ...], kept: str) -> Iterator[str]:
     yield from _removal_lines(shown, is_done=done.done)
-    if not done.removals:
+    if not (done.removals or kept):
         yield "nothing but the program is on this machine"
     elif done.done and not shown:
         yield "taken back"
-    elif not done.done:
+    elif done.removals and not done.done:
         yield "nothing was changed; --yes does it"
     if kept:
         yield f"kept: {kept}, with what was learnt; --data deletes it"

@@ -76,6 +76,7 @@ def test_every_daemon_is_listed_and_nothing_is_left_of_an_uninstall(user, tmp_pa
     assert (done.returncode, done.stderr) == (0, "")
     assert f"kept: {user.data_dir}" in done.stdout
     assert done.stdout.startswith("removed")
+    assert user.call("uninstall", "--yes").stdout.startswith("kept")
     assert daemons(user) == []
     assert (user.data_dir / "codebase.sqlite").exists()
     assert not [each for each in files(user.folder / ".claude") if "memory" in each]
