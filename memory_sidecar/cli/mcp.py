@@ -38,7 +38,7 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
     if call.db is not None:
         raise UsageError("mcp serves a whole data directory, not a file", hint="use --data-dir")
     chosen = [name.strip() for name in tools.split(",") if name.strip()]
-    for name in chosen:
+    for name in chosen or [tools]:
         if name not in {*Toolset}:
             raise UsageError(f"there are no tools {name!r}", hint=f"any of {','.join(Toolset)}")
     if call.hints:  # the other options of a host say who the agent is, not which data it is about

@@ -101,7 +101,9 @@ def test_half_a_character_does_not_cost_the_call(host):
     assert result["structuredContent"]["hits"]
 
 
-@pytest.mark.parametrize("arguments", [("--agent", "../other"), ("--tools", "code,shell")])
+@pytest.mark.parametrize(
+    "arguments", [("--agent", "../other"), ("--tools", "code,shell"), ("--tools", "")]
+)
 def test_wrong_options_end_it_with_one_line(start, arguments):
     host = start(*arguments)
     out, err = host.end()
