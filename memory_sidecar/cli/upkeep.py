@@ -64,8 +64,12 @@ def doctor(call: Call, fix: bool) -> list[Check]:
 
 
 def _examine(call: Call) -> list[Check]:
+    try:
+        services = call.services
+    except PathRefused as error:  # no data directory to examine
+        return [Check("data directory", False, error.message, error.hint)]
     checks = [
-        *examine(call.services, call.codebase),
+        *examine(services, call.codebase),
         *examine_set_up(call.environ),
         examine_qmd(call.child_environ),
     ]
