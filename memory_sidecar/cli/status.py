@@ -20,6 +20,7 @@ from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
+from memory_sidecar.core.reasons import ASKED_FOR
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import format_duration, shown_utc, system_clock
 from memory_sidecar.core.visible import visible_line
@@ -229,8 +230,8 @@ def _describe_fate(found: Why) -> str:
         return f"indexed {found.reason}"
     if found.fate == "indexed":
         vectors = f"{found.vectors:,} with a vector" if found.chunks else "nothing to search in it"
-        where = f" {found.reason}" if found.reason else ""
-        return f"indexed{where}, {pluralize(found.chunks, 'chunk')}, {vectors}"
+        how = " as it was " if found.reason == ASKED_FOR else " " if found.reason else ""
+        return f"indexed{how}{found.reason}, {pluralize(found.chunks, 'chunk')}, {vectors}"
     if found.fate in ("skipped", "failed"):
         return f"{found.fate}: {found.reason}"
     return found.reason

@@ -214,6 +214,7 @@ def test_a_file_that_may_hold_secrets_is_not_found_and_said_to_be_left_out(run, 
     assert "project: project/.env: may hold secrets" in skipped
     assert run("index", project, "--exclude", "!.env", "--full").status == 0
     assert (".env", True) in {(hit["filename"], MASK in hit["code"]) for hit in run(*search).json}
+    assert "indexed as it was asked for, 1 chunk" in run("why", project / ".env").out
 
 
 def test_why_names_what_left_a_file_out_and_how_to_include_it(run, tmp_path):
