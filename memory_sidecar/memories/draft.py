@@ -10,6 +10,8 @@ from memory_sidecar.memories.names import check_category, check_path
 
 MAX_CONTENT_BYTES = 1 << 20  # no reader takes more in
 MAX_TAG_CHARACTERS = 200
+PROPERTIES = ("source", "summary", "status", "pinned", "project")
+"""The fields of `Changes` that are a key of a frontmatter as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ class Draft(Changes):
     def __post_init__(self) -> None:
         Changes.__post_init__(self)
         object.__setattr__(self, "category", check_category(self.category))
-        for name in ("source", "summary", "status", "pinned", "project"):
+        for name in PROPERTIES:
             object.__setattr__(self, name, getattr(self, name) or None)
 
 

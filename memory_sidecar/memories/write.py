@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 
 from memory_sidecar.core.credentials import mask_credentials
@@ -17,7 +17,7 @@ from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefus
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.draft import Changes, Draft
+from memory_sidecar.memories.draft import PROPERTIES, Changes, Draft
 from memory_sidecar.memories.files import (
     UNKNOWN_SOURCE,
     MemoryPage,
@@ -228,29 +228,27 @@ def _edit_each(
 
 
 def _meta_changes(path: str, page: MemoryPage, changes: Changes) -> Meta:
-    """Return the keys that `changes` sets in the frontmatter of `page`, which lies at `path`."""
-    meta: Meta = {} if changes.source is None else {"source": changes.source or None}
+    """Return the keys that `changes` sets in the frontmatter of `page`, in the order of `Changes`.
+
+    `page` lies at `path`.
+    """
+    given = {name: getattr(changes, name) for name in PROPERTIES}
+    meta: Meta = {name: value or None for name, value in given.items() if value is not None}
+    if changes.project == page.project:
+        meta.pop("project", None)
     keys = tuple(each for each in changes.remove_tags if each.endswith(":"))  # all tags of each
     kept = [t for t in page.tags if t not in changes.remove_tags and not t.startswith(keys)]
     tags = tuple(dict.fromkeys((*kept, *changes.tags)))
     if tags != page.tags:
         meta["tags"] = list(tags) or None
-    if changes.summary is not None:
-        meta["summary"] = changes.summary or None
     if changes.expires_at is not None or changes.never_expires:
         meta["expires_at"] = iso_utc(changes.expires_at) if changes.expires_at is not None else None
-    if changes.status is not None:
-        meta["status"] = changes.status or None
     for key in ("citations", "evidence", "links", "supersedes"):
         there = getattr(page, key)
         new = [each for each in getattr(changes, key) if each not in there and each != path]
         if new:
             meta[key] = [*there, *new]
-    if changes.pinned is not None:
-        meta["pinned"] = changes.pinned or None
-    if changes.project is not None and changes.project != page.project:
-        meta["project"] = changes.project or None
-    return meta
+    return {each.name: meta[each.name] for each in fields(Changes) if each.name in meta}
 
 
 def _rewrite(
