@@ -96,7 +96,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Context": {"context": ("Dense-context roots: init, new, check, regen and more", "")},
     "Service": {
-        "doctor": ("Say what is wrong; --fix mends it", "upkeep:doctor"),
+        "doctor": ("Say what is wrong; --fix mends it", ""),
         "serve": ("Run the daemon in the foreground", ""),
         "stop": ("Stop the daemon", "serve:stop"),
         "daemon": ("Your running daemons: list", "serve:daemon"),

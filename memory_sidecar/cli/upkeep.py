@@ -1,21 +1,18 @@
-"""`memory-sidecar doctor`, `model`, `embed`, `trust` and `skills`: the installation itself."""
+"""`memory-sidecar model`, `embed`, `trust` and `skills`: the installation itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import click
 
-from memory_sidecar.agents.doctor import Check, examine, repair
-from memory_sidecar.agents.qmd import examine_qmd
-from memory_sidecar.agents.set_up import examine_set_up
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.options import command_group, with_call
-from memory_sidecar.core.errors import PathRefused, SidecarError, UsageError
+from memory_sidecar.core.errors import PathRefused, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import named_errors
@@ -40,45 +37,6 @@ class Trusted:
     """The folders that the user trusts now."""
 
     trusted: list[str]
-
-
-@click.command()
-@click.option("--fix", is_flag=True, help="Repair what can be repaired without a decision.")
-@with_call
-def doctor(call: Call, fix: bool) -> list[Check]:
-    """Check the installation, the model and the index. Exit status 1 when something is wrong."""
-    checks = _examine(call)
-    if fix and any(check.remedy for check in checks):
-        repair(checks, call.services, call.codebase, reporter=call.reporter)
-        checks = _examine(call)
-    checks = call.mask(checks)
-    call.show(checks, map(_check_line, checks))
-    wrong = [check for check in checks if not check.ok]
-    if wrong:
-        can_fix = not fix and any(check.remedy for check in wrong)
-        raise SidecarError(
-            f"{len(wrong)} of {len(checks)} checks failed",
-            hint="`memory-sidecar doctor --fix` repairs what it can" if can_fix else "",
-        )
-    return checks
-
-
-def _examine(call: Call) -> list[Check]:
-    try:
-        services = call.services
-    except PathRefused as error:  # no data directory to examine
-        return [Check("data directory", False, error.message, error.hint)]
-    checks = [
-        *examine(services, call.codebase),
-        *examine_set_up(call.environ),
-        examine_qmd(call.child_environ),
-    ]
-    return [replace(check, hint=call.hint(check.hint)) for check in checks]
-
-
-def _check_line(check: Check) -> str:
-    hint = f"\n     {check.hint}" if check.hint else ""
-    return f"{'ok  ' if check.ok else 'FAIL'} {check.check}: {check.text}{hint}"
 
 
 @command_group
