@@ -12,10 +12,10 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from memory_sidecar.core.errors import StoreBusy
+from memory_sidecar.core.errors import StoreBusy, StoreReadOnly
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.index.document import Stopped
@@ -169,9 +169,10 @@ class Loop:
         """Name the other process that holds the writer's lock now, "" for none."""
         if self.is_running:
             return ""
-        if not self._lock.acquire():
-            return self._lock.holder()
-        self._lock.release()
+        with suppress(StoreReadOnly):  # where no other process can write either
+            if not self._lock.acquire():
+                return self._lock.holder()
+            self._lock.release()
         return ""
 
     @property
