@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import NoReturn
 
@@ -187,7 +188,8 @@ def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
 
 def _growth_lines(call: Call, found: Growth) -> Iterator[TextLine]:
     yield "week of     ", *(f"{name:>11}" for name in _COLUMNS)
-    for week in found.weeks:
+    weeks = dropwhile(lambda week: not any(getattr(week, name) for name in _COLUMNS), found.weeks)
+    for week in [*weeks] or found.weeks[-1:]:
         yield week.begins[:10], "  ", *(f"{getattr(week, name):11,}" for name in _COLUMNS)
     reads = f"{found.hot:,} hot, {found.cold:,} cold, {found.never_read:,} never read"
     yield f"{pluralize(found.memories, 'memory', 'memories')}: {reads}"

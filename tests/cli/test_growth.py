@@ -46,6 +46,7 @@ def test_what_is_asked_is_noted_and_shown(run, project, data_dir, known_vectors)
     of_bob = run("growth", "--agent", "bob", "--json").json
     assert (of_bob["agents"], of_bob["weeks"][-1]["questions"]) == (["bob"], 2)
     text = run("growth").out
+    assert text.split("\n")[1].startswith(last["begins"][:10])  # not weeks before all of it
     assert "2 memories: 1 hot, 1 cold, 1 never read" in text
     assert "no good hit: Zanzibar ledger  (memories, 2 times)" in text
 
