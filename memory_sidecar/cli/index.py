@@ -274,13 +274,13 @@ def publish(call: Call, name: str | None, take: bool) -> Published:
     and leave this machine, each save goes up as it is indexed. The others lay their own changes
     over it. `database` names the team's database.
     """
-    call.services.require_team()
     codebase = call.codebase
     found = (
         codebase.require_source_around(call.cwd)
         if name is None
         else codebase.registry.get(codebase.registry.name_of(name, call.cwd))
     )
+    call.services.require_team()
     published = call.mask(codebase.sharing.publish(found, by_force=take, reporter=call.reporter))
     files, chunks = pluralize(published.files, "file"), pluralize(published.chunks, "chunk")
     given = f"{files} with {chunks} given to the team, {published.deleted:,} taken from it"
