@@ -229,6 +229,7 @@ class _Resolving:
         path = around.row.path if around else ""
         body = around.row.scope if around and line < around.row.start_line else path  # a decorator
         is_python = self._at.family == "python"
+        imported = self._at.family == "javascript" and self._graph.imports(self._at, [self._name])
         visible = [
             d
             for d in self._candidates
@@ -240,6 +241,7 @@ class _Resolving:
                 or (is_python and d.row.scope == body and d.row.start_line < line)
             )
             and d.owner != self._name  # not a constructor: its class is meant
+            and not (imported and d.row.scope)  # a member: `res.send = …` beside `import send`
             and (d.row.scope or not self._followed)  # else local to a function without a name
         ]
         innermost = max((len(d.row.scope) for d in visible), default=0)

@@ -25,6 +25,10 @@ FILES = {
     "gd/suite.gd": "class_name Suite extends Node\nfunc autofree(x):\n\treturn x\n",
     "gd/counter.gd": "extends Node\nvar autofree = 1\nfunc quit():\n\tpass\n",
     "gd/test_one.gd": "extends Suite\nfunc test():\n\tautofree(1)\n\tquit()\n",
+    "js/response.js": (
+        "var send = require('send');\nvar res = {};\nres.send = function (body) {};\n"
+        "res.file = function () { send(1); };\nres.json = function () { res.send(1); };\n"
+    ),
 }
 
 
@@ -54,3 +58,7 @@ def test_in_lua_a_bare_name_is_not_surely_a_member_of_a_table(ask):
 def test_in_gdscript_a_bare_name_is_of_the_class_that_the_script_extends(ask):
     assert ask("refs", "Suite.autofree") == ["gd/test_one.gd:3 likely"]
     assert ask("refs", "quit") == ["gd/test_one.gd:4 by name"]
+
+
+def test_in_javascript_a_bare_name_that_is_imported_is_no_member_of_an_object(ask):
+    assert ask("callers", "res.send") == ["js/response.js:5 exact"]
