@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory_sidecar.core.model import Document
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.schema import Schema
+from memory_sidecar.index.schema import Schema, SqlFile
 from memory_sidecar.index.writing import Write
 from memory_sidecar.memories.store import (
     MEMORY_CHUNKS,
@@ -23,7 +23,7 @@ class AgentStore(DerivedStore):
     SCHEMA = Schema(
         kind="an agent's memory",
         version=5,
-        scripts=("memories/memories.sql", sessions.SCRIPT),
+        scripts=(SqlFile("memories/memories.sql"), *sessions.SCRIPTS),
         corpora=(MEMORY_CHUNKS, *sessions.CORPORA),
     )
 

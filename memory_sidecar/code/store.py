@@ -17,7 +17,7 @@ from memory_sidecar.code.history import delete_history
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
-from memory_sidecar.index.schema import Corpus, Schema
+from memory_sidecar.index.schema import Corpus, Schema, SqlFile
 from memory_sidecar.index.writing import Write
 
 CHUNKS = Corpus(
@@ -35,7 +35,9 @@ CHUNKS = Corpus(
 class CodeStore(DerivedStore):
     """`codebase.sqlite`: the chunks, names and commits of all registered sources."""
 
-    SCHEMA = Schema(kind="code", version=9, scripts=("code/codebase.sql",), corpora=(CHUNKS,))
+    SCHEMA = Schema(
+        kind="code", version=9, scripts=(SqlFile("code/codebase.sql"),), corpora=(CHUNKS,)
+    )
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
         super().__init__(path, clock=clock)

@@ -6,8 +6,9 @@ using the file. A file with an older schema is set aside and made again: all of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -27,6 +28,18 @@ from memory_sidecar.index.vectors import VectorTable
 
 DIMENSION = 384  # of the model's vectors
 STATIC_DIMENSION = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    """A file of the package with SQL that creates tables."""
+
+    path: str
+    names: Mapping[str, object] = field(default_factory=dict)  # of what stands in it between braces
+
+    def read(self) -> str:
+        text = resources.files("memory_sidecar").joinpath(self.path).read_text("utf-8")
+        return text.format_map(self.names) if self.names else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +92,19 @@ class Corpus:
         """The table of rows that wait for the model's vector: id, queued_at."""
         return f"{self.name}_pending"
 
-    def fill_in(self, template: str) -> str:
-        """Return corpus.sql with its names in it: the SQL that creates all but `static_table`."""
-        return template.format(
-            words=self.words,
-            columns=", ".join(self.columns),
-            vocabulary=self.vocabulary,
-            vectors=self.vector_table.name,
-            dimension=DIMENSION,
-            pending=self.pending,
-            rows=self.rows,
-        )
+    @property
+    def script(self) -> SqlFile:
+        """What creates its tables, but for `static_table`."""
+        names = {
+            "words": self.words,
+            "columns": ", ".join(self.columns),
+            "vocabulary": self.vocabulary,
+            "vectors": self.vector_table.name,
+            "dimension": DIMENSION,
+            "pending": self.pending,
+            "rows": self.rows,
+        }
+        return SqlFile("index/corpus.sql", names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +113,7 @@ class Schema:
 
     kind: str  # what it holds, for messages: "code"
     version: int
-    scripts: tuple[str, ...]  # in the package, in order, after those of every database
+    scripts: tuple[SqlFile, ...]  # in order, after those of every database and of the corpora
     corpora: tuple[Corpus, ...]  # the first one's table of rows identifies the kind
 
 
@@ -185,15 +200,11 @@ def _create(connection: apsw.Connection, schema: Schema) -> None:
     with transaction(connection):
         if connection.pragma("user_version") == schema.version:
             return  # another process was faster
-        tables = (corpus.fill_in(_text("index/corpus.sql")) for corpus in schema.corpora)
-        for script in (_text("index/derived.sql"), *tables, *map(_text, schema.scripts)):
-            connection.execute(script)
+        of_corpora = (corpus.script for corpus in schema.corpora)
+        for script in (SqlFile("index/derived.sql"), *of_corpora, *schema.scripts):
+            connection.execute(script.read())
         for corpus in schema.corpora:
             for table in corpus.vector_tables:
                 write_identity(connection, table.version_key, "0")
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", schema.version)
-
-
-def _text(script: str) -> str:
-    return resources.files("memory_sidecar").joinpath(script).read_text("utf-8")

@@ -1,6 +1,5 @@
--- The sessions of one agent, beside derived.sql and corpus.sql: their rows under the names that
--- hosts know, and what finds them besides. A row of sessions comes from one file, and everything
--- else goes with it.
+-- The sessions of one agent, beside derived.sql, corpus.sql and texts.sql: their rows under the
+-- names that hosts know. A row of sessions comes from one file, and everything else goes with it.
 
 CREATE TABLE sessions (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -92,76 +91,5 @@ CREATE TRIGGER sessions_updated AFTER UPDATE ON sessions WHEN NEW.updated_at = O
     WHERE id = NEW.id;
 END;
 
--- Prefix and phrase search: the texts as they stand. External content, so the index is told what
--- it had; the triggers make that part of every transaction, cascades included.
-CREATE VIRTUAL TABLE summaries_fts USING fts5 (
-    brief, detailed, key_decisions, problems_solved, technologies, user_note,
-    content = 'summaries', content_rowid = 'id', tokenize = 'porter unicode61'
-);
-
-CREATE TRIGGER summaries_fts_insert AFTER INSERT ON summaries BEGIN
-    INSERT INTO summaries_fts
-        (rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
-    VALUES (NEW.id, NEW.brief, NEW.detailed, NEW.key_decisions, NEW.problems_solved,
-        NEW.technologies, NEW.user_note);
-END;
-
-CREATE TRIGGER summaries_fts_delete AFTER DELETE ON summaries BEGIN
-    INSERT INTO summaries_fts (summaries_fts,
-        rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
-    VALUES ('delete', OLD.id, OLD.brief, OLD.detailed, OLD.key_decisions, OLD.problems_solved,
-        OLD.technologies, OLD.user_note);
-END;
-
-CREATE TRIGGER summaries_fts_update AFTER UPDATE ON summaries BEGIN
-    INSERT INTO summaries_fts (summaries_fts,
-        rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
-    VALUES ('delete', OLD.id, OLD.brief, OLD.detailed, OLD.key_decisions, OLD.problems_solved,
-        OLD.technologies, OLD.user_note);
-    INSERT INTO summaries_fts
-        (rowid, brief, detailed, key_decisions, problems_solved, technologies, user_note)
-    VALUES (NEW.id, NEW.brief, NEW.detailed, NEW.key_decisions, NEW.problems_solved,
-        NEW.technologies, NEW.user_note);
-END;
-
-CREATE VIRTUAL TABLE messages_fts USING fts5 (
-    content, content = 'messages', content_rowid = 'id', tokenize = 'porter unicode61'
-);
-
-CREATE TRIGGER messages_fts_insert AFTER INSERT ON messages BEGIN
-    INSERT INTO messages_fts (rowid, content) VALUES (NEW.id, NEW.content);
-END;
-
-CREATE TRIGGER messages_fts_delete AFTER DELETE ON messages BEGIN
-    INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', OLD.id, OLD.content);
-END;
-
-CREATE TRIGGER messages_fts_update AFTER UPDATE ON messages BEGIN
-    INSERT INTO messages_fts (messages_fts, rowid, content) VALUES ('delete', OLD.id, OLD.content);
-    INSERT INTO messages_fts (rowid, content) VALUES (NEW.id, NEW.content);
-END;
-
-CREATE VIRTUAL TABLE topics_fts USING fts5 (
-    topic, content = 'topics', content_rowid = 'id', tokenize = 'porter unicode61'
-);
-
-CREATE TRIGGER topics_fts_insert AFTER INSERT ON topics BEGIN
-    INSERT INTO topics_fts (rowid, topic) VALUES (NEW.id, NEW.topic);
-END;
-
-CREATE TRIGGER topics_fts_delete AFTER DELETE ON topics BEGIN
-    INSERT INTO topics_fts (topics_fts, rowid, topic) VALUES ('delete', OLD.id, OLD.topic);
-END;
-
-CREATE TRIGGER topics_fts_update AFTER UPDATE ON topics BEGIN
-    INSERT INTO topics_fts (topics_fts, rowid, topic) VALUES ('delete', OLD.id, OLD.topic);
-    INSERT INTO topics_fts (rowid, topic) VALUES (NEW.id, NEW.topic);
-END;
-
--- Every occurrence of a term, views of the indexes above without rows of their own. FTS5 stems the
--- prefix of a query as if it were a word (`pay*` becomes `pai*`, which `payment` does not begin
--- with), so prefixes are looked up here as well.
-CREATE VIRTUAL TABLE summaries_fts_terms USING fts5vocab (summaries_fts, instance);
-CREATE VIRTUAL TABLE messages_fts_terms USING fts5vocab (messages_fts, instance);
-CREATE VIRTUAL TABLE topics_fts_terms USING fts5vocab (topics_fts, instance);
+-- As in texts.sql, for the words of snippets.
 CREATE VIRTUAL TABLE snippet_words_terms USING fts5vocab (snippet_words, instance);

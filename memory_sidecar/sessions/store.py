@@ -1,6 +1,6 @@
 """Writes and deletes the rows of sessions in an agent's database, with their words and vectors.
 
-Triggers keep the FTS tables that the contract names in step with their rows; see `sessions.sql`.
+Triggers keep the FTS tables that the contract names in step with their rows; see `texts.sql`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_sidecar.core.model import Document, Findable
-from memory_sidecar.index.schema import Corpus, read_identity, write_identity
+from memory_sidecar.index.schema import Corpus, SqlFile, read_identity, write_identity
 from memory_sidecar.index.words import index_words
 from memory_sidecar.index.writing import Write
 from memory_sidecar.sessions.documents import project_hash
@@ -20,7 +20,23 @@ from memory_sidecar.sessions.model import EMBEDDED_CHARACTERS, Session, Summary
 SESSIONS = "sessions"
 """The name of the source that an agent's folder of sessions is; no registered directory has it."""
 
-SCRIPT = "sessions/sessions.sql"
+
+def _texts(table: str, *columns: str) -> SqlFile:
+    """What finds phrases and prefixes in `columns` of `table`, and keeps in step with them."""
+    new, old = (", ".join(f"{row}.{each}" for each in columns) for row in ("NEW", "OLD"))
+    names = {"table": table, "columns": ", ".join(columns), "new": new, "old": old}
+    return SqlFile("sessions/texts.sql", names)
+
+
+SCRIPTS = (
+    SqlFile("sessions/sessions.sql"),
+    _texts(
+        *("summaries", "brief", "detailed", "key_decisions", "problems_solved", "technologies"),
+        "user_note",
+    ),
+    _texts("messages", "content"),
+    _texts("topics", "topic"),
+)
 
 _SOURCE = "(SELECT source FROM sessions WHERE sessions.id = {}.session_id)"
 SUMMARIES = Corpus(
