@@ -16,7 +16,7 @@ from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import parse_past_time
-from memory_sidecar.index.words import MARKS
+from memory_sidecar.index.words import MARKS, count_words
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -29,6 +29,9 @@ MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
 _PHRASE = re.compile(r'"([^"]*)"')
 _PREFIX = re.compile(rf"(?<!\S)([^\W_][\w{MARKS}]*)\*(?!\S)")
 _WORD = re.compile(r"[^\W_]")
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full width, Arabic
+_ENDS = f".!\u3002\uff01{''.join(_QUESTION_MARKS)}"
+_SENTENCE = re.compile(rf"[^{_ENDS}\n]*+[{_ENDS}]*+\n?")
 
 
 class Moment(int):
@@ -68,6 +71,16 @@ class Message:
     def said_by(self) -> str:
         """The speaker's name, else the role."""
         return self.speaker or self.role.value
+
+    @property
+    def asks(self) -> bool:
+        return self.content.rstrip().endswith(_QUESTION_MARKS)
+
+    @property
+    def stated(self) -> int:
+        """How many words it has outside of its questions."""
+        sentences = map(str.rstrip, _SENTENCE.findall(self.content))
+        return sum(count_words(each) for each in sentences if not each.endswith(_QUESTION_MARKS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +167,12 @@ class Session:
             ]
         lines = [self._heading(self.created_at), *lines, ", ".join(self.topics)]
         return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    def is_answer(self, sequence: int) -> bool:
+        """Tell whether a message states something right after someone else's question."""
+        asked, message = self.messages[sequence - 1], self.messages[sequence]
+        is_asked = sequence > 0 and asked.asks and asked.said_by != message.said_by
+        return is_asked and message.stated > 0
 
     def heading(self, message: Message) -> str:
         """Make the prefix of a message for the model: date, project and speaker.

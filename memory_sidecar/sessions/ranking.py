@@ -16,13 +16,19 @@ import numpy.typing as npt
 
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
-from memory_sidecar.index.codes import Ids
+from memory_sidecar.index.codes import Ids, Mask
 from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import Postings
+from memory_sidecar.index.words import STOPWORDS, plain_words
+from memory_sidecar.sessions.model import Role
 
 COVERAGE_WEIGHT = 0.3
 AROUND_WEIGHT = 0.2  # of the coverage by the messages from REACH before to REACH after
 SESSION_WEIGHT = 0.2  # of the BM25 of the whole session
+ANSWER_WEIGHT = 0.3  # of what a question has above the common level, for its answer
+SPEAKER_WEIGHT = 0.04  # of being said by whom the question names
+BREVITY_WEIGHT = 0.2  # what a message loses that states nothing
+BRIEF = 5  # words that a message states if it loses half of that
 REACH = 2
 K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
 COMMON_RANK = 50  # the row whose relevance is the common level
@@ -98,7 +104,7 @@ def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
     return np.flatnonzero(scores >= np.partition(scores, -count)[-count])[:MAX_PLACES]
 
 
-WEAK_BELOW = 0.54  # under 2 % of the best hits of questions with an answer, most of those without
+WEAK_BELOW = 0.53  # under 2 % of the best hits of questions with an answer, most of those without
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,8 @@ class Conversations:
         first, end = self._bounds(messages)
         near = messages[:, None] + LENDING_STEPS
         gains = (near >= first[:, None]) & (near < end[:, None]) & (surplus > 0)[:, None]
-        ids, places = np.unique(near[gains], return_inverse=True)
+        ids = distinct(near[gains])
+        places = np.searchsorted(ids, near[gains])
         shares = (surplus[:, None] * LENT_SHARES)[gains]
         lent: Scores = np.bincount(places, weights=shares, minlength=len(ids)).astype(np.float64)
         return ids, lent
@@ -160,6 +167,39 @@ class Conversations:
         """Return first and end of the session of each of `messages`."""
         at = np.searchsorted(self.first, messages, side="right") - 1
         return self.first[at], self.end[at]
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What messages state: arrays (n,) beside their ids, which ascend."""
+
+    words: Scores  # outside of questions
+    is_answer: Mask  # to the message right before
+    speakers: tuple[str, ...]  # names, or roles
+
+    @classmethod
+    def of_messages(cls, connection: Connection, messages: Ids) -> Statements:
+        """Read what is known of `messages`, which ascend."""
+        rows: list[Any] = connection.execute(
+            "SELECT stated, answers, heading FROM messages"
+            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps(messages.tolist()),),
+        ).fetchall()
+        words, answers, headings = zip(*rows, strict=True) if rows else ((), (), ())
+        speakers = tuple(heading.rpartition("\n")[2] for heading in headings)
+        return cls(np.array(words, np.float64), np.array(answers, np.bool_), speakers)
+
+    @property
+    def brevity(self) -> Scores:
+        """How little each message states, 1 for nothing; an answer may be short, so it has 0."""
+        return ~self.is_answer * (BRIEF / (BRIEF + self.words))
+
+    def said_by_named(self, question: str) -> Scores:
+        """Return 1 for what the only speaker said whom `question` names, else 0."""
+        words = set(plain_words(question)) - STOPWORDS
+        names = set(self.speakers).difference(Role)
+        named = {name for name in names if not words.isdisjoint(plain_words(name))}
+        return np.array([len(named) == 1 and each in named for each in self.speakers], np.float64)
 
 
 def _count(rows: Ids, low: Ids, high: Ids) -> Ids:

@@ -8,8 +8,12 @@
 A message gains from the messages beside it, since an answer often does not repeat the question:
 
     + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of the neighbour's relevance above the common level
+    + 0.3 · that of the question which it answers: someone else's, right before it
     + 0.2 · coverage by the five messages from two before to two after
     + 0.2 · BM25 of its whole session, as a share of its maximum
+    + 0.04, if the question names its speaker, and no other
+
+and loses 0.2 · 5 / (5 + its words outside of questions), unless it is such an answer.
 
 A session counts as its best part + 0.4 · the mean of its next three. docs/ranking.md says what each
 term gives. Words that very many rows hold are only looked up in the best candidates.
@@ -33,7 +37,7 @@ from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.ids import distinct, mask_allowed, places_of
+from memory_sidecar.index.ids import distinct, locate, mask_allowed, places_of
 from memory_sidecar.index.keyword import (
     Keywords,
     Postings,
@@ -49,13 +53,17 @@ from memory_sidecar.sessions.lookup import CORPUS_OF, allowed_rows, rows_with_al
 from memory_sidecar.sessions.model import HitKind, Required, SessionQuery
 from memory_sidecar.sessions.parts import MAX_HITS, SessionPart, group_by_session, read_best, rerank
 from memory_sidecar.sessions.ranking import (
+    ANSWER_WEIGHT,
     AROUND_WEIGHT,
+    BREVITY_WEIGHT,
     COMMON_RANK,
     COVERAGE_WEIGHT,
     SESSION_WEIGHT,
+    SPEAKER_WEIGHT,
     WEAK_BELOW,
     Conversations,
     Rows,
+    Statements,
     best_places,
 )
 from memory_sidecar.sessions.results import SessionHit
@@ -275,8 +283,16 @@ class _RowSearch:
         neighbours = np.zeros(len(found))
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
         around, session = talks.coverage_around(found, postings)
+        statements = Statements.of_messages(self.connection, found)
+        before, known = locate(found - 1, best)
+        answered = known & statements.is_answer
+        asked = np.zeros(len(found))
+        asked[answered] = np.maximum(surplus[before[answered]], 0.0)
         return found, {
             "neighbours": neighbours,
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
+            "answer": ANSWER_WEIGHT * asked,
+            "speaker": SPEAKER_WEIGHT * statements.said_by_named(self.text),
+            "brevity": -BREVITY_WEIGHT * statements.brevity,
         }

@@ -215,11 +215,12 @@ def _insert_messages(
     rows = zip(session.messages[since:], found[since:], strict=True)
     for sequence, (message, how) in enumerate(rows, start=since):
         write.connection.execute(
-            "INSERT INTO messages (id, session_id, role, content, sequence, created_at, heading)"
-            " SELECT first_message + ?1, id, ?2, ?3, ?1, ?4, ?5 FROM sessions WHERE id = ?6",
+            "INSERT INTO messages (id, session_id, role, content, sequence, created_at, stated,"
+            " answers, heading) SELECT first_message + ?1, id, ?2, ?3, ?1, ?4, ?5, ?6, ?7"
+            " FROM sessions WHERE id = ?8",
             (
-                *(sequence, message.role, message.content, message.created_at),
-                *(session.heading(message), session_row),
+                *(sequence, message.role, message.content, message.created_at, message.stated),
+                *(session.is_answer(sequence), session.heading(message), session_row),
             ),
         )
         write.index_row(MESSAGES, how)

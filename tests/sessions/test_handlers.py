@@ -23,7 +23,9 @@ from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
+    Message,
     Outcome,
+    Role,
     SessionFilter,
     SessionQuery,
 )
@@ -353,11 +355,63 @@ def test_a_phrase_may_stand_in_the_title(episodes):
 
 def test_an_answer_gains_from_the_question_before_it(episodes):
     talk = [f"something else number {n}" for n in range(60)]
-    talk[30:32] = ["where did the token refresh of payments fail", "in Frankfurt"]
+    talk[30:32] = ["where did the token refresh of payments fail?", "in Frankfurt"]
     episodes.save("a", *talk)
     hits = episodes.find("where did the token refresh of payments fail", top_k=3)
     assert [hit.sequence for hit in hits][:2] == [30, 31]
     assert hits[1].explain.boosts["neighbours"] > 0
+
+
+def test_an_answer_gains_more_than_what_is_said_before_a_question_or_by_its_speaker(episodes):
+    asked = "where did the token refresh of payments fail?"
+    messages = [
+        {"role": "user", "content": "something else"},
+        {"role": "assistant", "content": asked},
+        {"role": "assistant", "content": "I mean the one of yesterday"},
+        {"role": "user", "content": asked},
+        {"role": "assistant", "content": "in Frankfurt"},
+    ]
+    episodes.sessions.save({"session_id": "a", "messages": messages})
+    hits = {hit.sequence: hit.explain.boosts for hit in episodes.find(asked)}
+    assert {sequence for sequence, boosts in hits.items() if "answer" in boosts} == {4}
+    assert {sequence for sequence, boosts in hits.items() if "brevity" not in boosts} == {4}
+
+
+def test_what_the_speaker_said_whom_a_question_names_comes_before_what_others_said(episodes):
+    talk = [("Anna Lee", "a lock helps"), ("Will", "a lock helps"), ("", "a lock helps")]
+    messages = [{"role": "user", "content": text, "speaker": name} for name, text in talk]
+    episodes.sessions.save({"session_id": "a", "messages": messages})
+    for question, speakers in {
+        "what did Anna say of a lock": [0],
+        "what of ANNA's lock": [0],
+        "will the lock help": [],  # no name
+        "what did the user say of a lock": [],
+        "did Anna Lee or Will mention a lock": [0],
+        "lock": [],
+    }.items():
+        found = [h.sequence for h in episodes.find(question) if "speaker" in h.explain.boosts]
+        assert found == speakers, question
+
+
+def test_of_equal_words_what_states_more_comes_first(episodes):
+    stated = "the token refresh fails under load, since two of them run at once without a lock"
+    episodes.save("a", stated, "the token refresh fails?")
+    assert episodes.found("token refresh fails") == ["a#0", "a#1"]
+    lost = [hit.explain.boosts["brevity"] for hit in episodes.find("token refresh fails")]
+    assert lost == [pytest.approx(-0.2 * 5 / (5 + 16), abs=1e-5), -0.2]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("Is it late? It is.\nShall we go?  ", 2),
+        ("Really?!", 1),  # as much a cry as a question
+        ("\u4f60\u5728\u54ea\u91cc\uff1f\u6211\u5728\u5bb6\u91cc\u3002", 2),
+        ("", 0),
+    ],
+)
+def test_a_message_states_what_stands_outside_of_its_questions(content, words):
+    assert Message(role=Role.USER, content=content).stated == words
 
 
 def test_an_answer_gains_from_what_is_said_around_it_and_in_its_session(episodes):
