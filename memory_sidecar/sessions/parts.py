@@ -4,9 +4,8 @@ The cross-encoder reads a hit together with the question:
 
     key = relevance + 0.06 · its score for question and passage (about -11 to 11)
 
-A message is read after the one before it, which it often answers: on LoCoMo's turns that alone
-took recall@5 from .708 to .758, and the sum with the relevance to .777; without reading them it
-is .717. Weights from .04 to .1 are as good.
+A message is read after the one before it, which it often answers: on LoCoMo's turns that took
+recall@5 from .708 to .758. With today's relevance hit@1 is .586, and .510 without reading them.
 """
 
 from __future__ import annotations
