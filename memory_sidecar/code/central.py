@@ -194,11 +194,16 @@ class UseGraph:
 def read_entries(
     connection: Connection, ranks: Mapping[tuple[int, int], float], *, max_tokens: int
 ) -> list[MapEntry]:
-    """Return the definitions of the highest rank that fit into the budget, grouped by file."""
+    """Return the definitions of the highest rank that fit into the budget, grouped by file.
+
+    Equal ranks go by path: ids tell in which order the files were indexed.
+    """
     graph = Graph(connection)
+    by_path = connection.execute("SELECT id FROM code_files ORDER BY source, filename")
+    place = {file: at for at, (file,) in enumerate(by_path)}
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * BYTES_PER_TOKEN
-    for key in sorted(ranks, key=lambda key: (-ranks[key], key)):
+    for key in sorted(ranks, key=lambda key: (-rounded(ranks[key]), place[key[0]], key[1])):
         entry = graph.numbered(*key).as_place(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
         left -= len(entry.signature.encode()) + 8

@@ -96,3 +96,14 @@ def test_after_any_edits_the_rows_are_those_of_a_first_index(run, data_dir, tmp_
             case "change":
                 number = choose.randrange(len(parts))
                 parts[number] = FUNCTION.format(name=f"cost_{turn}", word="new\n    # longer")
+
+
+def test_a_map_ranks_what_is_used_alike_by_path_in_whatever_order_it_was_indexed(run, tmp_path):
+    folder = tmp_path / "src"
+    folder.mkdir()
+    (folder / "use.py").write_text("from a import first\nfrom b import second\n")
+    for name, function in (("b", "second"), ("a", "first")):
+        (folder / f"{name}.py").write_text(f"def {function}():\n    pass\n")
+        run("index", folder, "--wait", "keyword")
+    entries = run("map", "--json", cwd=folder).json
+    assert [each["filename"] for each in entries] == ["a.py", "b.py"]
