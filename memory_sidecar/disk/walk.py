@@ -21,7 +21,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.model import Scan, SourceFile, Stamp
 from memory_sidecar.core.opening import escape_bytes, is_folder, is_utf8, real_path, with_separator
-from memory_sidecar.disk.ignores import IgnoreRules
+from memory_sidecar.disk.ignores import IgnoreRules, is_own_folder
 from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
 from memory_sidecar.disk.roots import check_root
 from memory_sidecar.disk.rule_files import RULE_NAMES, folders_above, folders_of, rules_above
@@ -243,7 +243,7 @@ class Recheck:
 
     def _classify(self, path: str, entry: os.DirEntry[str]) -> None:
         is_folder = entry.is_dir(follow_symlinks=False)
-        if is_folder and path in self._known_folders:
+        if is_folder and path in self._known_folders and not is_own_folder(entry.path):
             self.folders.append(path)
         elif path in self._known and not is_folder:
             status = entry.stat(follow_symlinks=False)
@@ -262,7 +262,7 @@ def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str)
     """Whether an earlier walk found `path`, and no rule file above it in the source has changed.
 
     `known` are the stamps of that walk for `path` and for `rules_above` it. Always False for a path
-    in a repository below the root, which has rules of its own.
+    in a repository below the root, which has rules of its own, and in a folder of a data directory.
     """
     return (
         path in known
@@ -270,9 +270,8 @@ def is_still_included(rules: IgnoreRules, known: Mapping[str, Stamp], path: str)
         and not Path(_absolute(rules, path)).is_dir()
         and all(is_folder(_absolute(rules, folder)) for folder in folders_above(path))
         and not any(
-            os.path.lexists(f"{_absolute(rules, folder)}{os.sep}.git")
-            for folder in folders_above(path)
-            if folder
+            os.path.lexists(f"{absolute}{os.sep}.git") or is_own_folder(absolute)
+            for absolute in (_absolute(rules, folder) for folder in folders_above(path) if folder)
         )
         and all(known.get(rule) == _stamp_at(rules, rule) for rule in rules_above([path]))
     )

@@ -22,7 +22,7 @@ LIMIT = 1 << 20
 def tree(request: pytest.FixtureRequest, root: Path, write: Write) -> Path:
     if request.param == "in a repository":
         subprocess.run(["git", "init", "--quiet", str(root)], check=True)
-    write("a.py", "pkg/b.py", "pkg/deep/c.py", "docs/readme.md")
+    write("a.py", "pkg/b.py", "pkg/deep/c.py", "docs/readme.md", "docs/state/store.md")
     write(".gitignore", text="*.log\nsecret/\n")
     write("pkg/.gitignore", text="local.py\n")
     return root
@@ -53,6 +53,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a changed rule": lambda root: (root / "pkg/.gitignore").write_text("deep/\n"),
     "a rule that is gone": lambda root: (root / ".gitignore").unlink(),
     "a rule of a folder's own": lambda root: (root / "docs/.sidecarignore").write_text("*.md\n"),
+    "a data directory around": lambda root: (root / "docs/codebase.sqlite").touch(),
     "a folder let through": lambda root: _let_through(root, "dist"),
 }
 
