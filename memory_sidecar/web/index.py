@@ -25,7 +25,9 @@ def show(visit: Visit) -> View:
     try:
         status = _status(visit)
     except NoIndex as error:
-        return View(template="problem.html", title="Index", data=error.as_json(), more={"back": ""})
+        return View(
+            template="problem.html", title="Index", data=error.as_json(), more={"around": ""}
+        )
     vectors = vectors_by_source(visit.services.codebase()) if status.chunks else {}
     data = {"status": status, "vectors": vectors}
     more = {"team": team_line(status.team) if status.team else ""}

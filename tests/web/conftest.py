@@ -150,16 +150,22 @@ class Served:
         return reader
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Shared by the tests of a module: each stores what it looks for."""
-    folder = tmp_path_factory.mktemp("web")
+@contextmanager
+def serving(folder: Path) -> Iterator[Served]:
+    """Serve an empty data directory in `folder`."""
     environ = {"XDG_CONFIG_HOME": str(folder / "config")}
     with hashing_services(folder / "data") as services:
         site = Site(services, environ=environ, daemon_log="", idle_s=600)
         site.start()
         yield Served(site, services, write_project(folder / "project"))
         site.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Shared by the tests of a module: each stores what it looks for."""
+    with serving(tmp_path_factory.mktemp("web")) as served:
+        yield served
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from memory_sidecar.index.report import Failure
 from memory_sidecar.web.app import CHANGES, VIEWS
 from memory_sidecar.web.rendering import templates
 from memory_sidecar.web.visit import Section, View, Visit
-from tests.web.conftest import SCRIPT
+from tests.web.conftest import SCRIPT, serving
 from tests.web.test_memories import Pieces
 
 
@@ -139,6 +139,14 @@ def test_commands_in_a_hint_are_set_as_code_and_stay_text(reader):
     told = reader.get("/memories/one?agent=architect&path=<b>.md").text
     assert "<code>memory-sidecar list --agent architect</code>" in told
     assert "<b>" not in told
+
+
+def test_before_anything_is_stored_each_view_is_there(tmp_path):
+    with serving(tmp_path) as served:
+        reader = served.reader()
+        for path in (path for path in VIEWS if VIEWS[path].label):
+            assert reader.get(path).status == 200, path
+        assert "run <code>memory-sidecar index PATH</code>" in reader.get("/index").text
 
 
 def test_an_agent_that_has_nothing_is_not_told_to_remove_a_filter(reader):
