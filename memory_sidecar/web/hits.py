@@ -131,7 +131,7 @@ def _session_row(visit: Visit, each: FoundSession, stems: frozenset[str]) -> Row
         place=hit.session_id,
         title=short(hit.title) or hit.session_id,
         href=f"{address}#{anchor}" if anchor else address,
-        about=f"{hit.kind} · {hit.headline} · {each.agent}",
+        about=f"{hit.headline} · {each.agent}",
         score=hit.score,
         is_weak=hit.is_weak,
         parts=_parts(hit.explain or None),

@@ -130,8 +130,8 @@ def overview_of(visit: Visit) -> Overview:
 
 def filter_of(visit: Visit) -> MemoryFilter:
     """Parse the memory filter in the address. Raises UsageError."""
-    least, most = _bounds(visit.text("age"), AGES)
-    stronger, weaker = _bounds(visit.text("strength"), STRENGTHS)
+    least, most = _bounds(visit, "age", AGES)
+    stronger, weaker = _bounds(visit, "strength", STRENGTHS)
     outdated = visit.text("outdated")
     # The filter stays equal for a minute, so that its facets stay cached.
     now = system_clock() // MINUTE_MS * MINUTE_MS
@@ -152,9 +152,10 @@ def filter_of(visit: Visit) -> MemoryFilter:
 
 
 def _bounds(
-    name: str, known: Mapping[str, tuple[Number | None, Number | None]]
+    visit: Visit, facet: str, known: Mapping[str, tuple[Number | None, Number | None]]
 ) -> tuple[Number | None, Number | None]:
-    """Return the bounds of what is called `name`, (None, None) for "". Raises UsageError."""
+    """Return the bounds of the chosen `facet`, (None, None) for none. Raises UsageError."""
+    name = visit.text(facet)
     if name and name not in known:
-        raise UsageError(f"there is no {name[:40]!r}", hint=f"one of {', '.join(known)}")
+        raise UsageError(f"there is no {facet} {name[:40]!r}", hint=f"one of {', '.join(known)}")
     return known[name] if name else (None, None)

@@ -54,6 +54,7 @@ def templates() -> Environment:
         "megabytes": lambda size: f"{int(size) / 1e6:,.1f} MB",
         "markdown": markdown,
         "short": short,
+        "breakable": breakable,
         "with_code": with_code,
     }
     environment.globals.update(KINDS=Asked, AGES=AGES, STRENGTHS=STRENGTHS, OUTCOMES=Outcome)
@@ -91,6 +92,11 @@ def ago(moment: str | None, now: datetime | None = None) -> Markup:
 def short(text: str, most: int = MAX_TITLE) -> str:
     """Cut `text` to the length of a title, or to `most` characters."""
     return first_words(text, most)
+
+
+def breakable(path: str) -> Markup:
+    """Return `path` so that a narrow view breaks it behind a slash rather than within a name."""
+    return escape(visible(path)).replace("/", Markup("/<wbr>"))
 
 
 def markdown(text: str) -> Markup:

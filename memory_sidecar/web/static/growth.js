@@ -2,6 +2,7 @@
 "use strict";
 
 const HALF_WEEK_S = 3.5 * 86400;
+const date = (s) => new Date(1000 * s).toUTCString().slice(5, 16); // 02 Nov 2026
 
 function draw() {
   document.querySelectorAll("[data-chart]").forEach((place) => {
@@ -16,6 +17,7 @@ function draw() {
     const axis = { stroke: muted, font: "11px system-ui", ticks: { show: false } };
     const data = JSON.parse(place.dataset.chart);
     const newest = data[0].length - 1;
+    const step = Math.ceil((60 * data[0].length) / place.clientWidth); // weeks between two dates
     new uPlot({
       width: place.clientWidth,
       height: 150,
@@ -23,10 +25,10 @@ function draw() {
       cursor: { y: false, drag: { x: false }, points: { show: false } },
       scales: { x: { range: (_, first, last) => [first - HALF_WEEK_S, last + HALF_WEEK_S] }, y: { range: (_, __, most) => [0, Math.max(most, 4) * 1.05] } },
       axes: [
-        { ...axis, grid: { show: false }, values: (_, all) => all.map((s) => new Date(1000 * s).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" })), space: 60, size: 26 },
+        { ...axis, grid: { show: false }, splits: () => data[0].filter((_, at) => (newest - at) % step === 0), values: (_, all) => all.map((s) => date(s).slice(0, 6)), size: 26 },
         { ...axis, grid: { stroke: ink("--grid"), width: 1 }, size: wide, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
       ],
-      series: [{ label: "week of", value: (_, s) => (s == null ? "" : new Date(1000 * s).toISOString().slice(0, 10)) }, ...series],
+      series: [{ label: "week of", value: (_, s) => (s == null ? "" : date(s)) }, ...series],
     }, data, place);
   });
 }
