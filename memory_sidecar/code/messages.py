@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from memory_sidecar.code.question import QUESTION_WORD
 from memory_sidecar.code.store import StoredChunk
-from memory_sidecar.index.words import plain_words
+from memory_sidecar.index.words import QUESTION_WORD, plain_words
 
 MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of them
 # Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memory_sidecar.code.asides import PROSE, asides_of, asides_to
-from memory_sidecar.index.words import STOPWORDS, name_apart, plain_words
+from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, name_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
@@ -31,7 +31,6 @@ MAX_FRAMES = 4  # phrases left out at each end of a request
 MIN_SUBJECT_WORDS = 2  # that remain of a query without the name of the project
 
 LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[?!]$")
-QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 _THING = (
     r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"
     r"|file|line)s?"

@@ -40,6 +40,7 @@ _LETTERS = str.maketrans(
     {"ß": "ss", "ẞ": "SS", "\u0131": "i", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D"}
 )
 
+QUESTION_WORD = re.compile(r"\W*(?:how|what|where|why|which|who|when)\b", re.IGNORECASE)
 MAX_QUERY_WORDS = 64
 LONGEST_NAME = 64  # characters of a name that is remembered: 16,000 strings of data take 700 MB
 

@@ -16,7 +16,7 @@ from memory_sidecar.core.credentials import first_words
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import parse_past_time
-from memory_sidecar.index.words import MARKS, count_words
+from memory_sidecar.index.words import MARKS, QUESTION_WORD, count_words
 
 MONTHS = tuple(
     "January February March April May June July August September October November December".split()
@@ -263,7 +263,10 @@ class SessionQuery(Query):
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """The required terms of a query: `"a phrase"` and `word*`; its other words only rank."""
+    """The required terms of a query: `"a phrase"` and `word*`; its other words only rank.
+
+    A question has none: its answer need not repeat a title that stands there in quotes.
+    """
 
     text: str  # the whole query, without quotes and asterisks
     phrases: tuple[str, ...]
@@ -274,9 +277,11 @@ class Required:
         """Parse `query`. A quote without its counterpart, or around no word, is ignored."""
         phrases = [phrase for phrase in _PHRASE.findall(query) if _WORD.search(phrase)]
         prefixes = _PREFIX.findall(_PHRASE.sub(" ", query))
-        text = _PREFIX.sub(r"\1", _PHRASE.sub(r" \1 ", query))
+        text = " ".join(_PREFIX.sub(r"\1", _PHRASE.sub(r" \1 ", query)).split())
+        if QUESTION_WORD.match(query) or query.rstrip().endswith(_QUESTION_MARKS):
+            return cls(text, (), ())
         return cls(
-            text=" ".join(text.split()),
+            text,
             phrases=tuple(dict.fromkeys(phrases))[:MAX_REQUIRED],
             prefixes=tuple(dict.fromkeys(prefixes))[:MAX_REQUIRED],
         )

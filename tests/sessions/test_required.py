@@ -19,6 +19,9 @@ from memory_sidecar.sessions.model import Required
         ('"" "?!"', "?!", (), ()),
         ("a*b *c **", "a*b *c **", (), ()),
         ("2 * 3", "2 * 3", (), ()),
+        ('who read "The Alchemist"', "who read The Alchemist", (), ()),
+        ('Did she read "The Alchemist"? ', "Did she read The Alchemist ?", (), ()),
+        ("whenever tok*", "whenever tok", (), ("tok",)),
     ],
 )
 def test_quotes_and_stars_are_signs_where_they_can_be(query, text, phrases, prefixes):
