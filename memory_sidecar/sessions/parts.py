@@ -2,10 +2,10 @@
 
 The cross-encoder reads a hit together with the question:
 
-    key = relevance + 0.06 · its score for question and passage (about -11 to 11)
+    key = relevance + 0.04 · its score for question and passage (about -11 to 11)
 
 A message is read after the one before it, which it often answers: on LoCoMo's turns that took
-recall@5 from .708 to .758. With today's relevance hit@1 is .586, and .510 without reading them.
+recall@5 from .708 to .758. With today's relevance hit@1 is .580, and .513 without reading them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memory_sidecar.sessions.model import HitKind
 from memory_sidecar.sessions.results import Head
 
 MAX_HITS = 20  # that are reranked
-JUDGE_WEIGHT = 0.06
+JUDGE_WEIGHT = 0.04
 PASSAGE_CHARACTERS = 600  # of a message, from its beginning, and as many of the one before
 OTHERS_WEIGHT, OTHERS = 0.4, 3  # weight and number of a session's parts after the best one
 
