@@ -9,9 +9,13 @@ import click
 from memory_sidecar.agents.doctor import Check, examine, repair
 from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.agents.set_up import examine_set_up
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import Call, TextLine
+from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.core.errors import PathRefused, SidecarError
+
+GOOD = Styled("ok  ", {"fg": "green"})
+BAD = Styled("FAIL", {"fg": "red", "bold": True})
 
 
 @click.command()
@@ -48,6 +52,6 @@ def _examine(call: Call) -> list[Check]:
     return [replace(check, hint=call.hint(check.hint)) for check in checks]
 
 
-def _check_line(check: Check) -> str:
+def _check_line(check: Check) -> TextLine:
     hint = f"\n     {check.hint}" if check.hint else ""
-    return f"{'ok  ' if check.ok else 'FAIL'} {check.check}: {check.text}{hint}"
+    return GOOD if check.ok else BAD, f" {check.check}: {check.text}{hint}"

@@ -327,3 +327,11 @@ def test_a_watch_that_is_refused_is_a_fault_as_long_as_it_is(
         assert "fs.inotify" not in call("status").out
     finally:
         watching.close()
+
+
+def test_on_a_terminal_what_failed_stands_out(call, model_dir):
+    (model_dir / "model.onnx").unlink()
+    shown = call("doctor", environ={"CLICOLOR_FORCE": "1"}).out
+    assert "\x1b[32mok  \x1b[0m runtime: " in shown
+    assert "\x1b[31m\x1b[1mFAIL\x1b[0m model: " in shown
+    assert "\nFAIL model: " in call("doctor").out
