@@ -100,8 +100,11 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
 
 
 def body_lines(memory: Facts, text: str) -> list[str]:
-    """Return the lines of a memory's `text` to show below its title: none if they are equal."""
-    return [] if text.strip() == memory.title else text.split("\n")
+    """Return the lines of a memory's `text` to show below its title, which they do not repeat."""
+    first, _, rest = text.strip("\n").partition("\n")
+    if first.strip("# ") == memory.title:
+        text = rest.lstrip("\n")
+    return text.split("\n") if text else []
 
 
 def memory_lines(memories: Sequence[Memory | Listed]) -> Iterator[TextLine]:

@@ -37,6 +37,15 @@ def test_lines_around_what_was_asked_for_are_chosen():
     assert part.lines == tuple(CODE[part.first : part.first + len(part.lines)])
 
 
+def test_a_memory_does_not_say_its_title_twice(run):
+    assert run("store", "# Totals are cents\n\nNever floats.", "--agent", "a").status == 0
+    for command in (("query", "totals"), ("recent",)):
+        shown = run(*command, "--agent", "a").out
+        assert shown.count("Totals are cents") == 1
+        assert "\n  Never floats.\n" in shown
+    assert run("get", "totals-are-cents.md", "--agent", "a").out.startswith("# Totals are cents")
+
+
 def test_a_memory_shows_the_lines_that_match(run):
     lines = [f"Step {number}: build part {number}" for number in range(30)]
     lines[20] = "Step 20: feed the zebras"
