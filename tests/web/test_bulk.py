@@ -144,6 +144,20 @@ def test_enter_in_a_field_does_what_the_button_beside_it_does(served, tab):
 
 
 @pytest.mark.browser
+def test_how_many_are_selected_is_told(served, tab):
+    for name in ("One", "Two"):
+        served.store(f"{name} to count", category="counted")
+    tab.goto(tab.url + "?category=counted")
+    tab.get_by_label("Select One to count").check()
+    tab.get_by_text("1 selected").wait_for()
+    tab.get_by_label("select all").check()
+    tab.get_by_text("2 selected").wait_for()
+    tab.get_by_label("Select Two to count").uncheck()
+    tab.get_by_text("1 selected").wait_for()
+    assert not tab.get_by_label("select all").is_checked()
+
+
+@pytest.mark.browser
 def test_what_was_typed_stays_when_seen_as_an_agent_and_after_a_change_of_many(served, tab):
     served.store("Typed and then looked at", category="typed")
     tab.goto(tab.url + "?category=typed")

@@ -101,7 +101,17 @@ document.addEventListener("change", (event) => {
   event.target.closest("form[data-sends]")?.requestSubmit();
   const all = event.target.closest("[data-all]");
   if (all) document.querySelectorAll(`input[name="${all.dataset.all}"]`).forEach((each) => (each.checked = all.checked));
+  countSelected();
 });
+
+function countSelected() {
+  if (!at(".bulk")) return;
+  const chosen = [...document.querySelectorAll("input[name=chosen]")];
+  const selected = chosen.filter((each) => each.checked).length;
+  at(".bulk output").textContent = `${selected} selected`;
+  at(".bulk [data-all]").checked = selected > 0 && selected === chosen.length;
+}
+addEventListener("pageshow", countSelected); // back from elsewhere, what was ticked still is
 
 // On a narrow screen the facets are folded, until they are asked for.
 const fold = () => matchMedia("(max-width: 52rem)").matches && document.querySelectorAll(".folds").forEach((each) => (each.open = false));
