@@ -184,6 +184,7 @@ class UseGraph:
         given = shares * rank[users]
         keys, used = np.unique(self.owners << 32 | self.numbers, return_inverse=True)
         totals = np.bincount(used, given) / (given.sum() or 1.0)
+        totals = totals.astype(np.float32)  # the last bits follow the order of ids
         return {
             (key >> 32, key & 0xFFFFFFFF): total
             for key, total in zip(keys.tolist(), totals.tolist(), strict=True)
@@ -203,7 +204,7 @@ def read_entries(
     place = {file: at for at, (file,) in enumerate(by_path)}
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * BYTES_PER_TOKEN
-    for key in sorted(ranks, key=lambda key: (-rounded(ranks[key]), place[key[0]], key[1])):
+    for key in sorted(ranks, key=lambda key: (-ranks[key], place[key[0]], key[1])):
         entry = graph.numbered(*key).as_place(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
         left -= len(entry.signature.encode()) + 8
