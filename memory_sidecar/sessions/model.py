@@ -6,7 +6,7 @@ The fields of a session are those of its file, which `documents` reads; times ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -31,6 +31,7 @@ _PREFIX = re.compile(rf"(?<!\S)([^\W_][\w{MARKS}]*)\*(?!\S)")
 _WORD = re.compile(r"[^\W_]")
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full width, Arabic
 _ENDS = f".!\u3002\uff01{''.join(_QUESTION_MARKS)}"
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE = re.compile(rf"[^{_ENDS}\n]*+[{_ENDS}]*+\n?")
 
 
@@ -78,8 +79,8 @@ class Message:
 
     @property
     def stated(self) -> int:
-        """How many words it has outside of its questions."""
-        sentences = map(str.rstrip, _SENTENCE.findall(self.content))
+        """How many words it has outside of its questions and its fenced code."""
+        sentences = map(str.rstrip, _SENTENCE.findall(_FENCED.sub("\n", self.content)))
         return sum(count_words(each) for each in sentences if not each.endswith(_QUESTION_MARKS))
 
 
@@ -168,11 +169,19 @@ class Session:
         lines = [self._heading(self.created_at), *lines, ", ".join(self.topics)]
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
-    def is_answer(self, sequence: int) -> bool:
-        """Tell whether a message states something right after someone else's question."""
-        asked, message = self.messages[sequence - 1], self.messages[sequence]
-        is_asked = sequence > 0 and asked.asks and asked.said_by != message.said_by
-        return is_asked and message.stated > 0
+    def steps_to_questions(self) -> Iterator[int]:
+        """Yield how far before each message someone else's question stands that it may answer.
+
+        0 for none. One who answers may take several messages: all that come before others speak.
+        """
+        steps, before = 0, None
+        for message in self.messages:
+            if before and before.said_by != message.said_by:
+                steps = int(before.asks)
+            elif steps:
+                steps += 1
+            yield 0 if message.asks and not message.stated else steps
+            before = message
 
     def heading(self, message: Message) -> str:
         """Make the prefix of a message for the model: date, project and speaker.

@@ -29,6 +29,7 @@ ANSWER_WEIGHT = 0.3  # of what a question has above the common level, for its an
 SPEAKER_WEIGHT = 0.04  # of being said by whom the question names
 BREVITY_WEIGHT = 0.2  # what a message loses that states nothing
 BRIEF = 5  # words that a message states if it loses half of that
+ASKING = frozenset("ask asks asked asking question questions".split())
 REACH = 2
 K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
 COMMON_RANK = 50  # the row whose relevance is the common level
@@ -173,8 +174,9 @@ class Conversations:
 class Statements:
     """What messages state: arrays (n,) beside their ids, which ascend."""
 
-    words: Scores  # outside of questions
-    is_answer: Mask  # to the message right before
+    words: Scores  # outside of questions and code
+    asked: Ids  # the question before each, -1 for none
+    is_answer: Mask  # of the messages after the same question the one that states most
     speakers: tuple[str, ...]  # names, or roles
 
     @classmethod
@@ -187,7 +189,13 @@ class Statements:
         ).fetchall()
         words, answers, headings = zip(*rows, strict=True) if rows else ((), (), ())
         speakers = tuple(heading.rpartition("\n")[2] for heading in headings)
-        return cls(np.array(words, np.float64), np.array(answers, np.bool_), speakers)
+        stated, steps = np.array(words, np.float64), np.array(answers, np.int64)
+        asked = np.where(steps > 0, messages - steps, -1)
+        longest_first = np.lexsort((-stated, asked))
+        _, firsts = np.unique(asked[longest_first], return_index=True)
+        is_answer = np.zeros(len(messages), np.bool_)
+        is_answer[longest_first[firsts]] = True
+        return cls(stated, asked, is_answer & (steps > 0), speakers)
 
     @property
     def brevity(self) -> Scores:

@@ -8,12 +8,14 @@
 A message gains from the messages beside it, since an answer often does not repeat the question:
 
     + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of the neighbour's relevance above the common level
-    + 0.3 · that of the question which it answers: someone else's, right before it
+    + 0.3 · that of the question which it answers: someone else's, before whose next message it
+            states the most
     + 0.2 · coverage by the five messages from two before to two after
     + 0.2 · BM25 of its whole session, as a share of its maximum
     + 0.04, if the question names its speaker, and no other
 
-and loses 0.2 · 5 / (5 + its words outside of questions), unless it is such an answer.
+and loses 0.2 · 5 / (5 + its words outside of questions and code), unless it is such an answer. The
+second and this do not count for a question that asks what was asked.
 
 A session counts as its best part + 0.4 · the mean of its next three. docs/ranking.md says what each
 term gives. Words that very many rows hold are only looked up in the best candidates.
@@ -49,12 +51,14 @@ from memory_sidecar.index.keyword import (
 )
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, saturate, weak_below
 from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorIndex
+from memory_sidecar.index.words import plain_words
 from memory_sidecar.sessions.lookup import CORPUS_OF, allowed_rows, rows_with_all
 from memory_sidecar.sessions.model import HitKind, Required, SessionQuery
 from memory_sidecar.sessions.parts import MAX_HITS, SessionPart, group_by_session, read_best, rerank
 from memory_sidecar.sessions.ranking import (
     ANSWER_WEIGHT,
     AROUND_WEIGHT,
+    ASKING,
     BREVITY_WEIGHT,
     COMMON_RANK,
     COVERAGE_WEIGHT,
@@ -284,15 +288,16 @@ class _RowSearch:
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
         around, session = talks.coverage_around(found, postings)
         statements = Statements.of_messages(self.connection, found)
-        before, known = locate(found - 1, best)
+        before, known = locate(statements.asked, best)
         answered = known & statements.is_answer
         asked = np.zeros(len(found))
         asked[answered] = np.maximum(surplus[before[answered]], 0.0)
+        wants_statements = ASKING.isdisjoint(plain_words(self.text))
         return found, {
             "neighbours": neighbours,
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
-            "answer": ANSWER_WEIGHT * asked,
+            "answer": wants_statements * ANSWER_WEIGHT * asked,
             "speaker": SPEAKER_WEIGHT * statements.said_by_named(self.text),
-            "brevity": -BREVITY_WEIGHT * statements.brevity,
+            "brevity": -wants_statements * BREVITY_WEIGHT * statements.brevity,
         }

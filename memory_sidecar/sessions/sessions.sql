@@ -33,8 +33,8 @@ CREATE TABLE messages (
     content    TEXT NOT NULL,
     sequence   INTEGER NOT NULL,        -- from 0
     created_at INTEGER NOT NULL,
-    stated     INTEGER NOT NULL,        -- words outside of its questions
-    answers    INTEGER NOT NULL,        -- 1: it states something right after another's question
+    stated     INTEGER NOT NULL,        -- words outside of its questions and its code
+    answers    INTEGER NOT NULL,        -- how far before it another's question stands; 0: none
     heading    TEXT NOT NULL            -- date, project and speaker, as they are embedded
 );
 

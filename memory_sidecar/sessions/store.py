@@ -212,15 +212,16 @@ def _insert_summary(write: Write, session_row: int, session: Session, found: Fin
 def _insert_messages(
     write: Write, session_row: int, session: Session, found: Sequence[Findable], *, since: int
 ) -> None:
-    rows = zip(session.messages[since:], found[since:], strict=True)
-    for sequence, (message, how) in enumerate(rows, start=since):
+    steps = (*session.steps_to_questions(),)[since:]
+    rows = zip(session.messages[since:], steps, found[since:], strict=True)
+    for sequence, (message, answers, how) in enumerate(rows, start=since):
         write.connection.execute(
             "INSERT INTO messages (id, session_id, role, content, sequence, created_at, stated,"
             " answers, heading) SELECT first_message + ?1, id, ?2, ?3, ?1, ?4, ?5, ?6, ?7"
             " FROM sessions WHERE id = ?8",
             (
                 *(sequence, message.role, message.content, message.created_at, message.stated),
-                *(session.is_answer(sequence), session.heading(message), session_row),
+                *(answers, session.heading(message), session_row),
             ),
         )
         write.index_row(MESSAGES, how)

@@ -377,6 +377,36 @@ def test_an_answer_gains_more_than_what_is_said_before_a_question_or_by_its_spea
     assert {sequence for sequence, boosts in hits.items() if "brevity" not in boosts} == {4}
 
 
+def test_of_an_answer_in_several_messages_the_one_that_states_most_gains(episodes):
+    asked = "where did the token refresh of payments fail?"
+    report = "it failed in Frankfurt, where the clock of one machine was late"
+    answer = ["let me look", report, "shall I mend that?", "```\nsudo ntpdate\n```"]
+    talk = [("user", asked), *(("assistant", text) for text in answer), ("user", "it is late")]
+    messages = [{"role": role, "content": text} for role, text in talk]
+    for length, sequence in {2: 1, 3: 2, 6: 2}.items():  # as a transcript grows
+        episodes.sessions.save({"session_id": "a", "messages": messages[:length]})
+        hits = episodes.find(asked)
+        assert [hit.sequence for hit in hits if "answer" in hit.explain.boosts] == [sequence]
+
+
+def test_an_answer_may_be_code_alone(episodes):
+    asked = "where did the token refresh of payments fail?"
+    episodes.save("a", "something else", "well", asked, "```\nlog(token)\n```")
+    hits = episodes.find(asked)
+    assert [hit.sequence for hit in hits if "answer" in hit.explain.boosts] == [3]
+
+
+def test_a_question_for_what_was_asked_prefers_neither_answers_nor_what_states_more(episodes):
+    episodes.save("a", "something else", "well", "can you mend the token refresh?", "it is mended")
+    for question, terms in {
+        "who mended the token refresh": {"answer", "brevity"},
+        "what did I ask about the token refresh": set(),
+        "Questions about the token refresh": set(),
+    }.items():
+        boosts = {term for hit in episodes.find(question) for term in hit.explain.boosts}
+        assert boosts & {"answer", "brevity"} == terms, question
+
+
 def test_what_the_speaker_said_whom_a_question_names_comes_before_what_others_said(episodes):
     talk = [("Anna Lee", "a lock helps"), ("Will", "a lock helps"), ("", "a lock helps")]
     messages = [{"role": "user", "content": text, "speaker": name} for name, text in talk]
@@ -407,10 +437,12 @@ def test_of_equal_words_what_states_more_comes_first(episodes):
         ("Is it late? It is.\nShall we go?  ", 2),
         ("Really?!", 1),  # as much a cry as a question
         ("\u4f60\u5728\u54ea\u91cc\uff1f\u6211\u5728\u5bb6\u91cc\u3002", 2),
+        ("Do this:\n```sh\nmake all\n```\nand wait.", 4),
+        ("It says\n```\nopen(path)?;", 2),  # cut short
         ("", 0),
     ],
 )
-def test_a_message_states_what_stands_outside_of_its_questions(content, words):
+def test_a_message_states_what_stands_outside_of_its_questions_and_its_code(content, words):
     assert Message(role=Role.USER, content=content).stated == words
 
 
