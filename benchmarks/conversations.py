@@ -2,7 +2,7 @@
 
 Turns go through real session files, the real index and the real search. Each question is asked
 unchanged, within its own conversation. A hit counts if its turn is a relevant one, a session if it
-holds one.
+holds one. `sets/coding-sessions` has sessions of people with coding agents, made up for measuring.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ def save_conversation(
             {
                 "session_id": session_id,
                 "created_at": began_at,
+                "project_path": sitting[0].get("project", ""),
                 "messages": [
                     {
                         "role": "user" if turn["speaker"] == first_speaker else "assistant",

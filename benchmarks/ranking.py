@@ -30,6 +30,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.embedding.models import Models
 
 GOLDEN = Path(__file__).parent / "golden.json"
+CODING_SESSIONS = Path(__file__).parent / "sets/coding-sessions"
 # How far a figure may fall: a question more or less of a small set, other vectors on other chips.
 NOISE = 0.01
 
@@ -94,10 +95,11 @@ def of_conversations(folder: Path, cache: Path) -> Iterator[tuple[str, float]]:
         judged_set, cache=cache, reporter=Silent()
     ).items():
         for metric in ("hit@5", "hit@10") if way == "sessions" else ("recall@5", "recall@10"):
-            yield _name("locomo-dev", metric, way), by_category["all"][metric]
+            yield _name(folder.name, metric, way), by_category["all"][metric]
 
 
 def of_own_sets(checkouts: Path, cache: Path) -> Iterator[tuple[str, float]]:
+    yield from of_conversations(CODING_SESSIONS, cache)
     for way, metrics in commits.measure(commits.SET, checkouts, cache)["macro"].items():
         for metric, value in metrics.items():
             yield _name("commits", metric, "" if way == "with history" else way), value
