@@ -60,6 +60,18 @@ def test_an_older_schema_is_set_aside_and_made_again(run, db, answer):
     assert db.with_name("codebase.sqlite.old").is_file()
 
 
+def test_the_doctor_leaves_an_older_schema_alone_until_it_is_to_mend(run, db):
+    set_version(db, CodeStore.SCHEMA.version + 1000)
+    make_older(db)
+    before = db.read_bytes()
+    done = run("doctor")
+    assert done.status == 0
+    assert f"{db} is of an older version" in done.out
+    assert db.read_bytes() == before
+    assert run("doctor", "--fix").status == 0
+    assert run("search", "--all", "total_price").err == ""
+
+
 @pytest.mark.parametrize("asked", [*COMMANDS, ("doctor",)], ids=" ".join)
 def test_an_older_schema_that_a_process_writes_is_left_to_it(run, db, asked, monkeypatch):
     monkeypatch.setattr(reading, "OLDER_PATIENCE_S", 0.0)
