@@ -191,11 +191,10 @@ class Statements:
         speakers = tuple(heading.rpartition("\n")[2] for heading in headings)
         stated, steps = np.array(words, np.float64), np.array(answers, np.int64)
         asked = np.where(steps > 0, messages - steps, -1)
-        longest_first = np.lexsort((-stated, asked))
-        _, firsts = np.unique(asked[longest_first], return_index=True)
-        is_answer = np.zeros(len(messages), np.bool_)
-        is_answer[longest_first[firsts]] = True
-        return cls(stated, asked, is_answer & (steps > 0), speakers)
+        longest_last = np.lexsort((stated, asked))
+        is_answer = steps > 0
+        is_answer[longest_last[:-1]] &= np.diff(asked[longest_last]) > 0
+        return cls(stated, asked, is_answer, speakers)
 
     @property
     def brevity(self) -> Scores:
