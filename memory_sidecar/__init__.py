@@ -3,4 +3,4 @@
 Importing this package imports nothing else, so that the thin client stays thin.
 """
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
