@@ -12,7 +12,7 @@ from memory_sidecar.agents.set_up import examine_set_up
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
-from memory_sidecar.core.errors import PathRefused, SidecarError
+from memory_sidecar.core.errors import SidecarError
 
 GOOD = Styled("ok  ", {"fg": "green"})
 BAD = Styled("FAIL", {"fg": "red", "bold": True})
@@ -40,12 +40,8 @@ def doctor(call: Call, fix: bool) -> list[Check]:
 
 
 def _examine(call: Call) -> list[Check]:
-    try:
-        services = call.services
-    except PathRefused as error:  # no data directory to examine
-        return [Check("data directory", False, error.message, error.hint)]
     checks = [
-        *examine(services, call.codebase),
+        *examine(call.services, call.codebase),
         *examine_set_up(call.environ),
         examine_qmd(call.child_environ),
     ]

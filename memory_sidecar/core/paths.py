@@ -235,8 +235,7 @@ class DataDir:
 def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> DataDir:
     """Return the data directory of a call, as `locate_data_dir` does.
 
-    Raises StoreReadOnly, PathRefused for a file, and UsageError for a path that no file system
-    takes.
+    Raises StoreReadOnly, and UsageError for a path that no file system takes.
     """
     named = str(option) if option is not None else None
     root = Path(locate_data_dir(named, cwd=str(cwd), environ=environ)[0])
@@ -247,9 +246,6 @@ def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str])
             f"the data directory {root} cannot be read: {error.strerror}",
             hint="it may be another user's; name one of yours with --data-dir",
         ) from error
-    except NotADirectoryError as error:
-        file = next(filter(os.path.lexists, (root, *root.parents)))
-        raise PathRefused(f"{file} is no folder", hint="name another with --data-dir") from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise UsageError(

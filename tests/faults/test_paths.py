@@ -121,17 +121,6 @@ def test_a_data_directory_that_may_not_be_read_is_named_in_one_line(run, unreada
     assert f"{folder} cannot be read: Permission denied" in done.error["message"]
 
 
-@pytest.mark.parametrize("words", ["search x", "query x", "status", "index .", "grep x", "stop"])
-def test_a_file_in_the_place_of_the_data_directory_is_named_in_one_line(run, tmp_path, words):
-    file = tmp_path / "notes.txt"
-    file.touch()
-    for named in (file, file / "new"):
-        done = run(*words.split(), "--data-dir", named, "--json", cwd=tmp_path)
-        assert (done.status, done.error["code"]) == (2, "path_refused")
-        assert done.error["message"] == f"{file} is no folder"
-    assert run("episodic-commit", "--file", "a.mv2", "--data-dir", file).status == 0
-
-
 def test_an_empty_folder_is_a_source_without_files(run, tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("index", tmp_path / "empty", "--json")
