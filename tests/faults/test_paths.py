@@ -7,6 +7,7 @@ import random
 import socket
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ def unreadable() -> Iterator[tuple[Path, Path]]:
         data.mkdir()
         for each, mode in ((top, 0o755), (data, 0o777), (folder, 0)):
             each.chmod(mode)
+        import_module("memory_sidecar.agents.doctor")  # which others may not read
         if os.geteuid() == 0:  # permissions do not bind root
             os.seteuid(65534)
         yield folder, data
