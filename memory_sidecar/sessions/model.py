@@ -75,13 +75,14 @@ class Message:
 
     @property
     def asks(self) -> bool:
-        return self.content.rstrip().endswith(_QUESTION_MARKS)
+        """Whether it ends with a question."""
+        return _ends_as_question(self.content)
 
     @property
     def stated(self) -> int:
         """How many words it has outside of its questions and its fenced code."""
-        sentences = map(str.rstrip, _SENTENCE.findall(_FENCED.sub("\n", self.content)))
-        return sum(count_words(each) for each in sentences if not each.endswith(_QUESTION_MARKS))
+        sentences = _SENTENCE.findall(_FENCED.sub("\n", self.content))
+        return sum(count_words(each) for each in sentences if not _ends_as_question(each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +207,10 @@ def spoken_date(epoch_ms: int) -> str:
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M}"
 
 
+def _ends_as_question(text: str) -> bool:
+    return text.rstrip().endswith(_QUESTION_MARKS)
+
+
 def _first_words(text: str) -> str:
     return first_words(" ".join(text[: 4 * OPENING_CHARACTERS].split()), OPENING_CHARACTERS)
 
@@ -287,7 +292,7 @@ class Required:
         phrases = [phrase for phrase in _PHRASE.findall(query) if _WORD.search(phrase)]
         prefixes = _PREFIX.findall(_PHRASE.sub(" ", query))
         text = " ".join(_PREFIX.sub(r"\1", _PHRASE.sub(r" \1 ", query)).split())
-        if QUESTION_WORD.match(query) or query.rstrip().endswith(_QUESTION_MARKS):
+        if QUESTION_WORD.match(query) or _ends_as_question(query):
             return cls(text, (), ())
         return cls(
             text,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.arms import Arm, Scores
 from memory_sidecar.index.codes import Ids, Mask
-from memory_sidecar.index.ids import distinct, mask_allowed, places_of
+from memory_sidecar.index.ids import distinct, locate, mask_allowed, places_of
 from memory_sidecar.index.keyword import Postings
 from memory_sidecar.index.words import STOPWORDS, plain_words
 from memory_sidecar.sessions.model import Role
@@ -200,6 +200,17 @@ class Statements:
     def brevity(self) -> Scores:
         """How little each message states, 1 for nothing; an answer may be short, so it has 0."""
         return ~self.is_answer * (BRIEF / (BRIEF + self.words))
+
+    def lent_to_answers(self, questions: Ids, surplus: Scores) -> Scores:
+        """Return the positive `surplus` of the question of each answer, 0 without one.
+
+        `questions`: (m,), ascending, with a surplus each.
+        """
+        at, known = locate(self.asked, questions)
+        answered = known & self.is_answer
+        lent = np.zeros(len(self.asked))
+        lent[answered] = np.maximum(surplus[at[answered]], 0.0)
+        return lent
 
     def said_by_named(self, question: str) -> Scores:
         """Return 1 for what the only speaker said whom `question` names, else 0."""

@@ -39,7 +39,7 @@ from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.arms import SEARCH_POOL, Arm, Scores
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.ids import distinct, locate, mask_allowed, places_of
+from memory_sidecar.index.ids import distinct, mask_allowed, places_of
 from memory_sidecar.index.keyword import (
     Keywords,
     Postings,
@@ -288,16 +288,12 @@ class _RowSearch:
         neighbours[np.searchsorted(found, gaining[allowed])] = lent[allowed]
         around, session = talks.coverage_around(found, postings)
         statements = Statements.of_messages(self.connection, found)
-        before, known = locate(statements.asked, best)
-        answered = known & statements.is_answer
-        asked = np.zeros(len(found))
-        asked[answered] = np.maximum(surplus[before[answered]], 0.0)
         wants_statements = ASKING.isdisjoint(plain_words(self.text))
         return found, {
             "neighbours": neighbours,
             "around": AROUND_WEIGHT * around,
             "session": SESSION_WEIGHT * session,
-            "answer": wants_statements * ANSWER_WEIGHT * asked,
+            "answer": wants_statements * ANSWER_WEIGHT * statements.lent_to_answers(best, surplus),
             "speaker": SPEAKER_WEIGHT * statements.said_by_named(self.text),
             "brevity": -wants_statements * BREVITY_WEIGHT * statements.brevity,
         }
