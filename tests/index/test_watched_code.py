@@ -50,6 +50,13 @@ def root(tmp_path):
 
 
 @pytest.fixture
+def _three_slices(root):
+    """Files that are there before the watch, which reports none of them."""
+    for number in range(3 * SLICE):
+        (root / "pkg" / f"h{number}.py").write_text("def heron(): pass\n")
+
+
+@pytest.fixture
 def codebase(tmp_path):
     models = Models(WITHOUT_MODEL, cache=tmp_path / "data" / "embeddings.sqlite")
     paths = StorePaths(tmp_path / "data" / "codebase.sqlite")
@@ -434,10 +441,8 @@ def test_a_save_during_a_pass_over_its_file_keeps_its_times(
     assert "were lost" not in caplog.text
 
 
-def test_a_save_does_not_wait_until_many_files_are_removed(codebase, live, root, monkeypatch):
-    for number in range(3 * SLICE):
-        (root / "pkg" / f"h{number}.py").write_text("def heron(): pass\n")
-    live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
+@pytest.mark.usefixtures("_three_slices")
+def test_a_save_does_not_wait_until_many_files_are_removed(live, root, monkeypatch):
     removed, removed_before = list[int](), list[int]()
     forget, build = SourceFlow._forget, CodeBuilder.build
 
