@@ -131,10 +131,13 @@ class Owner(Generic[S]):
         self._wake()
 
     def note(self, error: Exception, what: str = DATABASE) -> None:
-        """Show `error` in `status` until `what` (a source, DATABASE) succeeds; log it once."""
+        """Show `error` in `status` until `what` succeeds (see `record_failure`); log it once."""
         lead = f"{what}: " if what not in (DATABASE, VECTORS) else ""
-        message = f"{lead}{error}" if str(error) else f"{lead}{type(error).__name__}"
-        self._record_failure(what, message, None if isinstance(error, SidecarError) else error)
+        message = f"{lead}{str(error) or type(error).__name__}"
+        if not ((last := self.activity.last_failure) and last.message.endswith(message)):
+            trace = None if isinstance(error, SidecarError) else error
+            _log.warning("%s: %s", self.file.path.stem, message, exc_info=trace)
+        self.activity.record_failure(what, Failure(iso_utc(self.file.clock()), message))
 
     def stop(self) -> None:
         """Tell the loop and the running passes to end; what is committed stays."""
@@ -213,7 +216,7 @@ class Owner(Generic[S]):
             try:
                 self.embed(Silent())
             except ModelError as error:
-                self._record_failure(VECTORS, error.message)
+                self.note(error, VECTORS)
             else:
                 self.activity.clear_failure(VECTORS)
             self._has_pending = False
@@ -339,9 +342,3 @@ class Owner(Generic[S]):
             reporter.notice(notice)
             self.start_over()
             return work(reporter)
-
-    def _record_failure(self, what: str, message: str, error: Exception | None = None) -> None:
-        """Keep `message` as the failure of `what` for `status`; log it unless it was the last."""
-        if not ((last := self.activity.last_failure) and last.message.endswith(message)):
-            _log.warning("%s: %s", self.file.path.stem, message, exc_info=error)
-        self.activity.record_failure(what, Failure(iso_utc(self.file.clock()), message))
