@@ -163,7 +163,7 @@ def _is_list_of_text(value: object) -> TypeGuard[list[str]]:
 
 
 def _type_name(kind: type) -> str:
-    return "list of str" if kind is tuple else kind.__name__
+    return {str: "string", bool: "boolean", int: "integer", tuple: "array of strings"}[kind]
 
 
 def _from_text(key: str, text: str, kind: type) -> bool | int | str | tuple[str, ...]:

@@ -66,8 +66,8 @@ def test_lists_and_paths(user_config, environ, tmp_path):
     ("text", "told"),
     [
         ("nonsense = 1", "unknown setting 'nonsense'"),
-        ("embed_threads = true", "embed_threads must be of type int"),
-        ("excludes = [1]", "excludes must be of type list of str"),
+        ("embed_threads = true", "embed_threads must be of type integer"),
+        ("excludes = [1]", "excludes must be of type array of strings"),
         ('log_level = "loud"', "log_level must not be 'loud'"),
         ("x = ", "is not readable TOML"),
         ("max_file_bytes = 0x" + "f" * 5_000, "between 0 and 2,147,483,647, not one of many"),
