@@ -161,6 +161,11 @@ class Loop:
         """Run in threads of its own from now on, and call `wake` when `due_s` may have changed."""
         self._wake = wake
 
+    def wake(self) -> None:
+        """Call what `run_in_background` was given, as `due_s` may have changed."""
+        if (wake := self._wake) is not None:
+            wake()
+
     @property
     def is_running(self) -> bool:
         return self._runner is not None
@@ -262,9 +267,7 @@ class Loop:
             with self._state:
                 self._end()
             raise
-        wake = self._wake
-        if wake is not None:
-            wake()
+        self.wake()
 
     def _has_ended(self) -> bool:
         """Whether no work is left; if so, no thread runs the loop from now on."""

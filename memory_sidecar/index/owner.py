@@ -81,14 +81,8 @@ class Owner(Generic[S]):
         self._under_way: dict[str, SourceFlow] = {}  # passes that run now, by source
         self._seen: set[str] = set()  # sources that this process has scanned as a whole
         self._has_pending = True  # rows may wait for vectors
-        self._wake: Callable[[], None] = lambda: None
 
     # Called from any thread
-
-    def run_in_background(self, wake: Callable[[], None]) -> None:
-        """Work in threads of its own from now on; call `wake` when something may be due earlier."""
-        self._wake = wake
-        self.loop.run_in_background(wake)
 
     def watch(self, source: Source) -> None:
         """Watch the files of `source`, unless the same definition of it is watched already."""
@@ -98,11 +92,11 @@ class Owner(Generic[S]):
             if not self.loop.runs_in_background or self.loop.is_closing.is_set() or not is_new:
                 return
             self._watched[source.name] = WatchedSource(
-                source, self._builder(source), now_s=self._now_s, on_due=self._wake
+                source, self._builder(source), now_s=self._now_s, on_due=self.loop.wake
             )
         if before is not None:
             before.close()
-        self._wake()
+        self.loop.wake()
 
     def unwatch(self, name: str) -> None:
         """Stop watching the source called `name`, and stop the pass over it, if one runs."""
@@ -128,7 +122,7 @@ class Owner(Generic[S]):
     def embed_soon(self) -> None:
         """Have the rows that wait for vectors embedded in the background."""
         self._has_pending = True
-        self._wake()
+        self.loop.wake()
 
     def note(self, error: Exception, what: str = DATABASE) -> None:
         """Show `error` in `status` until `what` succeeds (see `record_failure`); log it once."""

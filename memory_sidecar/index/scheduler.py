@@ -59,7 +59,7 @@ class Scheduler:
             owner = self._owners[database] = database.owner
             self._unwatched.append(database)
             self._is_new = True
-        owner.run_in_background(self.wake)
+        owner.loop.run_in_background(self.wake)
         self.wake()
 
     def every(self, seconds: float, work: Callable[[], object]) -> None:

@@ -156,7 +156,7 @@ def test_what_is_saved_while_a_caller_waits_for_vectors_is_found_before_the_last
     owner, file, source, clock, monkeypatch
 ):
     monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
-    owner.run_in_background(lambda: None)
+    owner.loop.run_in_background(lambda: None)
     owner.watch(source)
 
     class Saving(Silent):
@@ -179,7 +179,7 @@ def test_what_is_saved_is_found_while_vectors_are_made_of_what_came_after_they_w
     owner, file, source, clock, monkeypatch
 ):
     monkeypatch.setattr("memory_sidecar.index.embed.SLICE_TEXTS", 1)
-    owner.run_in_background(lambda: None)
+    owner.loop.run_in_background(lambda: None)
     owner.watch(source)
     first = 0
 
@@ -208,7 +208,7 @@ def test_requests_are_served_while_another_database_embeds(
     owner, data_dir, source, clock, monkeypatch
 ):
     ask(owner, lambda said: owner.refresh(source, said))
-    owner.run_in_background(lambda: None)
+    owner.loop.run_in_background(lambda: None)
     file = StoreFile(StorePaths(data_dir / "other.sqlite"), CodeStore, clock=system_clock)
     other = make_owner(file, source, owner.models, clock)
     ask(other, lambda said: other.refresh(source, said))
@@ -294,7 +294,7 @@ def test_without_a_watch_nothing_is_followed(owner, source):
 
 
 def test_what_is_watched_is_due_at_once_and_again_after_a_rescan(owner, source, clock):
-    owner.run_in_background(lambda: None)
+    owner.loop.run_in_background(lambda: None)
     owner.watch(source)
     assert owner.loop.due_s <= clock.now_s
     ask(owner, lambda said: owner.refresh(source, said))
