@@ -249,7 +249,7 @@ class Activity:
     def __init__(self) -> None:
         self.vectors = Pace()
         self._failures: dict[str, Failure] = {}
-        self._passes: dict[str, _Pass] = {}
+        self._passes: dict[str, FilesUnderWay] = {}
 
     def record_failure(self, what: str, failure: Failure) -> None:
         """Keep a failure of `what` (a source, VECTORS or DATABASE) until `clear_failure`."""
@@ -268,31 +268,25 @@ class Activity:
     @contextmanager
     def track_pass(self, source: str) -> Iterator[Callable[[int, int], None]]:
         """Show a pass over `source` during the block; yields its `report(files done, to do)`."""
-        each = self._passes[source] = _Pass()
+        pace, before = Pace(), 0
+
+        def report(done: int, total: int) -> None:
+            nonlocal before
+            if done > before:
+                pace.add(done - before)
+            before, rate = done, pace.per_second
+            left_s = seconds_left(total - done, rate)
+            self._passes[source] = FilesUnderWay(done, total, round(rate, 1), left_s)
+
         try:
-            yield each.report
+            yield report
         finally:
             self._passes.pop(source, None)
 
     def files_under_way(self, source: str) -> FilesUnderWay | None:
         """Return the progress of the pass over `source`; `None` if none has anything to do."""
         each = self._passes.get(source)
-        if each is None or not each.total:
-            return None
-        per_second = each.pace.per_second
-        left = seconds_left(each.total - each.done, per_second)
-        return FilesUnderWay(each.done, each.total, round(per_second, 1), left)
-
-
-class _Pass:
-    def __init__(self) -> None:
-        self.done = self.total = 0
-        self.pace = Pace()
-
-    def report(self, done: int, total: int) -> None:
-        if done > self.done:
-            self.pace.add(done - self.done)
-        self.done, self.total = done, total
+        return each if each and each.files_total else None
 
 
 def seconds_left(count: int, per_second: float) -> float | None:
