@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 FEW_FILES = 20  # a pass over so few, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
 LARGE_BYTES = 32 << 10  # a file of so many takes 10 ms and more to build
-SLICE_FILES = 512  # between two slices of a pass, the requests of callers are served
+# Between two slices of a pass, the requests of callers are served and saved files are indexed.
+SLICE_FILES = 512
+SLICE_BYTES = 2 << 20  # takes a second or two, as 400 files of most projects do
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +133,8 @@ class Applier:
         # A skipped file is never built: its row in `files` has the reason, and CocoIndex, which
         # takes most of a millisecond for a file, need not know it.
         left_out = [file for file in found.changed if file.skip_reason]
-        to_build = large_first([file for file in found.changed if not file.skip_reason])
+        slices = in_slices([file for file in found.changed if not file.skip_reason])
+        to_build = [*chain.from_iterable(slices)]
         with self._builder.preparing_to_build(to_build):
             try:
                 # First: a new file may have the id of a session or a memory that is gone.
@@ -141,11 +145,13 @@ class Applier:
                         return
                     part = slice(at, at + SLICE_FILES)
                     self._forget(done.still_gone(found.gone[part]), done.left_of(left_out[part]))
-                for at in range(0, len(to_build), SLICE_FILES):
-                    left = done.left_of(to_build[at : at + SLICE_FILES])
-                    self._opened_engine().apply(Differences(left, gone=()), beat=self._beat)
+                left = len(to_build)
+                for files in slices:
+                    changed = Differences(done.left_of(files), gone=())
+                    self._opened_engine().apply(changed, beat=self._beat)
                     self._state.note_usable()
-                    self._between(max(len(to_build) - at - SLICE_FILES, 0))
+                    left -= len(files)
+                    self._between(left)
                     if done.is_overtaken:
                         return
             except BaseException:
@@ -284,7 +290,17 @@ class Applier:
             yield document
 
 
-def large_first(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """Move the large files of each slice to its front, so that no slice ends by waiting for one."""
-    slices = (files[at : at + SLICE_FILES] for at in range(0, len(files), SLICE_FILES))
-    return [f for part in slices for f in sorted(part, key=lambda file: file.size < LARGE_BYTES)]
+def in_slices(files: Sequence[SourceFile]) -> list[list[SourceFile]]:
+    """Split `files` into slices of at most SLICE_FILES and SLICE_BYTES; a larger file is alone.
+
+    Each slice begins with its large files, so that none ends by waiting for one.
+    """
+    slices: list[list[SourceFile]] = []
+    left = 0
+    for file in files:
+        left -= file.size
+        if not slices or left < 0 or len(slices[-1]) == SLICE_FILES:
+            slices.append([])
+            left = SLICE_BYTES - file.size
+        slices[-1].append(file)
+    return [sorted(part, key=lambda file: file.size < LARGE_BYTES) for part in slices]
