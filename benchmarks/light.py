@@ -26,8 +26,9 @@ from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
 from memory_sidecar.code.search import DEPTH
 from memory_sidecar.core.process import resident_bytes, return_free
+from memory_sidecar.embedding.static import STATIC_DIMENSION
 from memory_sidecar.index.codes import CodedQuery, Codes
-from memory_sidecar.index.schema import DIMENSION, STATIC_DIMENSION
+from memory_sidecar.index.schema import DIMENSION
 
 QUESTIONS = 20
 NEAREST = 10

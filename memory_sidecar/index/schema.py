@@ -24,10 +24,11 @@ from memory_sidecar.core.sqlite import (
     snapshot,
     transaction,
 )
+from memory_sidecar.embedding.static import STATIC_DIMENSION
+from memory_sidecar.embedding.supply import BGE_SMALL
 from memory_sidecar.index.vectors import VectorTable
 
-DIMENSION = 384  # of the model's vectors
-STATIC_DIMENSION = 256
+DIMENSION = BGE_SMALL.dimension
 
 
 @dataclass(frozen=True, slots=True)
