@@ -229,6 +229,17 @@ class Database(ReadableDatabase[S]):
 
         self._change(source, work, reporter)
 
+    def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
+        """Have the owner run `work`, and return its result. Raises StoreBusy, SidecarError."""
+        try:
+            done = self.owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s)
+        except Stopped as error:
+            kind = NotFound if isinstance(error, SourceGone) else SidecarError
+            raise kind(
+                f"did not finish: {error}", hint="run it again, or see `memory-sidecar source list`"
+            ) from error
+        return cast("T", done)  # None only for redundant work, which this cannot be
+
     # Watching
 
     @property
@@ -321,17 +332,6 @@ class Database(ReadableDatabase[S]):
 
         self.owner.unwatch(source.name)
         self.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
-
-    def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
-        """Have the owner run `work`, and return its result. Raises StoreBusy, SidecarError."""
-        try:
-            done = self.owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s)
-        except Stopped as error:
-            kind = NotFound if isinstance(error, SourceGone) else SidecarError
-            raise kind(
-                f"did not finish: {error}", hint="run it again, or see `memory-sidecar source list`"
-            ) from error
-        return cast("T", done)  # None only for redundant work, which this cannot be
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.
