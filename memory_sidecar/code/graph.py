@@ -180,10 +180,7 @@ class Graph:
 
     def first_definition(self, at: NamedFile) -> Defined | None:
         """Return the first definition in a file, if it has any."""
-        key = at.id, 0
-        return self._numbered.get(key) or next(
-            self._definitions("d.file = ? AND d.number = ?", key), None
-        )
+        return next(self._definitions("d.file = ?", (at.id,)), None)
 
     def file(self, source: str, path: str) -> NamedFile | None:
         """Return the file at `path`, if it defines or uses any name."""
@@ -195,13 +192,13 @@ class Graph:
     def files_below(self, source: str, folder: str) -> list[str]:
         """Return the paths of files below `folder` that define names, most definitions first."""
         below = f"{folder}/" if folder else ""
-        rows: Any = self.connection.execute(
+        return column(
+            self.connection,
             "SELECT f.filename FROM code_files f JOIN code_definitions d ON d.file = f.id"
             " WHERE f.source = ? AND substr(f.filename, 1, ?) = ?"
             " GROUP BY f.id ORDER BY count(*) DESC, f.filename",
             (source, len(below), below),
         )
-        return [path for (path,) in rows]
 
     def uses(self, name: str) -> Iterator[Used]:
         """Yield the uses of `name`, by file."""

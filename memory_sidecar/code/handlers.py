@@ -72,7 +72,6 @@ class Codebase:
         self.settings = settings
         recover = partial(recorded_roots, paths.db)
         self.registry = Registry(paths.registry, data_dirs=own_folders, recover=recover)
-        self._models = models
         self.builder = partial(  # called with a source
             CodeBuilder,
             settings=settings,
@@ -272,7 +271,7 @@ class Codebase:
             unscanned = self.data.unscanned(sources).intersection(asked)
             if late := sorted(name for name in unscanned if scanned[name] is not None):
                 reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
-            with self._models.gate.query():
+            with self.data.models.gate.query():
                 roots = {source.name: source.root for source in sources}
                 gone = deletions(roots)
                 yield Snapshot(store, connection, asked, scanned, live, gone, roots, self.why)

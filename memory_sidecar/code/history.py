@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from memory_sidecar.code.commits import NONE_READ, Commit, read_commits
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import Clock, system_clock
 from memory_sidecar.disk.repository import repository_around
 from memory_sidecar.index.derived import DerivedStore
@@ -155,8 +155,7 @@ def _read_state(connection: Connection, source: str) -> str:
 
 
 def _stored_shas(connection: Connection, source: str) -> set[str]:
-    rows = connection.execute("SELECT sha FROM commits WHERE source = ?", (source,))
-    return {str(sha) for (sha,) in rows}
+    return set(column(connection, "SELECT sha FROM commits WHERE source = ?", (source,)))
 
 
 def _insert(connection: Connection, source: str, commit: Commit) -> None:

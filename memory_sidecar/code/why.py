@@ -190,7 +190,7 @@ def _hint_of(reason: str, root: Path, path: str) -> str:
     if reason == reasons.SECRETS:
         index = f"memory-sidecar index {quote(str(root))} --exclude {quote('!/' + path)}"
         return f"`{index}` includes it"
-    if reason.startswith("larger"):
+    if reason.startswith(reasons.TOO_LARGE):
         return "the setting max_file_bytes allows more"
     if reason == reasons.NOT_TEXT:
         return "convert it to UTF-8: of others only those are read whose words tell what they are"
