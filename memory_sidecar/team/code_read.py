@@ -67,12 +67,12 @@ class SharedRows:
         self._described: dict[int, tuple[list[str], str]] = {}  # symbols and scope of each chunk
 
     def vector_counts(self) -> VectorCounts:
-        """Count the chunks of these sources, and those without a vector of the model."""
+        """Count the chunks of these sources, and those without a vector of the model; no filter."""
         rows = self._reads.ask(
             "SELECT count(*) FROM chunk_pending WHERE source = ANY(%s) AND file <> ALL(%s)",
             (self._sources, integers(self._scope.masked)),
         )
-        return VectorCounts(self._scope.chunks, rows[0][0])
+        return VectorCounts(self._scope.chunks + self._scope.left_out, rows[0][0])
 
     def keyword_arm(self, keywords: Keywords) -> Arm:
         terms = self.words.terms_with_idf(keywords)

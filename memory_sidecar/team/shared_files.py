@@ -123,8 +123,12 @@ class SearchScope:
     first: npt.NDArray[np.int32]
     masked: Sequence[int]  # ids of files that local rows replace
     chunks: int  # in these files
-    is_filtered: bool  # whether the filter left files out
+    left_out: int  # chunks in the files that the filter leaves out
     outdated: int  # files here that the team had when they were indexed, and has otherwise now
+
+    @property
+    def is_filtered(self) -> bool:
+        return self.left_out > 0
 
     def path_of(self, file: int) -> str:
         """Return the path of the file with that id."""
@@ -161,6 +165,6 @@ class SearchScope:
                     first[file_id] = each.first_chunk
                     chunks += each.chunks
                 else:
-                    left_out += 1
+                    left_out += each.chunks
         hidden = [file_id for file_id in hidden if file_id not in numbers]
-        return cls(files, numbers, by_name, first, hidden, chunks, bool(left_out), outdated)
+        return cls(files, numbers, by_name, first, hidden, chunks, left_out, outdated)

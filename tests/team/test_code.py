@@ -293,6 +293,22 @@ def test_status_counts_what_the_team_has(make_member):
         assert [source.chunks for source in found.sources] == [expected.chunks]
 
 
+def test_a_filter_changes_nothing_of_how_many_vectors_are_there(make_member, database):
+    giver = make_member("a")
+    giver.index()
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("SET search_path TO memory_sidecar")
+        owner.execute(
+            "INSERT INTO chunk_pending SELECT c.id, f.source, f.id FROM chunks c"
+            " JOIN files f ON f.id = c.file WHERE f.path <> 'shop/payment.py'"
+        )
+    for wanted in {}, {"path_globs": ("shop/payment.py",)}:
+        found = giver.find("charge_card", SearchMode.VECTOR, **wanted)
+        assert "shop/payment.py" in {hit.filename for hit in found}
+    first, second = [line for line in giver.notices.said if line.startswith("vectors ")]
+    assert first == second
+
+
 def _like(member, path):
     at = Line("project", path, 2)
     return member.codebase.related(at, CodeFilter(), top_k=5, reporter=member.notices)
