@@ -242,7 +242,8 @@ def _exchange(call: Call, agent: str, wanted: ExchangeRequest) -> Exchanged:
     if done.conflicts:
         raise Conflict(
             conflict_line(done.conflicts),
-            hint="`memory push --over PATH` keeps yours, `memory pull --over PATH` the team's",
+            hint="`memory-sidecar memory push --over PATH` keeps yours,"
+            " `memory-sidecar memory pull --over PATH` the team's",
         )
     return done
 

@@ -206,7 +206,7 @@ class _MirrorPass:
         if unknown := sorted(set(wanted.over) - decided):
             raise NotFound(
                 f"not changed both here and by the team: {unknown[0].partition('/')[2]}",
-                hint="`memory push` names what was",
+                hint="`memory-sidecar memory push` names what was",
             )
         for path in steps[MirrorStep.KEEP]:
             self._note_in_step(path, self._ours(path))

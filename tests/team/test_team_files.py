@@ -136,6 +136,7 @@ def test_a_conflict_is_named_and_ends_as_one_side_says(address, machine):
     assert pushed.status == 4
     assert [each["path"] for each in pushed.json["conflicts"]] == ["rule.md"]
     assert "changed both here and by the team, and left as they are: rule.md" in pushed.err
+    assert "`memory-sidecar memory pull --over PATH --agent shared` the team's" in pushed.err
     assert "Tabs." in one.json("get", "rule", "--agent", "shared")["content"]
     assert "Spaces." in two.json("get", "rule", "--agent", "shared")["content"]
 
