@@ -75,12 +75,13 @@ def search_code(
             question, rows, embeddings=embeddings, embed_static=embed_static, depth=depth
         )
     elif query.mode is SearchMode.VECTOR:
-        wait_vector = _submit_search(rows, embeddings, depth)
-        candidates = _candidates(rows, vector=wait_vector(), depth=depth)
+        vector = _submit_search(rows, embeddings, depth)()
+        candidates = _candidates(rows, distinct(vector.best(depth)), vector=vector)
         ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.cosine)
     else:
         keywords = rows.keywords(query.searched).rarest(KEYWORD_ROWS[query.mode])
-        candidates = _candidates(rows, keyword=rows.keyword_arm(keywords), depth=depth)
+        words = rows.keyword_arm(keywords)
+        candidates = _candidates(rows, distinct(words.best(depth)), keyword=words)
         ranked = ScoredRows.by_arm(query.mode, candidates.ids, candidates.keyword)
     return cut_to_budget(_read_hits(rows, candidates, ranked, query), query.max_tokens)
 
@@ -131,16 +132,11 @@ def _hybrid(
     for number in set(file_numbers.tolist()):
         path_terms(files[number])
     vector = wait_vector()
+    found = distinct(found, vector.best(depth))
     candidates = _candidates(
-        rows,
-        vector=vector,
-        static=static,
-        keyword=words,
-        depth=depth,
-        found=found,
-        history=history,
+        rows, found, vector=vector, static=static, keyword=words, history=history
     )
-    ids: list[int] = candidates.ids.tolist()
+    ids: list[int] = found.tolist()
     others = [each for each in ids if each not in defined]
     defined |= named.definitions_in(others, question, rows)
     paths = [file.path for file in candidates.files]
@@ -177,16 +173,14 @@ def _submit_search(
 
 def _candidates(
     rows: CodeRows,
+    ids: Ids,
     *,
-    depth: int,
     vector: SearchArm = SILENT,
     static: SearchArm = SILENT,
     keyword: SearchArm = SILENT,
-    found: Ids = SILENT.ids,
     history: Mapping[File, HistoryBoost] = NO_HISTORY,
 ) -> Candidates:
-    """Return the best of each arm and the ids `found` otherwise, all scored by every arm."""
-    ids = distinct(*(arm.best(depth) for arm in (vector, static, keyword)), found)
+    """Return the chunks `ids`, which ascend, scored by every arm."""
     files, file_numbers = rows.files_of(ids)
     numbers, inside = np.unique(file_numbers, return_inverse=True)
     kept = [files[number] for number in numbers]
