@@ -216,13 +216,14 @@ class Commands:
         return nullcontext(shared)
 
     def _shared_services(self, settings: Settings) -> Services:
-        """Return the daemon's services; the first call opens them, with its `settings`."""
+        """Return the daemon's services; the first call with valid `settings` opens them."""
         from memory_sidecar.agents.services import Services
         from memory_sidecar.core.paths import DataDir
 
         with self._opening:
             if self._services is None:
                 services = Services(DataDir(self._data_dir), settings)
+                _ = services.team  # raises UsageError where `database` is no address
                 companions = make_companions(services, begin=self._has_answered)
                 self._services, self._companions = services, companions
                 for companion in companions:

@@ -358,3 +358,12 @@ def test_a_team_is_made_and_copied_where_the_caller_says(home):
         assert done.returncode == 1
         assert "other (owner@" in done.stderr
         assert "alice" not in done.stderr
+
+
+@pytest.mark.parametrize("database", ["mysql://db/team", "postgresql://me:secret@db/team"])
+def test_a_database_that_is_corrected_needs_no_other_daemon(home, database):
+    pytest.importorskip("psycopg")
+    bad = home.call("store", "Totals are cents.", MEMORY_SIDECAR_DATABASE=database)
+    assert (bad.returncode, "database" in bad.stderr) == (2, True)
+    done = home.call("store", "Totals are cents.")
+    assert (done.returncode, done.stderr) == (0, "")
