@@ -1,11 +1,11 @@
 """Finds the chunks that a question names: candidates of a search, whatever its arms find.
 
 A name that no source defines is first looked for in the text of chunks, letter by letter: it may be
-the key of a setting, a flag, or defined by another package. If no chunk holds it, it stands for the
-defined names that begin with it, else for those that do so whatever the case of letters, else for
-those one typo away: a letter too many, too few, wrong, or two swapped. A name with many candidates
-stands for none. A query of one word in lower case also stands for the names that differ in the case
-of letters alone: `router` for `Router`.
+the key of a setting, a flag, a parameter or a field, or defined by another package. If no chunk
+holds it, it stands for the defined names that begin with it, else for those that do so whatever the
+case of letters, else for those one typo away: a letter too many, too few, wrong, or two swapped. A
+name with many candidates stands for none. A query of one word in lower case also stands for the
+names that differ in the case of letters alone: `router` for `Router`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memory_sidecar.code.messages import (
 )
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR
 from memory_sidecar.code.query_names import MAX_FILES_AT_PATHS, QueryNames, names_in
-from memory_sidecar.code.question import Question
+from memory_sidecar.code.question import LOOKS_LIKE_NAME, Question
 from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.ids import distinct
@@ -128,10 +128,18 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
                 known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
             )
             symbols += [(name,) for name in similar]
-        elif names.is_single_word and len(holding) <= MAX_MESSAGE_CHUNKS:
+        elif names.is_single_word and len(holding) <= _most_holding(token):
             chunks += holding
     found = replace(names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined))
     return found, chunks
+
+
+def _most_holding(token: str) -> int:
+    """Return how many chunks may lead because they hold a query of one word.
+
+    More that hold a plain word are likely to be about something else; a name is written for itself.
+    """
+    return MAX_PHRASE_CHUNKS - 1 if LOOKS_LIKE_NAME.search(token) else MAX_MESSAGE_CHUNKS
 
 
 def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:

@@ -134,7 +134,10 @@ def _normalized(name: str) -> str:
 
 
 class DefinedNames:
-    """The names that `sources` (all if empty) define."""
+    """The names that `sources` (all if empty) define.
+
+    Those of fields count for `nearest` and `places_of` alone: no chunk is found by them.
+    """
 
     def __init__(self, connection: Connection, sources: Collection[str]) -> None:
         self._connection = connection
@@ -146,7 +149,7 @@ class DefinedNames:
         Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
         """
         known: dict[str, list[str]] = {}
-        for other in self._between("", _LAST)[:MAX_COMPARED]:
+        for other in self._between("", _LAST, fields=True)[:MAX_COMPARED]:
             known.setdefault(_normalized(other), []).append(other)
         near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
         return [other for normalized in near for other in known[normalized]]
@@ -204,7 +207,9 @@ class DefinedNames:
             for other in self._between(first, first + _LAST, length=length, prefix=prefix)
         ]
 
-    def _between(self, low: str, high: str, *, length: int = 0, prefix: str = "") -> list[str]:
+    def _between(
+        self, low: str, high: str, *, length: int = 0, prefix: str = "", fields: bool = False
+    ) -> list[str]:
         """Return the names from `low` to `high` with `prefix`, the case of ASCII letters ignored.
 
         `length`: only names of this length, or one more or less; 0 for any.
@@ -217,8 +222,9 @@ class DefinedNames:
             self._connection,
             "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
             " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
-            f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){in_sources}",
-            (low, high, json.dumps(sorted(self._sources)), length, prefix),
+            f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){in_sources}"
+            " AND (?6 OR kind <> 'field')",
+            (low, high, json.dumps(sorted(self._sources)), length, prefix, fields),
         )
 
 

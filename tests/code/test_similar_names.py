@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.named import MAX_PHRASE_CHUNKS
 from memory_sidecar.code.query_names import MAX_SIMILAR_NAMES, is_one_typo_apart
@@ -73,6 +74,31 @@ def test_a_word_of_a_sentence_does_not_ask_for_where_it_stands(search):
     assert all(
         "exact_text" not in h.explain.boosts for h in search("what is the retry_limit of it")
     )
+
+
+def test_a_parameter_in_very_many_chunks_means_each_of_them(search, project):
+    holding = {f"use{number}.py" for number in range(MAX_MESSAGE_CHUNKS + 5)}
+    for name in holding:
+        (project / name).write_text(f"{name[:-3]} = ask(text, show_choices={len(name)})\n")
+    (project / "choices.py").write_text("def show(choices):\n    return show_all(choices)\n")
+    found = search("show_choices")[: len(holding)]
+    assert {hit.filename for hit in found} <= holding
+
+
+def test_a_plain_word_in_very_many_chunks_means_none_of_them(search, project):
+    for number in range(MAX_MESSAGE_CHUNKS + 5):
+        (project / f"use{number}.py").write_text(f"# a checkout is done here\nstep = {number}\n")
+    assert all("exact_text" not in hit.explain.boosts for hit in search("checkout"))
+
+
+def test_the_name_of_a_field_means_what_holds_it(search, project):
+    (project / "router.rs").write_text(
+        "pub struct Router {\n    routes: Vec<Route>,\n    v7_checks: bool,\n}\n"
+    )
+    (project / "checks.rs").write_text("pub fn checks_v8() -> bool {\n    true\n}\n")
+    best = search("v7_checks")[0]
+    assert best.filename == "router.rs"
+    assert best.explain.boosts["exact_text"] == 1
 
 
 def test_where_a_name_is_called_is_not_where_it_is_defined(search, project):
