@@ -218,7 +218,6 @@ class Embedder(OnDemand[OnnxModel]):
             initializer=lower_thread_priority,
             initargs=(EMBEDDING,),
         )
-        self._turn = threading.Lock()  # of those with many passages
         self._vector_of = lru_cache(QUESTIONS_KEPT)(self._embed_question)
 
     def embed_query(self, text: str) -> Floats:
@@ -256,9 +255,8 @@ class Embedder(OnDemand[OnnxModel]):
                     return np.stack([_embed(model, text) for text in texts])
             vectors: list[Floats] = []
             for start in range(0, len(texts), 8 * self.threads):
-                with self._turn:
-                    part = texts[start : start + 8 * self.threads]
-                    vectors += self._pool.map(embed_when_free, part)
+                part = texts[start : start + 8 * self.threads]  # behind those of other calls
+                vectors += self._pool.map(embed_when_free, part)
             return np.stack(vectors)
         finally:
             if max(map(len, texts)) > LONG_CHARACTERS:
