@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from shlex import quote
@@ -17,7 +17,7 @@ from memory_sidecar.cli.options import TOP_K_NAMES, Within, with_call, with_plac
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.headings import outline_depths, outline_file
+from memory_sidecar.code.headings import names_around, outline_depths, outline_file
 from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter
@@ -142,7 +142,7 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
             reporter=call.reporter,
         )
     )
-    return call.show(found, map(_outline_line, found, outline_depths(found)))
+    return call.show(found, _outline_lines(found))
 
 
 @click.command()
@@ -244,9 +244,12 @@ def _related_line(call: Call, hit: CodeHit) -> TextLine:
     return where, f"  {what}" if what else "", Styled(f"  {hit.score:.2f}", DIM)
 
 
-def _outline_line(hit: DefinitionHit, depth: int) -> TextLine:
-    lines = f"{hit.start_line}-{hit.end_line}"
-    return Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature
+def _outline_lines(hits: Sequence[DefinitionHit]) -> Iterator[TextLine]:
+    for hit, depth, around in zip(hits, outline_depths(hits), names_around(hits), strict=True):
+        if around:
+            yield f"{'':11}  ", "  " * (depth - 1), f"in {around}"
+        lines = f"{hit.start_line}-{hit.end_line}"
+        yield Styled(f"{lines:>11}  ", DIM), "  " * depth + hit.signature
 
 
 @click.command()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from memory_sidecar.chunking.prose import LEVELS, MarkdownSection, rst_sections_of, sections_of
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import known_file
-from memory_sidecar.code.results import DefinitionHit
+from memory_sidecar.code.results import DefinitionHit, DefinitionPlace
 from memory_sidecar.core.language import detect_language
 
 
@@ -27,6 +29,23 @@ def outline_depths(outline: Iterable[DefinitionHit]) -> list[int]:
     depths = [each.enclosing.count(".") + 1 if each.enclosing else 0 for each in outline]
     least = min(depths, default=0)
     return [depth - least for depth in depths]
+
+
+def names_around(hits: Sequence[DefinitionPlace]) -> Iterator[str]:
+    """Yield what encloses each of `hits`, all of one file; "" where that shows by those above it.
+
+    Rust writes methods in an `impl` and Swift in an `extension`, which define nothing: below
+    another type they look like its own. A receiver shows by itself: `func (c *Cart) Add()`.
+    """
+    levels = zip(*(each.enclosing.split(".") for each in hits), strict=False)
+    of_all = takewhile(lambda level: len(set(level)) == 1, levels)
+    shown = ".".join(level[0] for level in of_all)
+    for each in hits:
+        around, before_name = each.enclosing, each.signature.partition(each.name)[0]
+        receiver = rf"\b{re.escape(around.rpartition('.')[2])}\b"
+        is_shown = not around or f"{shown}.".startswith(f"{around}.")
+        yield "" if is_shown or re.search(receiver, before_name) else around
+        shown = f"{around}.{each.name}" if around else each.name
 
 
 def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:

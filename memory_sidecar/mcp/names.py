@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -15,7 +15,7 @@ from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_w
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.headings import outline_depths, outline_file
+from memory_sidecar.code.headings import names_around, outline_depths, outline_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
@@ -74,7 +74,9 @@ class Definitions(Answer):
 class FileOutline(Definitions):
     def text(self) -> str:
         file = [_file_label(each, self.definitions) for each in self.definitions[:1]]
-        lines = map(_outline_line, self.definitions, outline_depths(self.definitions))
+        hits = self.definitions
+        rows = zip(hits, outline_depths(hits), names_around(hits), strict=True)
+        lines = (line for row in rows for line in _outline_lines(*row))
         return "\n".join([*file, *lines]) or "nothing found"
 
 
@@ -93,7 +95,7 @@ class Map(Answer):
 
     def text(self) -> str:
         files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
-        lines = (line for file, entries in files for line in (file, *map(_map_line, entries)))
+        lines = (line for file, entries in files for line in (file, *_map_lines([*entries])))
         return "\n".join(lines) or "nothing found that has room in max_tokens"
 
 
@@ -247,13 +249,18 @@ def _definition_line(hit: DefinitionHit, file: str) -> str:
     return f"{where}{inside}  {hit.signature}{sure}"
 
 
-def _map_line(entry: MapEntry) -> str:
-    depth = "  " if entry.enclosing else ""
-    return f"{entry.start_line:>5}  {depth}{entry.signature}"
+def _map_lines(entries: Sequence[MapEntry]) -> Iterator[str]:
+    for entry, around in zip(entries, names_around(entries), strict=True):
+        if around:
+            yield f"       in {around}"
+        depth = "  " if entry.enclosing else ""
+        yield f"{entry.start_line:>5}  {depth}{entry.signature}"
 
 
-def _outline_line(hit: DefinitionHit, depth: int) -> str:
-    return f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"
+def _outline_lines(hit: DefinitionHit, depth: int, around: str) -> Iterator[str]:
+    if around:
+        yield f"{'  ' * (depth + 3)}in {around}"
+    yield f"{hit.start_line:>5}-{hit.end_line}  {'  ' * depth}{hit.signature}"
 
 
 def _reference_line(hit: ReferenceHit, file: str) -> str:

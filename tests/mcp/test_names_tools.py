@@ -165,6 +165,32 @@ def test_an_outline_is_not_indented_by_the_namespace_of_all(reader, project):
 
 
 @pytest.mark.parametrize(
+    ("name", "code", "shown"),
+    [
+        (
+            "till.rs",
+            "struct Till {\n    sum: u8,\n}\n\nenum Coin {\n    Penny,\n}\n\n"
+            "impl Till {\n    fn ring() {}\n\n    fn shut() {}\n}\n",
+            ["struct Till", "sum: u8", "enum Coin", "Penny", "in Till", "fn ring()", "fn shut()"],
+        ),
+        (
+            "till.go",
+            "package till\n\ntype Till struct{}\n\ntype Coin struct{}\n\n"
+            "func (t *Till) Ring() {}\n",
+            ["type Till struct", "type Coin struct", "func (t *Till) Ring()"],
+        ),
+    ],
+)
+def test_an_outline_says_what_a_method_below_another_type_belongs_to(
+    reader, project, name, code, shown
+):
+    (project / name).write_text(code)
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "outline", path=name)).split("\n")[1:]
+    assert [line.lstrip(" -0123456789") for line in told] == shown
+
+
+@pytest.mark.parametrize(
     "path", ["./shop/till.py", "shop\\till.py", "{project}/shop/till.py", "project/shop/till.py"]
 )
 def test_a_file_is_meant_however_its_path_is_written(reader, project, path):
