@@ -7,7 +7,8 @@
     filters apply inside each arm ──▶ the best of each, scored by all ──▶ ranking ──▶ hits
 
 A chunk that one arm finds is scored by all others, too, so that each arm can reorder what the
-others found. Everything is read from one snapshot; the text of chunks is read last, for hits only.
+others found. Everything is read from one snapshot; the text of chunks is read last, for hits,
+except where a question may quote it (`named`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from msgspec import UNSET
 
 from memory_sidecar.code import hits
-from memory_sidecar.code.directory import ChunkFile, Line
+from memory_sidecar.code.directory import Line
 from memory_sidecar.code.history import File, HistoryBoost
 from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
 from memory_sidecar.code.model import CodeQuery
@@ -122,15 +123,14 @@ def _hybrid(
     found = distinct(words.best(depth), static.best(depth), np.array(named.ids, np.int64))
 
     @cache
-    def path_terms(file: ChunkFile) -> PathTerms:
-        coverage = keywords.coverage(_stems_of_path(file.path))
-        return PathTerms.of(question, file.path, coverage)
+    def path_terms(path: str) -> PathTerms:
+        return PathTerms.of(question, path, keywords.coverage(_stems_of_path(path)))
 
     # Done while the model still works.
     defined = named.definitions_in(found.tolist(), question, rows)
     files, file_numbers = rows.files_of(found)
     for number in set(file_numbers.tolist()):
-        path_terms(files[number])
+        path_terms(files[number].path)
     vector = wait_vector()
     found = distinct(found, vector.best(depth))
     candidates = _candidates(
@@ -143,7 +143,7 @@ def _hybrid(
     ranked = rank_hybrid(
         candidates,
         question,
-        path_terms=[path_terms(file) for file in candidates.files],
+        path_terms=[path_terms(path) for path in paths],
         defining=[defined.get(each, Defining()) for each in ids],
         at_named_path=np.array(named.names.match_paths(paths), np.bool_),
         holds_message=mask_allowed(candidates.ids, distinct(np.array(named.literal_ids, np.int64))),
