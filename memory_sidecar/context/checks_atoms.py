@@ -85,7 +85,7 @@ def check_id(_: Loaded, atom: Atom) -> Iterator[Finding]:
 def check_basis(_: Loaded, atom: Atom) -> Iterator[Finding]:
     """Knowledge names its evidence, and a pattern the experiments it was drawn from."""
     key = atom.id.kind.basis
-    if atom.id.kind.needs_basis and not texts_of(atom.meta.get(key)):
+    if atom.id.kind.needs_basis and not (atom.problem or texts_of(atom.meta.get(key))):
         without = f"{atom.id.kind} without {key.removeprefix('source-')}"
         yield atom.finding(without, f"add {key}: [EXP-…]", key=key)
 

@@ -124,6 +124,14 @@ def test_a_broken_frontmatter_is_found(project, check, text, line, words):
     assert words in finding.text
 
 
+@pytest.mark.parametrize("broken", ["<<<<<<< a\n", "summary: [a\n"])
+def test_evidence_that_a_broken_frontmatter_may_hold_is_not_missed(project, check, broken):
+    path = project.path / "knowledge" / "K-001.md"
+    path.write_text(f"---\nid: K-001\n{broken}evidence: [EXP-001]\n---\n")
+    assert [each.path for each in check("frontmatter")] == [path]
+    assert check("evidence") == []
+
+
 def test_a_file_that_is_no_atom_is_found(project, check):
     path = project.path / "experiments" / "EXP-001 copy.md"
     path.write_text("")
