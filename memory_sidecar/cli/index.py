@@ -240,7 +240,17 @@ def list_sources(call: Call, agent: str | None) -> list[Source]:
         registry = call.services.agent(agent, call.db).registry
         registry.warn_if_emptied(call.reporter)
     sources = call.mask(registry.all())
-    return call.show(sources, map(_source_line, sources), nothing="no source is registered")
+    nothing = "no source is registered"
+    if agent is None and not sources and (names := [*_agents_with_directories(call)]):
+        nothing += f"; `--agent A` shows the knowledge directories of {', '.join(names)}"
+    return call.show(sources, map(_source_line, sources), nothing=nothing)
+
+
+def _agents_with_directories(call: Call) -> Iterator[str]:
+    for name in call.services.agent_names():
+        with suppress(SidecarError):
+            if call.services.agent(name).registry.all():
+                yield name
 
 
 @source.command()

@@ -121,6 +121,22 @@ def test_an_agents_folder_may_be_moved_and_an_unknown_name_leads_to_its_agent(se
     ]
 
 
+def test_an_empty_list_of_sources_says_which_agents_have_knowledge_directories(serve, tmp_path):
+    assert serve("store", "A memory of ann alone", "--agent", "ann").status == 0
+    assert serve("source", "list").err == "note: no source is registered\n"
+    for agent, folder in (("bob", "notes"), ("shared", "lore")):
+        (tmp_path / folder).mkdir()
+        assert serve("source", "add", tmp_path / folder, "--agent", agent).status == 0
+        assert serve("list", "--agent", agent).status == 0
+    listed = serve("source", "list")
+    assert (listed.status, listed.out) == (0, "")
+    assert listed.err == (
+        "note: no source is registered;"
+        " `--agent A` shows the knowledge directories of bob, shared\n"
+    )
+    assert serve("source", "list", "--json").json == []
+
+
 def test_an_agent_that_is_named_for_a_source_of_code_is_to_be_left_out(serve, project, tmp_path):
     assert serve("index", project).status == 0
     for command in (("remove", "project"), ("remove", project), ("move", "project", tmp_path)):
