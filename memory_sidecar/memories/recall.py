@@ -177,7 +177,7 @@ class Recall:
                 if reason := skipped or _why_not_indexed(each.agent, path):
                     raise NotFound(
                         f"{path} exists, but is not a memory: {reason}",
-                        hint="once that is fixed, the next call finds it",
+                        hint="it is found as soon as that has changed",
                     )
             return None
 

@@ -517,6 +517,7 @@ def test_a_file_that_is_no_memory_is_told_from_none(knowledge):
         with pytest.raises(NotFound) as left_out:
             knowledge.memories().get(path)
         assert left_out.value.message == f"{path} exists, but is not a memory: {reason}"
+        assert left_out.value.hint == "it is found as soon as that has changed"
     outside = folder.parents[3] / "outside.txt"
     outside.write_text("theirs")
     for path in ("c/nothing", "c/out/outside.txt", "../outside.txt", str(outside), ""):
