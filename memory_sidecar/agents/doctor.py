@@ -330,13 +330,10 @@ def _doubts(agent: Agent, connection: Connection) -> Iterator[Check]:
     """Yield a check for each kind of memory that the user may want to update or prune."""
     now = system_clock()
     values = {"now": now, "today": today(now)}
-    hint = (
-        f"update, pin or remove them, or see `memory-sidecar prune --dry-run --agent {agent.name}`"
-    )
-    for what, sql in DOUBTS:
+    for what, hint, sql in DOUBTS:
         if paths := column(connection, sql, values):
             text = f"{len(paths):,} {what}: {_shorten(paths)}"
-            yield _check(agent.name, "memories", True, text, hint)
+            yield _check(agent.name, "memories", True, text, hint.format(agent=agent.name))
 
 
 def _shorten(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.atoms import COLD_AFTER
 from memory_sidecar.memories.model import COLD_SQL, EXPIRED_SQL, SUCCESSOR_SQL, SUPERSEDED_SQL
 from memory_sidecar.memories.strength import STRENGTH_SQL
 
@@ -89,19 +90,25 @@ def superseding_each_other(connection: Connection) -> list[str]:
             return sorted(found)
 
 
+_PRUNE = "update, pin or remove them, or see `memory-sidecar prune --dry-run"
+
 DOUBTS = (
     (
         "stale, hardly any strength left",
+        f"{_PRUNE} --weaker-than {FADED} --agent {{agent}}`",
         f"SELECT path FROM memories WHERE {_CURRENT} AND {STRENGTH_SQL} < {FADED}"
         f" ORDER BY {STRENGTH_SQL}, path",
     ),
     (
         "cold, two weeks old and never read",
-        f"SELECT path FROM memories WHERE {_CURRENT} AND {COLD_SQL} ORDER BY created_at, path",
+        f"{_PRUNE} --unused-for {COLD_AFTER.days}d --agent {{agent}}`",
+        f"SELECT path FROM memories WHERE {_CURRENT} AND {COLD_SQL} AND NOT pinned"
+        " ORDER BY created_at, path",
     ),
     (
         "contradicted, their status is challenged",
+        "find out what holds, and update or remove them",
         "SELECT path FROM memories WHERE status = 'challenged' ORDER BY path",
     ),
 )
-"""What the user may want to update or prune, and the SQL that lists the paths of it."""
+"""What the user may want to update or prune, the hint, which names `{agent}`, and the SQL."""

@@ -260,13 +260,23 @@ def test_a_data_directory_on_a_drive_that_is_not_there_is_told(run, data_dir, mo
     assert f"{data_dir} is no folder" in [each["text"] for each in wrong(done)]
 
 
-def test_the_doubts_about_memories_name_the_agent(run, data_dir):
+def test_the_doubts_about_memories_name_a_command_that_lists_them(run, data_dir):
     long_ago = {"created_at": "2010-01-01", "updated_at": "2010-01-01"}
     write_memory(data_dir / "knowledge" / "bob", "one.md", **long_ago)
     run("list", "--agent", "bob")
     hints = {each["hint"] for each in run("doctor", "--json").json if "memories" in each["check"]}
-    (hint,) = hints
-    assert "`memory-sidecar prune --dry-run --agent bob`" in hint
+    stale, cold = sorted(hints, reverse=True)
+    for option, hint in (("--weaker-than 0.1", stale), ("--unused-for 14d", cold)):
+        command = f"memory-sidecar prune --dry-run {option} --agent bob"
+        assert f"`{command}`" in hint
+        assert "one.md" in run(*command.split()[1:]).out
+
+
+def test_a_memory_that_is_pinned_is_in_no_doubt(run, data_dir):
+    long_ago = {"created_at": "2010-01-01", "updated_at": "2010-01-01"}
+    write_memory(data_dir / "knowledge" / "bob", "one.md", pinned=True, **long_ago)
+    run("list", "--agent", "bob")
+    assert not [each for each in run("doctor", "--json").json if "memories" in each["check"]]
 
 
 def test_a_memory_that_is_too_large_is_named(run, data_dir):

@@ -117,7 +117,8 @@ def test_what_status_and_doctor_name_is_complete(call, here):
     assert "`memory-sidecar index PATH --data-dir 'of mine'`" in status
     told = call("doctor", "--data-dir", "of mine").out
     assert "`memory-sidecar index PATH --data-dir 'of mine'`" in told
-    assert "`memory-sidecar prune --dry-run --agent bob --data-dir 'of mine'`" in told
+    command = "memory-sidecar prune --dry-run --unused-for 14d --agent bob --data-dir 'of mine'"
+    assert f"`{command}`" in told
 
 
 def test_a_remedy_of_a_check_is_about_the_same_root(call, here):
