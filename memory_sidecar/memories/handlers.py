@@ -15,7 +15,6 @@ from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.results import Reporter, build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.usage import log_move
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
 from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
@@ -35,6 +34,7 @@ from memory_sidecar.memories.model import (
 from memory_sidecar.memories.move import move as move_file
 from memory_sidecar.memories.move import share
 from memory_sidecar.memories.names import check_known_category, is_category_page
+from memory_sidecar.memories.reads import note_move
 from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import (
     Archived,
@@ -136,8 +136,7 @@ class Memories(Recall):
         further = [each for each in moved.changed if each not in own]
         old, new, *relinked = (address(directory.name, each) for each in (*own, *further))
         if moved.changed:
-            paths = self._agent.paths
-            log_move(paths.tree, paths.access_log, old, new, at_ms=self._agent.clock())
+            note_move(self._agent, old, new, self._reporter)
         remembered = self._index_and_report(directory.name, moved, finds_near=False)
         return build_from(Moved, remembered, moved_from=old, relinked=tuple(relinked))
 

@@ -9,8 +9,10 @@ import stat
 from contextlib import suppress
 from functools import partial
 
-from memory_sidecar.core.sqlite import Connection
-from memory_sidecar.disk.usage import log_reads, read_part
+from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.sqlite import Connection, named_errors
+from memory_sidecar.disk.usage import log_move, log_reads, read_part
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.schema import read_identity, write_identity
 
@@ -24,6 +26,16 @@ def note_read(agent: AgentDatabase, path: str) -> None:
     paths = agent.paths
     log_reads(paths.tree, paths.access_log, [path], tool="get", at_ms=agent.clock())
     count_reads(agent)
+
+
+def note_move(agent: AgentDatabase, old: str, new: str, reporter: Reporter) -> None:
+    """Log that a memory has moved from `old` to `new`; a notice says if that cannot be written."""
+    paths = agent.paths
+    try:
+        with named_errors(paths.access_log):
+            log_move(paths.tree, paths.access_log, old, new, at_ms=agent.clock())
+    except SidecarError as error:
+        reporter.notice(f"moved, but its earlier reads no longer count: {error}")
 
 
 def count_reads(agent: AgentDatabase) -> None:

@@ -176,6 +176,17 @@ def test_a_read_only_disk_answers_whatever_only_reads(run, mount):
     assert run("get", path, "--json", *data).status == 0
 
 
+def test_a_move_on_a_full_disk_is_told_as_done(run, mount):
+    data = ("--data-dir", mount / "data", "--json")
+    path = run("store", "Use one lock.", *data).json["path"]
+    (mount / "data/knowledge/default/new").mkdir()
+    with full(mount):
+        done = run("move", path, "new/", *data)
+        assert (done.status, done.json["path"]) == (0, f"new/{path}")
+        assert "no longer count: no room left to write" in done.err
+    assert [each["path"] for each in run("list", *data).json] == [f"new/{path}"]
+
+
 def test_doctor_says_that_a_disk_is_full(run, mount):
     data = ("--data-dir", mount / "data")
     assert run("store", "Use one lock.", "--json", *data).status == 0
