@@ -251,6 +251,9 @@ class Agent:
         self._embed(embedded, reporter)
         if self.data.unscanned() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being rescanned: answering from the last state")
+        for name, live in self.data.states().items():
+            if live.problem:
+                reporter.notice(f"{live.problem}: answering from what was indexed of {name}")
         count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection

@@ -138,6 +138,23 @@ def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp
     holds(services, "first", "one.md")
 
 
+def test_an_answer_names_the_directory_that_cannot_be_followed(
+    services, live, data_dir, tmp_path, notices
+):
+    write_memory(data_dir / "knowledge" / "first", "one.md", "The first.")
+    write_memory(tmp_path / "notes", "two.md", "The second.")
+    live.start()
+    agent = services.agent("first")
+    agent.register(tmp_path / "notes")
+    holds(services, "first", "notes:two.md", "one.md")
+    (tmp_path / "notes").rename(tmp_path / "elsewhere")
+    eventually(lambda: agent.data.states()["notes"].problem)
+    found = Memories(agent, notices).list(MemoryList())
+    assert {each.path for each in found} == {"notes:two.md", "one.md"}
+    told = f"{tmp_path / 'notes'} is not there: answering from what was indexed of notes"
+    assert notices.said == [told]
+
+
 def test_asking_for_an_agent_that_is_none_leaves_nothing(services, live, data_dir):
     live.start()
     assert Memories(services.agent("typo"), Silent()).list(MemoryList()) == []
