@@ -231,6 +231,12 @@ def test_without_a_model_no_index_is_named_for_missing_vectors(call, project, mo
     assert "doctor --fix" not in found.err
 
 
+def test_the_files_of_a_configured_model_are_not_said_to_be_what_was_published(call, model_dir):
+    verified = call("model", "verify").out
+    assert (str(model_dir) in verified, "works" in verified) == (True, True)
+    assert "sound" not in verified
+
+
 def test_all_who_are_asked_for_the_model_say_the_same(call, model_dir):
     assert call("embed", "a cart").status == 0
     assert call("model", "list").status == 0
