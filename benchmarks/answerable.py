@@ -21,6 +21,7 @@ from typing import Any
 from conversations import read_conversations, save_conversation
 from judged_sets import read_lines
 from machine import describe_machine
+from metrics import Scores, summary
 from repositories import checkout, indexed, set_options
 from retrieval import write_report
 from turns_as_memories import write_turn
@@ -49,9 +50,6 @@ WEB = {"express", "sinatra", "flask", "plug", "phoenix", "axum", "alamofire"}
 COMMANDS = {"click", "cobra"}
 GIBBERISH = ("asdf qwer zxcv", "florp the wibble snark", "xyzzy plugh foobarbaz")
 
-Scores = tuple[list[float], list[float]]
-"""The first score of each question with an answer, and of each without."""
-
 
 def main() -> None:
     parser = set_options(__doc__)
@@ -74,28 +72,6 @@ def main() -> None:
     print(json.dumps(report, indent=1))
     if not options.no_results:
         write_report({"set": "answerable"} | report | {"machine": describe_machine()})
-
-
-def summary(scores: Scores, weak_below: float) -> dict[str, Any]:
-    """The AUC of `scores`, and the shares of both kinds that fall below `weak_below`."""
-    with_answer, without = scores
-    return {
-        "answerable": len(with_answer),
-        "foreign": len(without),
-        "auc": round(auc(with_answer, without), 4),
-        "answerable_called_weak": share_below(weak_below, with_answer),
-        "foreign_called_weak": share_below(weak_below, without),
-    }
-
-
-def share_below(limit: float, scores: Sequence[float]) -> float:
-    return round(sum(score < limit for score in scores) / len(scores), 4)
-
-
-def auc(with_answer: Sequence[float], without: Sequence[float]) -> float:
-    """Area under the ROC curve: the share of pairs that are ordered right; ties count half."""
-    won = sum((a > b) + (a == b) / 2 for a in with_answer for b in without)
-    return won / (len(with_answer) * len(without))
 
 
 def code_scores(folder: Path, checkouts: Path, cache: Path, models: Models) -> Scores:

@@ -160,15 +160,19 @@ def print_conversations(
 ) -> None:
     turns, questions = len(judged_set.turns), len(judged_set.questions)
     print(f"{judged_set.name}: {turns} turns, {questions} questions within their conversations")
+    print_by_category(results)
+    for metric in ("recall@5", "recall@10"):
+        print(f"hybrid is {lead_over_arms(results, metric):+.4f} {metric} from the better arm")
+    print()
+
+
+def print_by_category(results: dict[str, dict[str, Metrics]]) -> None:
     names = list(next(iter(results.values()))["all"])
     print(f"{'':22}", *(f"{name:>12}" for name in names))
     for ranking, by_category in results.items():
         for category, metrics in by_category.items():
             label = ranking if category == "all" else f"  {category}"
             print(f"{label:22}", *(f"{metrics[n]:12.4f}" for n in names if n in metrics))
-    for metric in ("recall@5", "recall@10"):
-        print(f"hybrid is {lead_over_arms(results, metric):+.4f} {metric} from the better arm")
-    print()
 
 
 def lead_over_arms(results: dict[str, dict[str, Metrics]], metric: str) -> float:

@@ -27,3 +27,8 @@ def read_relevance(folder: Path) -> dict[str, dict[str, int]]:
 def holds_conversations(folder: Path) -> bool:
     """Whether the documents of the set are turns of conversations rather than files."""
     return "conversation" in next(read_lines(folder / "corpus.jsonl"))
+
+
+def holds_memories(folder: Path) -> bool:
+    """Whether the documents of the set are memories, each in a category."""
+    return "category" in next(read_lines(folder / "corpus.jsonl"))

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 CUTS_HIT = (1, 5, 10)
 CUTS_RECALL = (5, 10)
+
+Scores = tuple[list[float], list[float]]
+"""The first score of each question with an answer, and of each without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,28 @@ def mean_metrics(judged: Sequence[Judged]) -> dict[str, float]:
         **{f"recall@{cut}": sum(j.recall(cut) for j in judged) for cut in CUTS_RECALL},
     }
     return {name: value / len(judged) for name, value in sums.items()}
+
+
+def summary(scores: Scores, weak_below: float) -> dict[str, Any]:
+    """The AUC of `scores`, and the shares of both kinds that fall below `weak_below`."""
+    with_answer, without = scores
+    return {
+        "answerable": len(with_answer),
+        "foreign": len(without),
+        "auc": round(auc(with_answer, without), 4),
+        "answerable_called_weak": share_below(weak_below, with_answer),
+        "foreign_called_weak": share_below(weak_below, without),
+    }
+
+
+def share_below(limit: float, scores: Sequence[float]) -> float:
+    return round(sum(score < limit for score in scores) / len(scores), 4)
+
+
+def auc(with_answer: Sequence[float], without: Sequence[float]) -> float:
+    """Area under the ROC curve: the share of pairs that are ordered right; ties count half."""
+    won = sum((a > b) + (a == b) / 2 for a in with_answer for b in without)
+    return won / (len(with_answer) * len(without))
 
 
 def _discounted(gains: Iterable[int]) -> float:

@@ -23,6 +23,7 @@ from machine import RESULTS, describe_machine
 from repositories import checkout, indexed, ndcg, ranking, relevant, set_options
 from retrieval import measure, read_set
 from steps import STEPS, left_out
+from stored_memories import measure_stored, read_memories
 
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Silent
@@ -31,6 +32,7 @@ from memory_sidecar.embedding.models import Models
 
 GOLDEN = Path(__file__).parent / "golden.json"
 CODING_SESSIONS = Path(__file__).parent / "sets/coding-sessions"
+CODING_MEMORIES = Path(__file__).parent / "sets/coding-memories"
 # How far a figure may fall: a question more or less of a small set, other vectors on other chips.
 NOISE = 0.01
 
@@ -100,6 +102,10 @@ def of_conversations(folder: Path, cache: Path) -> Iterator[tuple[str, float]]:
 
 def of_own_sets(checkouts: Path, cache: Path) -> Iterator[tuple[str, float]]:
     yield from of_conversations(CODING_SESSIONS, cache)
+    memories = measure_stored(read_memories(CODING_MEMORIES), cache=cache, reporter=Silent())
+    for way, by_category in memories.items():
+        for metric in ("hit@1", "ndcg@10"):
+            yield _name(CODING_MEMORIES.name, metric, way), by_category["all"][metric]
     for way, metrics in commits.measure(commits.SET, checkouts, cache)["macro"].items():
         for metric, value in metrics.items():
             yield _name("commits", metric, "" if way == "with history" else way), value

@@ -4,7 +4,8 @@ A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or the `questi
 directory, for which see `own_questions.py`. Every document becomes a file,
 goes through the real index and is looked for with the real search, by keyword, by vector and by
 both. A file counts at the rank of its best chunk. A set of conversations becomes sessions instead,
-and then memories: see `conversations.py` and `turns_as_memories.py`.
+and then memories: see `conversations.py` and `turns_as_memories.py`. For one of memories see
+`stored_memories.py`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from typing import Any
 from conversations import (
     lead_over_arms,
     measure_conversations,
+    print_by_category,
     print_conversations,
     read_conversations,
 )
-from judged_sets import holds_conversations, read_lines, read_relevance
+from judged_sets import holds_conversations, holds_memories, read_lines, read_relevance
 from machine import RESULTS, describe_machine
 from metrics import Judged, mean_metrics
 from own_questions import is_own, measure_own
+from stored_memories import measure_stored, read_memories
 from trees import cache_folder
 from turns_as_memories import measure_memories, print_memories
 
@@ -63,6 +66,8 @@ def main() -> None:
             report = report_own(folder, cache=options.cache)
         elif holds_conversations(folder):
             report = report_conversations(folder, cache=options.cache)
+        elif holds_memories(folder):
+            report = report_memories(folder, cache=options.cache)
         else:
             report = report_files(folder, cache=options.cache)
         if not options.no_results:
@@ -115,6 +120,25 @@ def report_conversations(folder: Path, *, cache: Path) -> dict[str, Any]:
             for metric in ("recall@5", "recall@10")
         },
         "as_memories": {ranking: rounded(metrics) for ranking, metrics in memories.items()},
+    }
+
+
+def report_memories(folder: Path, *, cache: Path) -> dict[str, Any]:
+    judged_set = read_memories(folder)
+    results = measure_stored(judged_set, cache=cache, reporter=_Progress())
+    print(
+        f"{folder.name}: {len(judged_set.memories)} memories, {len(judged_set.questions)} questions"
+    )
+    print_by_category(results)
+    return {
+        "set": folder.resolve().name,
+        "memories": len(judged_set.memories),
+        "queries": len(judged_set.questions),
+        "modes": {
+            ranking: {name: rounded(metrics) for name, metrics in by_category.items()}
+            for ranking, by_category in results.items()
+        },
+        "hybrid_over_better_arm_ndcg@10": round(lead_over_arms(results, "ndcg@10"), 4),
     }
 
 
