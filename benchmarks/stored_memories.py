@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +63,19 @@ def measure_stored(
 ) -> dict[str, dict[str, Metrics]]:
     """Metrics by ranking and category of question, and how well scores tell foreign questions."""
     with stored(judged_set, cache=cache, reporter=reporter) as (memories, ids):
-        return {
+        results = {
             ranking: run_questions(judged_set, memories, ids, options)
             for ranking, options in RANKINGS.items()
         }
+        named = replace(judged_set, questions=[*map(naming_project, judged_set.questions)])
+        results["naming project"] = run_questions(named, memories, ids, RANKINGS["hybrid"])
+        return results
+
+
+def naming_project(question: Row) -> Row:
+    """Return the question as someone asks it who is in no project, or in another one."""
+    project = question.get("project")
+    return question | {"text": f"{question['text']} in {project}"} if project else question
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from memory_sidecar.code.asides import PROSE, asides_of, asides_to
+from memory_sidecar.index.project_name import cut_out, without_project
 from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, name_apart, plain_words
 
 KEYWORD_WEIGHT = 0.2
@@ -28,7 +29,6 @@ GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
 MAX_FRAMES = 4  # phrases left out at each end of a request
-MIN_SUBJECT_WORDS = 2  # that remain of a query without the name of the project
 
 LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[?!]$")
 _THING = (
@@ -64,11 +64,8 @@ _KINDS = frozenset(
     " source code struct the trait type".split()
 )
 _JOINING = re.compile(r"\A(?:where|how|what|which)\s+", re.IGNORECASE)
-# Names of folders that are words of a question: "main loop" in a clone called main.
-_NO_PROJECTS = frozenset(
-    "api app backend client code core docs frontend lib main master project repo server src tests"
-    " web".split()
-)
+# "How does the app handle X" asks for X, whatever handles it.
+_ACTOR = r"\b(?P<does>do|does|did|can|should)\ \S+(?=\ (?:handle|implement)\b)"
 
 _QUOTES_CODE = re.compile(r"[a-z][A-Z]|_|`|\w\(\)|\w\.\w|::|\w/\w|[A-Z]{2,}|\d|[\"']\w")
 _LANGUAGE = re.compile(
@@ -125,7 +122,8 @@ class Question:
         asks_for_guide = bool(_GUIDE.search(asked))
         about = named = asked
         if not asks_for_guide:
-            named = without_project(asked, *sources) if len(sources) == 1 else asked
+            if len(sources) == 1:
+                named = cut_out(_ACTOR, without_project(asked, *sources))
             about = without_framing(named)
         subject, languages = _LANGUAGE.subn("", about)
         left_out = STOPWORDS.union(*map(matchable_words, sources if asks_for_guide else ()))
@@ -238,26 +236,6 @@ def matchable_words(text: str) -> tuple[str, ...]:
     """Return the distinct words in identifiers of `text` that are long enough to match others."""
     words = dict.fromkeys(plain_words(text))
     return tuple(word for word in words if len(word) >= MIN_MATCHED_LETTERS)
-
-
-def without_project(text: str, project: str) -> str:
-    """Return `text` without the name `project` where that means the project itself.
-
-    That is at the beginning, after "in" and the like, after "does", and before "'s"; and whatever
-    stands between "does" and "handle". `text` itself if few words would remain to look for.
-    """
-    name = r"[-_.\ ]".join(map(re.escape, re.split("[-_. ]+", project)))
-    if project.lower() in _NO_PROJECTS:
-        name = "(?!)"
-    rest = re.sub(
-        rf"""(?:\A\W*{name} | \ (?:in|inside|within|of|by|for)\ {name} | (?<![\w./-]){name}(?='s)
-        | \b(?P<does>do|does|did|can|should)\ (?:{name}|\S+(?=\ (?:handle|implement)\b)))
-        (?:'s)?(?![\w/-]|\.\w)""",
-        lambda found: f"{found['does']} it" if found["does"] else "",
-        text,
-        flags=re.IGNORECASE | re.VERBOSE,
-    ).strip(" ,:")
-    return rest if len(set(plain_words(rest)) - STOPWORDS) >= MIN_SUBJECT_WORDS else text
 
 
 def without_framing(text: str) -> str:

@@ -151,6 +151,16 @@ def skip_reason(connection: Connection, path: str) -> str:
 MAX_NAMES = 64
 
 
+def projects_among(connection: Connection, words: Collection[str]) -> list[str]:
+    """List those of `words` that are the project of a memory."""
+    return column(
+        connection,
+        "SELECT value FROM json_each(?) WHERE EXISTS"
+        " (SELECT 1 FROM memories WHERE project = value AND project <> '')",
+        (json.dumps(list(words)),),
+    )
+
+
 class ChunkPlace(NamedTuple):
     """A chunk, its memory, and the properties of the memory that change its score."""
 

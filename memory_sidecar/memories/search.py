@@ -34,15 +34,18 @@ from memory_sidecar.index.keyword import (
     keywords_of,
     read_postings,
 )
+from memory_sidecar.index.project_name import without_project
 from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, weak_below
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.hit import WEAK_BELOW, RankedMemory, fit_budget, rerank
 from memory_sidecar.memories.lists import ChosenChunks, MemoryRows, chosen_chunks
 from memory_sidecar.memories.lookup import (
+    MAX_NAMES,
     ChunkPlace,
     first_by_path,
     named_chunks,
+    projects_among,
     read_passages,
     read_places,
 )
@@ -61,6 +64,8 @@ ASKED_LOSS = 0.05  # share that an outdated memory loses if outdated ones are as
 
 # A path or an atom's id. A plain word is neither, even where a memory is called like it.
 _NAME = re.compile(r"[^\s,;()\[\]\"'`]*(?:/|\.md\b|[A-Z]-\d)[^\s,;()\[\]\"'`?]*")
+
+_WORD = re.compile(r"\w[\w.-]*\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ def search_memories(
     models are made for English: neither counts for a question that is mostly in another script, if
     anything holds its words.
     """
-    query = replace(query, text=query.searched)
+    query = _about_project(query, readable)
     searches = [_Search.of(query, each) for each in readable]
     if is_mostly_foreign(query.text) and any(len(search.words.ids) for search in searches):
         searches, judge = [replace(search, meaning=Arm.silent()) for search in searches], None
@@ -96,6 +101,22 @@ def search_memories(
         hits = rerank(query.text, hits, judge)
     hits = [hit for hit in hits[: query.top_k] if hit.score >= query.min_score]
     return fit_budget(hits, query.max_tokens)
+
+
+def _about_project(query: MemoryQuery, readable: Sequence[Readable]) -> MemoryQuery:
+    """Return `query` without the name of the project that it is about, whose memories it prefers.
+
+    That is a project that it names, or else the one that it is asked in.
+    """
+    text = query.searched
+    if query.mode is SearchMode.HYBRID:
+        words = dict.fromkeys(_WORD.findall(text)[:MAX_NAMES])
+        written = [*words, *map(str.lower, words)]
+        known = [p for each in readable for p in projects_among(each.rows.connection, written)]
+        for project in filter(None, (query.filter.project, *known, query.prefers)):
+            if (rest := without_project(text, project)) != text:
+                return replace(query, text=rest, prefers=project)
+    return replace(query, text=text)
 
 
 def _average_cosine(arms: Sequence[Arm]) -> float | None:

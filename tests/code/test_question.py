@@ -290,6 +290,7 @@ def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
     ("asked", "about"),
     [
         ("how does shop round prices", "how does it round prices"),
+        ("in shop, how are prices rounded", "how are prices rounded"),
         ("how does shop handle the rounding of prices?", "the rounding of prices"),
         ("where are prices rounded in Shop?", "prices rounded"),
         ("shop price rounding", "price rounding"),

@@ -54,6 +54,27 @@ def test_all_projects_are_alike_outside_of_them_and_where_that_is_asked_for(with
         assert not [hit for hit in found.json if "other_project" in hit["explain"]["terms"]]
 
 
+@pytest.mark.parametrize("place", ["mill", "shop", "."])
+@pytest.mark.parametrize("about", ["{} in mill", "in Mill, {}", "mill: {}"])
+def test_a_question_about_a_project_is_as_if_asked_in_it(within, place, about):
+    stored_in_both(within)
+    within("mill", "store", "Mill is written in Go, and shop in C#", "--project", "")
+    plain = "how many containers does the build run in"
+    asked = within("mill", "query", plain, "--no-rerank", "--json")
+    found = within(place, "query", about.format(plain), "--no-rerank", "--json")
+    assert contents(found)[0] == SAID.format("ten")
+    assert found.json == asked.json
+
+
+def test_words_alone_include_the_name_of_the_project(within):
+    said = "Mill is written in Go"
+    within("mill", "store", said)
+    found = within(
+        "mill", "query", "containers of the build in mill", "--mode", "keyword", "--json"
+    )
+    assert contents(found) == [said]
+
+
 def test_one_project_may_be_meant_alone(within):
     stored_in_both(within)
     within(".", "store", SAID.format("no"))
