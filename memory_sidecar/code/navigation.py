@@ -86,10 +86,8 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
         without = f"uses without a call: {uncalled}; `memory-sidecar refs` shows them"
         notices = (*notices, without)
     if unfollowed:
-        notice = (
-            f"callers not followed further: {unfollowed}, beyond the surest {MAX_FOLLOWED} of"
-            " their step; ask for one of them by its name"
-        )
+        beyond = f"{unfollowed}, beyond the surest {MAX_FOLLOWED} of their step"
+        notice = f"callers not followed further: {beyond}; ask for one of them by its name"
         notices = (*notices, notice)
     return best_references(graph, found, asked.filter, asked.top_k, notices)
 
@@ -229,7 +227,8 @@ def _uses_of_query(
         uses = [use for use in found if is_wanted(use.at.file)]
         if not uses:
             raise
-        return uses, [], (f"{missing.message}; what uses the name is shown",)
+        shown = "what uses the name is shown, but no variables or parameters: find them as text"
+        return uses, [], (f"{missing.message}; {shown}",)
     return list(uses_of(resolver, targets)), targets, ()
 
 

@@ -280,7 +280,8 @@ def line_of(memory: MemoryHead) -> str:
 
 def _marks(memory: MemoryHead) -> str:
     shared = " (shared)" if memory.shared else ""
-    return f"{memory.updated_at[:10]}{shared}{' OUTDATED' if memory.is_outdated else ''}"
+    made_in = f" of {memory.project}" if memory.project else ""
+    return f"{memory.updated_at[:10]}{made_in}{shared}{' OUTDATED' if memory.is_outdated else ''}"
 
 
 def _key(memory: MemoryHead) -> tuple[str, str]:

@@ -38,6 +38,7 @@ class MemoryHead:
     updated_at: Time
     expired: bool
     superseded: bool
+    project: Annotated[str, about("that it was made in, or empty")]
     tokens: Annotated[int, about("of the whole content")]
 
     @property
@@ -69,7 +70,6 @@ class Facts(MemoryHead):
     hash: Hash
     kind: Annotated[str, about("of an atom, `page` for one around atoms, else empty")]
     atom_id: str
-    project: str
     refs: int
     last_ref: str
     relations: Annotated[dict[str, list[str]], about("what it names, by relation")]

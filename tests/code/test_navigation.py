@@ -294,6 +294,14 @@ def test_what_another_package_defines_is_shown_where_it_is_used(call):
     assert call("def", "json.dumps").status == 3
 
 
+def test_uses_of_a_parameter_are_not_said_to_be_all(own, shop):
+    (shop / "ask.py").write_text("def ask(show_all=True):\n    box.show_all = show_all\n")
+    own("index", shop, "--wait", "keyword")
+    done = own("refs", "show_all", "--json")
+    assert places(done.json) == ["ask.py:2 ask by name"]
+    assert "but no variables or parameters: find them as text" in done.err
+
+
 ATTRIBUTES = {
     "queues.py": "class Queues:\n    def __init__(self):\n        self.aliases = {}\n",
     "more.py": "class More(Queues):\n    def pop(self):\n        return self.aliases.pop()\n",

@@ -51,6 +51,15 @@ def test_a_memory_that_matches_weakly_is_marked_in_text_too(newcomer):
     assert [head.endswith(" weak match>") for head in heads] == [False, True]
 
 
+def test_a_memory_says_in_text_which_project_it_was_made_in(caller):
+    remember(caller)
+    day = r"\d{4}-\d\d-\d\d of project"
+    told = text_of(call(caller, "search_memories", query=RULE))
+    assert re.search(rf"<memory pitfall/\S+ {day}", told)
+    told = text_of(call(caller, "list_memories", category="pitfall"))
+    assert re.search(rf"pitfall/\S+ {day} Avoid", told)
+
+
 def test_a_summary_is_shown_above_what_it_sums_up_and_nothing_twice(newcomer):
     summed = "Reranking code lowers NDCG"
     given(newcomer, "store_memory", content="CoSQA: .47", category="codebase", summary=summed)
