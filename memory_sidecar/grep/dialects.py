@@ -58,7 +58,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
                 (
                     *("@@", "class Z { @@ }", "@@ class Z {}"),
                     *("class Z { void z() { @@ } }", "class Z { object z = @@; }"),
-                    "class Z { void z(@@) { } }",
+                    *("class Z { void z(@@) { } }", "class Z { object z = Z(@@); }"),
                 ),
                 ("class Z { void z() { try {} @@ } }", "enum Z { @@ }", "class Z { int z { @@ } }"),
             ),
@@ -69,7 +69,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "gdscript": Dialect((("@@", "func z():\n\t@@"), ("func z(@@):\n\tpass",))),
         "go": Dialect(
             (
-                ("@@\n", "func z() { @@ }", "func z(@@) {}", "var z @@\n"),
+                ("@@\n", "func z() { @@ }", "func z(@@) {}", "var z @@\n", "var z = z{ @@ }\n"),
                 ("type z struct { @@ }", "type z interface { @@ }"),
             ),
             ("{0}", "{0} {0}", "case {0}:"),
@@ -87,24 +87,27 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "json": Dialect((("@@", "{ @@ }"),), ('"{0}"', '"{0}": "{0}"')),
         "kotlin": Dialect(
             # `A::b` is a node of another kind between brackets.
-            (("@@", "z[@@]"), ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z")),
+            (
+                ("@@", "z[@@]", "z(@@)"),
+                ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z"),
+            ),
             ("{0}", "{0}: {0}", "val {0}", "fun {0}() {{}}"),
         ),
         "lua": Dialect((("@@", "return @@"),), ("{0}", "::{0}::")),
         "php": Dialect(
             (
-                ("<?php @@", "<?php class Z { @@ }"),
+                ("<?php @@", "<?php class Z { @@ }", "<?php z(@@);"),
                 ("<?php function z(@@) {}", "<?php @@ class Z {}", "<?php enum Z { @@ }"),
             ),
             ("{0}", "${0}", "{0};", "public ${0};", "case {0}:"),
         ),
         "python": Dialect(
             (
-                ("@@", "z: @@"),
-                ("@@\ndef z(): pass", "try:\n    pass\n@@", "def z(@@): pass", "z(@@)"),
+                ("@@", "z: @@", "z(@@)"),
+                ("@@\ndef z(): pass", "try:\n    pass\n@@", "def z(@@): pass"),
             )
         ),
-        "ruby": Dialect((("@@",),), ("{0}", "Z{0}")),
+        "ruby": Dialect((("@@", "z(@@)"),), ("{0}", "Z{0}")),
         "rust": Dialect(
             (
                 ("@@", "fn z() { @@ }"),
@@ -114,6 +117,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
                     "match z { @@ }",
                     "fn z(@@) {}",
                     "fn z() -> @@ {}",
+                    "fn z() { Z { @@ } }",
                 ),
             ),
             ("{0}", "{0};", "{0}: {0}", "{0}!{{}}", "{0} => {0},"),
@@ -124,7 +128,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         ),
         "sql": Dialect((("@@",), ("SELECT * FROM z WHERE @@", "CREATE TABLE z (@@)"))),
         "swift": Dialect(
-            (("@@",), ("class Z { @@ }", "@@ class Z {}", "func z(@@) {}", "let z: @@")),
+            (("@@",), ("class Z { @@ }", "@@ class Z {}", "func z(@@) {}", "let z: @@", "z(@@)")),
             ("{0}", "{0}: {0}", "var {0}: {0}"),
         ),
         "toml": Dialect((("@@\n",),), ("{0}", '"{0}"', '{0} = "{0}"')),

@@ -52,5 +52,24 @@ def test_patterns_find_what_is_written_down(case):
         assert found.splitlines() == expected.rstrip("\n").splitlines(), pattern
 
 
+@pytest.mark.parametrize(
+    ("language", "code", "pattern"),
+    [
+        ("csharp", "class A { void B() { F(1, wait: 5); } }", "wait: $X"),
+        ("go", "package a\n\nvar b = F{wait: 5}\n", "wait: $X"),
+        ("kotlin", "fun a() { f(1, wait = 5) }", "wait = $X"),
+        ("php", "<?php f(1, wait: 5);", "wait: $X"),
+        ("python", "f(1, wait=5)", "wait=$X"),
+        ("ruby", "f 1, wait: 5", "wait: $X"),
+        ("rust", "fn a() { F { wait: 5 } }", "wait: $X"),
+        ("scala", "object A { f(1, wait = 5) }", "wait = $X"),
+        ("swift", "f(1, wait: 5)", "wait: $X"),
+        ("typescript", "f(1, {wait: 5})", "wait: $X"),
+    ],
+)
+def test_a_named_argument_is_found_without_its_call(language, code, pattern):
+    assert "  X = 5\n" in render(code, language, pattern)
+
+
 def test_every_language_has_a_case():
     assert {case.stem for case in CASES} == set(DIALECTS)
