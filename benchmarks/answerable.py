@@ -24,7 +24,7 @@ from machine import describe_machine
 from metrics import Scores, summary
 from repositories import checkout, indexed, set_options
 from retrieval import write_report
-from turns_as_memories import write_turn
+from turns_as_memories import STAMPED_AT, write_turn
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.code import ranking
@@ -34,7 +34,6 @@ from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.core.times import system_clock
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories import hit
 from memory_sidecar.memories.handlers import Memories
@@ -115,7 +114,7 @@ def turn_scores(folder: Path, models: Models) -> dict[str, Scores]:
     with tempfile.TemporaryDirectory(prefix="memory-sidecar-answerable-") as scratch:
         for name in dict.fromkeys(turn["conversation"] for turn in judged_set.turns):
             paths = DataDir(Path(scratch, "data")).agent(name)
-            agent = Agent(paths, models=models, clock=system_clock, shared=None)
+            agent = Agent(paths, models=models, clock=lambda: STAMPED_AT, shared=None)
             turns = [turn for turn in judged_set.turns if turn["conversation"] == name]
             sessions = Sessions(agent, Silent())
             save_conversation(sessions, turns)

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from judged_sets import read_lines, read_relevance
-from metrics import Judged, mean_metrics, summary
+from metrics import Judged, auc, mean_metrics
 from turns_as_memories import RANKINGS, TOP_K
 
 from memory_sidecar.agents.agent import Agent
@@ -29,7 +30,6 @@ from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.files import memory_slug
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.hit import WEAK_BELOW
 from memory_sidecar.memories.model import MemoryQuery
 
 ASKED_AT = 1_782_896_400_000  # 1 July 2026, of every question: strength falls with time
@@ -120,7 +120,8 @@ def run_questions(
     judged_set: MemorySet, memories: Memories, ids: dict[str, str], options: Row
 ) -> dict[str, Metrics]:
     judged: dict[str, list[Judged]] = defaultdict(list)
-    firsts: dict[bool, list[float]] = {False: [], True: []}
+    firsts: dict[bool, list[float]] = {False: [], True: []}  # by whether the question is foreign
+    weak: dict[bool, list[bool]] = {False: [], True: []}
     seconds = 0.0
     for question in judged_set.questions:
         prefers = question.get("project", "")
@@ -130,16 +131,16 @@ def run_questions(
         seconds += time.perf_counter() - started
         is_foreign = question["category"] == FOREIGN
         firsts[is_foreign].append(hits[0].relevance if hits else 0.0)
+        weak[is_foreign].append(not hits or hits[0].is_weak)
         if not is_foreign:
             one = Judged([ids[hit.path] for hit in hits], judged_set.relevance[question["_id"]])
             judged["all"].append(one)
             judged[f"category {question['category']}"].append(one)
     results = {name: mean_metrics(judged[name]) for name in sorted(judged)}
-    told = summary((firsts[False], firsts[True]), WEAK_BELOW)
     results["all"] |= {
-        "auc": told["auc"],
-        "weak": told["answerable_called_weak"],
-        "foreign weak": told["foreign_called_weak"],
+        "auc": auc(firsts[False], firsts[True]),
+        "weak": fmean(weak[False]),
+        "foreign weak": fmean(weak[True]),
     }
     results["all"]["ms_per_query"] = 1000 * seconds / len(judged_set.questions)
     return results

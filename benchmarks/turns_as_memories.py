@@ -21,14 +21,14 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.settings import load_settings
-from memory_sidecar.core.times import system_clock
+from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import new_page
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryQuery
 
 TOP_K = 20
-STAMP = "2026-03-01T09:12:00Z"  # of all of them, so that none is stronger
+STAMPED_AT = 1_772_356_320_000  # all of them, and asked for then, so that none has faded
 RANKINGS: dict[str, dict[str, Any]] = {
     "keyword": {"mode": SearchMode.KEYWORD},
     "vector": {"mode": SearchMode.VECTOR},
@@ -51,7 +51,7 @@ def measure_memories(
             name = turn["conversation"]
             if name not in agents:
                 agents[name] = Agent(
-                    data_dir.agent(name), models=models, clock=system_clock, shared=None
+                    data_dir.agent(name), models=models, clock=lambda: STAMPED_AT, shared=None
                 )
             paths[f"{name}/{number}.md"] = turn["_id"]
             write_turn(agents[name].paths.memories / f"{number}.md", turn)
@@ -72,7 +72,8 @@ def write_turn(file: Path, turn: dict[str, Any]) -> None:
     caption = f" [{turn['caption']}]" if turn.get("caption") else ""
     content = f"{turn['date']}\n{turn['speaker']}: {turn['text']}{caption}\n"
     file.parent.mkdir(parents=True, exist_ok=True)
-    page = new_page({"created_at": STAMP, "updated_at": STAMP}, content)
+    stamp = iso_utc(STAMPED_AT)
+    page = new_page({"created_at": stamp, "updated_at": stamp}, content)
     file.write_text(page, encoding="utf-8")
 
 

@@ -24,7 +24,10 @@ from memory_sidecar.index.scored import NAMED_FROM, Scored, reorder
 from memory_sidecar.memories.results import Memory, MemoryHit
 from memory_sidecar.memories.store import MemoryChunk
 
-WEAK_BELOW = 0.42  # under 2 % of the best hits of questions with an answer, most of those without
+WEAK_BELOW = 0.45
+"""Of a memory that has not faded: few best hits of questions with an answer are below it, and most
+of those without."""
+
 MAX_JUDGED = 10
 JUDGED_CHARACTERS = 400  # of one passage, from its beginning
 MAX_CHARACTERS = 3_000  # of all judged passages: about 100 ms on two idle cores
@@ -46,7 +49,9 @@ class RankedMemory(Scored):
     memory: Memory
     passage: MemoryChunk  # the part that matches best
     shown: Shown = Shown.CONTENT
-    weak_below: float = 0.0  # WEAK_BELOW, or 0 where only one arm made the score
+    weak_below: float = (
+        0.0  # WEAK_BELOW less what faded, or nothing where only one arm made the score
+    )
 
     @property
     def is_weak(self) -> bool:

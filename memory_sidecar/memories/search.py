@@ -184,7 +184,7 @@ class _Search:
                 passage=passages[place.chunk],
                 score=float(ranked.scores[at]),
                 explanation=why,
-                weak_below=weak_below(self.query, why, WEAK_BELOW),
+                weak_below=weak_below(self.query, why, WEAK_BELOW) + why.terms.get("strength", 0.0),
             )
             for at in order
             for place, why in [(places[at], ranked.explain(at))]

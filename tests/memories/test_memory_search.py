@@ -65,6 +65,23 @@ def test_what_answers_the_question_comes_first(search, folder, mode):
     assert all(0 <= score <= 1 for score in scores)
 
 
+def test_fading_makes_no_match_weak(search, folder):
+    words = PAGES["queue"].split()
+    strange = (
+        "asphalt bassoon cumulus dolphin eyelash falconry gazebo hammock iguana jasmine".split()
+    )
+    questions = [" ".join([*words[:n], *strange[n:]]) for n in range(len(words) + 1)]
+    told = []
+    for year in ("2026", "2016"):
+        at = f"{year}-03-01T09:00:00Z"
+        write_memory(folder, "queue.md", PAGES["queue"], created_at=at, updated_at=at)
+        told.append([search(question)[0] for question in questions])
+    new, old = ([hit.is_weak for hit in hits] for hits in told)
+    assert new == old
+    assert {*new} == {True, False}
+    assert all(hit.explain.terms["strength"] < 0 for hit in told[1])
+
+
 def test_tags_category_and_summary_are_searched_too(search, folder):
     write_memory(folder, "decisions/one.md", "Body of one.", tags=["area:checkout"])
     write_memory(folder, "two.md", "Body of two.", summary="Invoices are rounded late")
