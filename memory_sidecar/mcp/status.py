@@ -17,7 +17,8 @@ from memory_sidecar.mcp.tool import Answer
 
 _NAMES_IN_A_SHELL = (
     "In a shell, `memory-sidecar callers NAME` lists what calls a function or makes a class; "
-    "`refs`, `def`, `callees NAME` and `outline FILE` likewise."
+    "`refs`, `def`, `callees NAME` and `outline FILE` likewise; `grep NAME` lists every place, "
+    "also of a parameter."
 )
 
 
