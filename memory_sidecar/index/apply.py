@@ -112,6 +112,10 @@ class Applier:
             around.leave_out([*(file.path for file in found.changed), *found.gone])
         return done
 
+    def serves(self, source: Source) -> bool:
+        """Whether this is of `source` as it is defined now, and was not stopped."""
+        return source == self._source and not self._is_stopped.is_set()
+
     def stop(self) -> None:
         """End `apply` soon, and any later one. Any thread may call this."""
         self._is_stopped.set()
@@ -140,7 +144,7 @@ class Applier:
                 # First: a new file may have the id of a session or a memory that is gone.
                 for at in range(0, max(len(found.gone), len(left_out)), SLICE_FILES):
                     if at:
-                        self._between(len(found) - at)
+                        self._pause(len(found) - at)
                     if done.is_overtaken:
                         return
                     part = slice(at, at + SLICE_FILES)
@@ -151,7 +155,7 @@ class Applier:
                     self._opened_engine().apply(changed, beat=self._beat)
                     self._state.note_usable()
                     left -= len(files)
-                    self._between(left)
+                    self._pause(left)
                     if done.is_overtaken:
                         return
             except BaseException:
@@ -211,8 +215,16 @@ class Applier:
     def _beat(self) -> None:
         """Report progress; raise Stopped after `stop`."""
         if self._is_stopped.is_set():
-            raise Stopped("its source was removed or moved, or its database is being closed")
+            raise Stopped(
+                "its source was removed or moved, or has other excludes by now, or its database is"
+                " being closed"
+            )
         self._pass.report()
+
+    def _pause(self, left: int) -> None:
+        """Do what is urgent between two slices; raise Stopped if that stopped this pass."""
+        self._between(left)
+        self._beat()
 
     def _make_way(self) -> None:
         """Wait for running queries, unless the pass has few files."""

@@ -249,8 +249,12 @@ class Owner(Generic[S]):
             self.loop.share_progress("files", done, total)
 
         around = self._under_way.get(source.name)
-        if around is not None:
+        if around is not None and around.serves(source):
             return around.refresh(scope, progress, reporter.notice)
+        if around is not None:  # by another root or other excludes: it ends right after this one
+            around.stop()
+            with suppress(Exception):  # its state may have been deleted while it was open
+                around.close()
         self._require_registered(source)
         flow = self._make_flow(source)
         with self._state:
@@ -269,7 +273,7 @@ class Owner(Generic[S]):
                 refreshed = flow.refresh(scope, both, reporter.notice)
         finally:
             with self._state:
-                del self._under_way[source.name]
+                self._under_way.pop(source.name, None)  # a pass within it may have taken its place
             flow.close()
         if scope.under is None:
             self._seen.add(source.name)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -584,6 +585,57 @@ def test_a_source_that_is_removed_as_its_pass_begins_leaves_no_rows(
     assert live.open().paths("second") == []
     assert not live.paths.flow_state("second").exists()
     assert "second" not in (last_failure(codebase) or "")
+
+
+@pytest.fixture
+def beginning(codebase, live, root, monkeypatch):
+    """A new source in its first pass, which goes on once the event is set."""
+    new = root.with_name("new")
+    (new / "herons").mkdir(parents=True)
+    for number in range(3 * SLICE):
+        (new / "herons" / f"h{number}.py").write_text("def heron(): pass\n")
+        (new / "herons" / f"h{number}.min.js").write_text("heron()\n")
+    (new / "kept.py").write_text("def okapi(): pass\n")
+    begins, goes_on = threading.Event(), threading.Event()
+    forget = SourceFlow._forget
+
+    def forget_slowly(flow: SourceFlow, *parts: Sequence[Any]) -> None:
+        begins.set()
+        assert goes_on.wait(DEADLINE_S)
+        forget(flow, *parts)
+
+    monkeypatch.setattr(SourceFlow, "_forget", forget_slowly)
+    live.owner.watch(codebase.registry.add(new))
+    assert begins.wait(DEADLINE_S)
+    yield new, goes_on
+    goes_on.set()
+
+
+@pytest.mark.parametrize("change", ["exclude", "move", "remove"])
+def test_what_is_changed_about_a_source_during_its_pass_holds_at_once(
+    codebase, live, beginning, change
+):
+    new, goes_on = beginning
+    moved = new.with_name("moved")
+    calls: dict[str, tuple[Callable[[], object], int]] = {
+        "exclude": (
+            partial(codebase.index, [new], excludes=("/herons/",), reporter=Silent()),
+            1,
+        ),
+        "move": (partial(codebase.move, "new", moved, reporter=Silent()), 6 * SLICE + 1),
+        "remove": (partial(codebase.remove, "new", reporter=Silent()), 0),
+    }
+    call, paths = calls[change]
+    if change == "move":
+        new.rename(moved)
+    with ThreadPoolExecutor() as threads:
+        called = threads.submit(call)
+        eventually(lambda: live.owner.loop._queue)
+        goes_on.set()
+        called.result(DEADLINE_S)
+    assert len(live.open().paths("new")) == paths
+    eventually(lambda: not live.owner.loop.is_running)
+    assert len(live.open().paths("new")) == paths
 
 
 def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it(
