@@ -179,9 +179,9 @@ class WatchedSource:
             settled = self._gathering.take()
             self._passes += 1
         everything |= self.refreshed_at is None or settled == EVERYTHING
-        if everything:
-            self._note_outside()
         try:
+            if everything:
+                self._note_outside()
             return self._watch.catch_up(EVERYTHING if everything else settled)
         except BaseException:
             self._interrupt()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import pytest
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import DiskFull, NotFound
+from memory_sidecar.core.errors import DiskFull, NotFound, OutOfFiles
 from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent
@@ -30,6 +31,9 @@ from memory_sidecar.index.source import PassResult, ScanScope
 from memory_sidecar.index.watched import RESCAN_S, WatchedSource
 from tests.conftest import HashEmbedder, HashModels, Notices
 from tests.waiting import DEADLINE_S, eventually
+
+if sys.platform != "win32":
+    import resource
 
 
 @pytest.fixture
@@ -285,6 +289,28 @@ def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
     watched.record(lambda: outcome, None, clock=system_clock)
     assert watched.due_s == clock.now_s + RESCAN_S
     assert watched.state(None).error == ""
+    watched.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits this process")
+def test_a_pass_that_cannot_begin_is_begun_again(source, clock):
+    builder = CodeBuilder(source, settings=Settings())
+    watched = WatchedSource(source, builder, now_s=clock, on_due=lambda: None)
+    outcome = PassResult((), 1, 1, 0, 0, 1, 0, ())
+    watched.begin(lambda: (), everything=False)
+    watched.record(lambda: outcome, None, clock=system_clock)
+    clock.now_s = watched.due_s
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(OutOfFiles):
+            watched.begin(lambda: (), everything=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert watched.begin(lambda: (), everything=False) == EVERYTHING
+    watched.record(lambda: outcome, None, clock=system_clock)
+    assert watched.due_s == clock.now_s + RESCAN_S
+    assert watched.state(None).is_current
     watched.close()
 
 
