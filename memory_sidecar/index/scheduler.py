@@ -95,15 +95,16 @@ class Scheduler:
         if self._begin is not None:
             self._begin.wait(BEGIN_AT_LATEST_S)
         while not self._is_closed:
-            due_s = min((chore.due_s for chore in self._chores), default=math.inf)
+            due_s = math.inf
             try:
                 if self._is_new:
                     self._is_new = False
                     self._watch()
-                due_s = min(due_s, self._start_due_owners())
                 self._do_chores()
+                due_s = self._start_due_owners()
             except Exception:  # the thread must outlive a failure of one database
                 _log.exception("the scheduler goes on")
+            due_s = min(due_s, *(chore.due_s for chore in self._chores))
             self._woken.wait(max(due_s - time.monotonic(), 0.0))
             self._woken.clear()
 

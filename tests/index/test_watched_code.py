@@ -779,6 +779,29 @@ def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypa
     end(scheduler)
 
 
+def test_without_a_thread_for_what_is_due_the_rest_is_tended_and_no_processor_kept_busy(
+    codebase, root, monkeypatch
+):
+    tried, tended = list[float](), list[int]()
+    begin = loop.Loop.begin
+
+    def fail(_: loop.Loop) -> None:
+        tried.append(time.monotonic())
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(loop.Loop, "begin", fail)
+    codebase.registry.add(root)
+    scheduler = Scheduler()
+    scheduler.every(0.02, lambda: tended.append(len(tried)))
+    scheduler.add(codebase.data)
+    scheduler.start()
+    eventually(lambda: len(tended) >= 10)
+    assert 0 < len(tried) < 100
+    monkeypatch.setattr(loop.Loop, "begin", begin)
+    eventually(lambda: codebase.data.states()["project"].is_current)
+    end(scheduler)
+
+
 def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
     codebase, live, root
 ):
