@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
@@ -72,7 +72,9 @@ class Workers:
             return build_document(self._source, file, self._max_file_bytes)
         try:
             built = future.result().pop(file.path)
-        except BrokenProcessPool:
+        except CancelledError:  # by `close`
+            raise
+        except Exception:  # the process crashed, or a fault of ours, over one file of the group
             built = self._build_isolated(file)
         if isinstance(built, BuildError):
             raise built
@@ -107,10 +109,10 @@ class Workers:
         return self._send(self._executor, files)
 
     def _build_isolated(self, file: SourceFile) -> _Built:
-        """Build a file whose group was interrupted by the crash of a process.
+        """Build a file of a group that failed as a whole.
 
         The files of such a group are built one by one in a single process, which shows which of
-        them crashes it.
+        them fails, or crashes it.
         """
         with self._isolating:
             if self._isolated is None:

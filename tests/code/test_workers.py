@@ -126,6 +126,24 @@ def test_only_the_file_that_ends_its_process_fails(source, monkeypatch):
                 assert workers.build(file).file == file
 
 
+def build_group_with_a_fault(source, files, max_file_bytes):
+    if any(file.path == "m07.py" for file in files):
+        raise ValueError("odd")
+    return {file.path: build_document(source, file, max_file_bytes) for file in files}
+
+
+def test_only_the_file_that_shows_a_fault_of_ours_fails(source, monkeypatch):
+    monkeypatch.setattr(module, "_build_group", build_group_with_a_fault)
+    files = files_of(source)
+    with running(source, files, processes=2) as workers:
+        for file in files:
+            if file.path == "m07.py":
+                with pytest.raises(ValueError, match="odd"):
+                    workers.build(file)
+            else:
+                assert workers.build(file).file == file
+
+
 def test_where_no_process_can_be_started_documents_are_built_here(source, monkeypatch, caplog):
     def refused(*_):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
