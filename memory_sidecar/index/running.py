@@ -65,6 +65,7 @@ class Pass:
         for path in paths:
             self.done_within.add(path)
             self.unwritten.pop(path, None)
+        self.failures = [each for each in self.failures if each[0].path not in self.done_within]
         if self._around is not None:
             self._around.leave_out(paths)
 

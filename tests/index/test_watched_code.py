@@ -30,6 +30,7 @@ from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
+from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
 from memory_sidecar.index.source import SourceFlow
@@ -692,6 +693,35 @@ def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monke
     eventually(lambda: files_with(codebase, "gecko") == {"pkg/flaky.py"})
     assert len(refused) == 2
     assert codebase.files(FileStatus.FAILED) == []
+
+
+def test_what_failed_in_a_pass_and_is_saved_during_it_is_no_failure(
+    codebase, live, root, monkeypatch
+):
+    for number in range(2 * SLICE):
+        (root / "pkg" / f"h{number:02}.py").write_text("def heron(): pass\n" * (number + 1))
+    live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
+    saved = root / "pkg" / "h00.py"  # the smallest is read first
+    build, refused = CodeBuilder.build, [saved.name]
+
+    def refuse_once(builder: CodeBuilder, file: SourceFile) -> Document:
+        if saved.name in file.path and refused:
+            raise BuildError(refused.pop())
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", refuse_once)
+    started, goes_on, _ = held_builds(monkeypatch, lambda _, file: "h40.py" in file.path)
+    with ThreadPoolExecutor() as threads:
+        indexing = threads.submit(codebase.index, [root], reporter=Silent(), embed=False, full=True)
+        assert started.wait(DEADLINE_S)
+        saved.write_text("def okapi(): pass\n")
+        eventually(lambda: live.owner.states()["project"].waiting)
+        asked = threads.submit(live.wait_fresh, timeout_ms=int(1000 * DEADLINE_S))
+        eventually(lambda: live.owner.loop._queue)
+        goes_on.set()
+        assert asked.result(DEADLINE_S)
+        assert indexing.result(DEADLINE_S).files_failed == ()
+    assert not refused
 
 
 def test_a_damaged_database_is_made_again_without_a_question(codebase, root, tmp_path, notices):
