@@ -277,7 +277,7 @@ class Owner(Generic[S]):
             flow.close()
         if scope.under is None:
             self._seen.add(source.name)
-        if refreshed.chunks_indexed:
+        if refreshed.chunks_indexed or scope.under is None:  # a missing model may be there by now
             self._has_pending = True
         return refreshed
 

@@ -292,6 +292,30 @@ def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
     watched.close()
 
 
+def test_vectors_are_made_once_a_model_is_there(data_dir, file, source, clock):
+    models = HashModels(data_dir / "embeddings.sqlite", version="")
+    owner = make_owner(file, source, models, clock)
+    owner.loop.run_in_background(lambda: None)
+    owner.watch(source)
+
+    def do_what_is_due() -> bool:
+        owner.loop.begin()
+        eventually(lambda: not owner.loop.is_running)
+        return bool(owner.loop.due_s > clock.now_s)
+
+    eventually(do_what_is_due)
+    failure = owner.activity.last_failure
+    assert failure is not None
+    assert failure.message == "no model here"
+    assert len(next_pending(file.open(), 100)) > 1
+    models.version = "1"
+    clock.now_s += RESCAN_S
+    eventually(do_what_is_due)
+    assert next_pending(file.open(), 100) == []
+    assert owner.close()
+    models.close()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="limits this process")
 def test_a_pass_that_cannot_begin_is_begun_again(source, clock):
     builder = CodeBuilder(source, settings=Settings())
