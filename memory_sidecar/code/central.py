@@ -22,6 +22,7 @@ import numpy as np
 
 from memory_sidecar.code.asides import in_tests, is_aside
 from memory_sidecar.code.graph import TYPES, Graph
+from memory_sidecar.code.headings import names_around
 from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import BYTES_PER_TOKEN
 from memory_sidecar.core.results import rounded
@@ -32,6 +33,7 @@ from memory_sidecar.index.codes import Ids
 AROUND_HITS = 20  # hits of a question that a map starts from
 MAP_TOKENS = 1000  # of a map whose reader sets no limit
 MAX_DEFINED = 8  # definitions of one name; of more, the one meant cannot be told
+_MARGIN = 9  # bytes of a line beside its text: the number, and the end
 _DAMPING = 0.85
 _STEPS = 40
 _DOUBT = 1.0  # weight of unknown uses: a file that uses a single name does not pass on everything
@@ -207,16 +209,21 @@ def read_entries(
     for key in sorted(ranks, key=lambda key: (-ranks[key], place[key[0]], key[1])):
         entry = graph.numbered(*key).as_place(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
-        left -= len(entry.signature.encode()) + 8
-        left -= (len(entry.filename.encode()) + 1) * (file not in chosen)
+        before = chosen.get(file, [])
+        after = sorted([*before, entry], key=lambda each: each.start_line)
+        left -= _bytes_shown(after) - _bytes_shown(before)
         if left < 0:
             break
-        chosen.setdefault(file, []).append(entry)
-    return [
-        entry
-        for entries in chosen.values()
-        for entry in sorted(entries, key=lambda each: each.start_line)
-    ]
+        chosen[file] = after
+    return [entry for entries in chosen.values() for entry in entries]
+
+
+def _bytes_shown(entries: Sequence[MapEntry]) -> int:
+    """Return how long the lines of a map are that show `entries`, all of one file."""
+    lines = [entry.filename for entry in entries[:1]]
+    lines += [f"in {around}" for around in names_around(entries) if around]
+    lines += ["  " * bool(entry.enclosing) + entry.signature for entry in entries]
+    return sum(len(line.encode()) + _MARGIN for line in lines)
 
 
 def _used_by_file(

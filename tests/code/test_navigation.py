@@ -453,6 +453,20 @@ def test_a_map_shows_what_most_leads_to(call, ask):
     assert len(shown) < len(entries)
 
 
+def test_a_map_keeps_to_its_length_with_all_that_it_prints(run, tmp_path):
+    names = [f"Till{number}" for number in range(20)]
+    types = [f"pub enum {name} {{\n    Penny,\n}}\n" for name in names]
+    methods = [f"impl {name} {{\n    pub fn ring_{name}() {{}}\n}}\n" for name in names]
+    (tmp_path / "till.rs").write_text("\n".join([*types, *methods]))
+    uses = [f"    {name}::ring_{name}();\n" for name in names]
+    (tmp_path / "main.rs").write_text("".join(["fn main() {\n", *uses, "}\n"]))
+    run("index", tmp_path, "--wait", "keyword")
+    for tokens in (150, 200, 300):
+        shown = run("map", "--max-tokens", str(tokens), cwd=tmp_path).out
+        assert "  in Till" in shown
+        assert tokens * 3 < len(shown) <= tokens * 4
+
+
 def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
     assert {each["filename"] for each in ask("map", "--around", "c/main.c")} == {
         *("c/cart.c", "c/cart.h"),
