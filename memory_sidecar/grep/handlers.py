@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -11,6 +12,7 @@ from typing import Annotated
 
 from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.notebook import is_notebook, read_program
+from memory_sidecar.chunking.references import has_references
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.language import TEXT, detect_language
@@ -99,17 +101,18 @@ def grep(
         )
     files: dict[str, tuple[Path, SourceFile]] = {}
     too_large: list[str] = []
-    at_hand = set(wanted) if query.languages else set()
+    at_hand: Counter[str] = Counter()
     for path in paths:
         for root, file in _files(path, registry, query.path_globs, max_file_bytes):
             if _is_too_large(file, wanted, max_file_bytes):
                 too_large.append(file.path)
             elif language := _guess_language(file, wanted):
                 files[f"{root}/{file.path}"] = (root, file)
-                at_hand.add(language)
+                at_hand[language] += 1
     if not files and not too_large and (asked := (*query.path_globs, *query.languages)):
         reporter.notice(f"no file here is {', '.join(asked)}")
-    not_understood = finder.not_understood_in(wanted & at_hand)
+    meant = wanted if query.languages else wanted & at_hand.keys()
+    not_understood = finder.not_understood_in(meant)
     hits: list[GrepHit] = []
     for done, (root, file) in enumerate(files[key] for key in sorted(files)):
         reporter.progress("grep", done, len(files))
@@ -126,7 +129,9 @@ def grep(
             reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; --limit N shows more")
             return hits[: query.limit]
     if not hits:
-        _explain(not_understood, too_large, reporter)
+        main = max(filter(has_references, at_hand), key=at_hand.__getitem__, default="")
+        asked_for = query.languages or (main,)
+        _explain([each for each in not_understood if each in asked_for], too_large, reporter)
     return hits
 
 

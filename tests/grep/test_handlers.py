@@ -76,6 +76,18 @@ def test_no_hits_is_an_empty_list(run, project):
     assert (done.status, done.json) == (0, [])
 
 
+def test_only_a_language_that_most_of_the_code_is_in_may_not_understand_a_pattern(run, tmp_path):
+    files = {"a.py": "a", "b.py": "b", "c.rs": "", "d.json": "{}", "e.json": "{}", "f.json": "{}"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert run("grep", "def $F(): $$$", cwd=tmp_path).err == "note: no hits\n"
+    for pattern, where in {
+        "fn $F() { $$$ }": [],
+        "def $F(): $$$": ["--language", "json", "--language", "python"],
+    }.items():
+        assert "is not valid code in " in run("grep", pattern, *where, cwd=tmp_path).err
+
+
 def test_no_index_is_needed_and_none_is_made(files, data_dir):
     assert files("return $X", "shop") == ["shop/cart.py"]
     assert not data_dir.exists()
