@@ -263,12 +263,12 @@ class Codebase:
                 if name not in scanned:
                     hint = known_names(name, sorted(scanned))
                     raise NotFound(f"no source {name!r} is indexed here", hint=hint)
+            unscanned = self.data.unscanned(sources).intersection(asked)
             live = self.data.states()
             for source in [each for each in sources if each.name in asked]:
                 state = live.get(source.name)
                 if problem := state.problem if state else problem_of(source):
                     reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
-            unscanned = self.data.unscanned(sources).intersection(asked)
             if late := sorted(name for name in unscanned if scanned[name] is not None):
                 reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
             with self.data.models.gate.query():

@@ -255,8 +255,10 @@ class Database(ReadableDatabase[S]):
         """Return the names of `sources`, by default all, that are watched but not yet scanned."""
         if not self.is_watching:
             return set()
+        wanted = self.sources() if sources is None else sources
+        self.owner.watch(*wanted)  # another process may have registered or changed some
         seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}
-        return {each.name for each in (self.sources() if sources is None else sources)} - seen
+        return {each.name for each in wanted} - seen
 
     def wait_fresh(self, names: Collection[str] = (), *, timeout_ms: int) -> bool:
         """A barrier: wait until every save before this call is indexed; False after `timeout_ms`.
@@ -295,8 +297,7 @@ class Database(ReadableDatabase[S]):
         wanted: Collection[str],
         embeds: bool,
     ) -> None:
-        for source in missing:
-            self.owner.watch(source)
+        self.owner.watch(*missing)
         has_rows = not set(known).isdisjoint(wanted or known)
         if self.is_watching and has_rows:
             for name, live in self.states().items():
@@ -345,6 +346,5 @@ class Database(ReadableDatabase[S]):
             known, missing = self._known_and_missing(connection, others, reporter)
         for name in known - names - {source.name for source in others}:
             store.forget_source(name)
-        for source in (*asked, *missing):
-            self.owner.watch(source)
+        self.owner.watch(*asked, *missing)
         return list(asked) if self.is_watching else [*asked, *missing]

@@ -84,19 +84,20 @@ class Owner(Generic[S]):
 
     # Called from any thread
 
-    def watch(self, source: Source) -> None:
-        """Watch the files of `source`, unless the same definition of it is watched already."""
-        with self._state:
-            before = self._watched.get(source.name)
-            is_new = before is None or before.source != source
-            if not self.loop.runs_in_background or self.loop.is_closing.is_set() or not is_new:
-                return
-            self._watched[source.name] = WatchedSource(
-                source, self._builder(source), now_s=self._now_s, on_due=self.loop.wake
-            )
-        if before is not None:
-            before.close()
-        self.loop.wake()
+    def watch(self, *sources: Source) -> None:
+        """Watch the files of `sources`, but of those of which the same definition is watched."""
+        for source in sources:
+            with self._state:
+                before = self._watched.get(source.name)
+                is_new = before is None or before.source != source
+                if not self.loop.runs_in_background or self.loop.is_closing.is_set() or not is_new:
+                    continue
+                self._watched[source.name] = WatchedSource(
+                    source, self._builder(source), now_s=self._now_s, on_due=self.loop.wake
+                )
+            if before is not None:
+                before.close()
+            self.loop.wake()
 
     def unwatch(self, name: str) -> None:
         """Stop watching the source called `name`, and stop the pass over it, if one runs."""

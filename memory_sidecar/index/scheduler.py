@@ -136,8 +136,7 @@ class Scheduler:
         """Watch the registered sources of new databases, and of those whose last attempt failed."""
         for database in list(self._unwatched):
             try:
-                for source in database.sources():
-                    database.owner.watch(source)
+                database.owner.watch(*database.sources())
             except Exception as error:  # the others are to be watched all the same
                 database.owner.note(error)
             else:

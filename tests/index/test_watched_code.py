@@ -378,6 +378,27 @@ def test_a_source_that_is_indexed_is_watched_from_then_on(codebase, live, tmp_pa
     assert list(live.states()) == ["project"]
 
 
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_source_that_another_process_registered_or_moved_is_followed_once_asked_for(
+    codebase, live, root, tmp_path, is_moved
+):
+    others = Codebase(
+        codebase.paths, settings=WITHOUT_MODEL, models=live.models, clock=system_clock
+    )
+    second = tmp_path / "second"
+    if is_moved:
+        root.rename(second)
+        others.move("project", second, reporter=Silent())
+    else:
+        second.mkdir()
+        others.index([second], reporter=Silent(), embed=False)
+    files_with(codebase, "okapi")
+    (second / "new.py").write_text("def okapi(): pass\n")
+    eventually(lambda: files_with(codebase, "okapi") == {"new.py"})
+    eventually(lambda: all(each.is_current for each in live.states().values()))
+    others.close()
+
+
 @pytest.mark.parametrize("is_same_source", [False, True])
 def test_a_save_does_not_wait_for_a_long_pass(
     codebase, live, root, tmp_path, monkeypatch, is_same_source
