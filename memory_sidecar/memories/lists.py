@@ -154,7 +154,7 @@ def chosen_chunks(rows: MemoryRows, wanted: MemoryFilter) -> ChosenChunks:
     condition, values = filter_sql(wanted, rows)
     none = np.empty(0, np.int64)
     # It asks for more than to hide outdated memories.
-    if any(getattr(wanted, name) not in _UNSET for name in _CONDITIONS):
+    if any(_is_set(getattr(wanted, name)) for name in _CONDITIONS):
         return ChosenChunks(_chunks_of(rows.connection, condition, values), none)
     return ChosenChunks(
         None, _chunks_of(rows.connection, f"key IN ({_outdated(condition)})", values)
@@ -212,7 +212,10 @@ A `+` before a column is there for the same reason as in `model`. A condition th
 has an index, or is a list of keys.
 """
 
-_UNSET = (None, "", (), False)
+
+def _is_set(value: object) -> bool:
+    """Whether the value of a field of `MemoryFilter` restricts it, as the time 0 does."""
+    return bool(value) or (value == 0 and value is not False)
 
 
 def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, Any]]:
@@ -221,7 +224,7 @@ def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, A
     parts = ["TRUE"]
     for field in fields(wanted):
         value = getattr(wanted, field.name)
-        if field.name in _CONDITIONS and value not in _UNSET:
+        if field.name in _CONDITIONS and _is_set(value):
             condition = _CONDITIONS[field.name]
             if field.name == "statuses":
                 value = tuple(map(str.lower, value))

@@ -70,6 +70,9 @@ def test_an_atom_that_no_longer_holds_stays_and_says_so(make_agent, listed):
         ({"updated_after": NOW - 27 * DAY_MS}, ["three", "K-001", "PAT-001", "six"]),
         ({"updated_before": NOW - 27 * DAY_MS}, ["two", "one"]),
         ({"created_before": NOW - 300 * DAY_MS}, ["three"]),
+        ({"created_before": 0}, []),  # 1970, as an age of 99 years is understood
+        ({"updated_before": 0, "category": "a"}, []),
+        ({"weaker_than": 0.0}, []),
         ({"created_after": NOW, "category": "a"}, ["two", "one"]),
         ({"source": "agent:tester"}, ["three"]),
         ({"statuses": ("superseded", "draft")}, ["five", "seven"]),
