@@ -87,14 +87,15 @@ class Mirror:
             if news.database != state.database:
                 state.reset(news.database)
             elif news.is_all:
-                state.keep_only(head.path for head in news.heads)
-            team = state.open | {head.path: head for head in news.heads}
+                state.go_back_to(news.heads)
+            heads = state.open | {head.path: head for head in news.heads}
+            team = {path: head for path, head in heads.items() if head.hash != state.base(path)}
             ours = (
                 self._local_files(state, wanted.changed) if wanted.gives else self._hash_files(team)
             )
             work = _MirrorPass(self, wanted, state, team, ours)
             state.seen, state.seen_at_us = news.seen, news.seen_at_us
-            state.open.update(team)
+            state.open = dict(team)
             work.run()
             if wanted.gives and work.done.failure is None:
                 state.owes, state.removed = False, set()
@@ -191,14 +192,14 @@ class _MirrorPass:
         wanted, paths = self.wanted, set(self.team)
         if wanted.gives:
             for path in {*self.ours, *self.state.files}:
-                if self._ours(path) != self._base(path):
+                if self._ours(path) != self.state.base(path):
                     paths.add(path)
                 else:
                     self.state.files[path] = self.ours[path]  # its stamp may have changed
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
         decided = set()
         for path in sorted(paths):
-            step = step_for(self._ours(path), self._base(path), self._team(path))
+            step = step_for(self._ours(path), self.state.base(path), self._team(path))
             if step is MirrorStep.CONFLICT and path in wanted.over:
                 step = MirrorStep.GIVE if wanted.gives else MirrorStep.TAKE
                 decided.add(path)
@@ -219,11 +220,8 @@ class _MirrorPass:
     def _ours(self, path: str) -> str:
         return self.ours[path].hash if path in self.ours else ""
 
-    def _base(self, path: str) -> str:
-        return self.state.files[path].hash if path in self.state.files else ""
-
     def _team(self, path: str) -> str:
-        return self.team[path].hash if path in self.team else self._base(path)
+        return self.team[path].hash if path in self.team else self.state.base(path)
 
     def _note_in_step(self, path: str, its_hash: str) -> None:
         """Make `its_hash` the base of a file that both sides have now; "" if neither has it."""
@@ -322,7 +320,7 @@ class _MirrorPass:
             return
         if (file_hash(there) if there is not None else "") != self._ours(path):
             return
-        is_superseded = bool(team_hash) and self._ours(path) == self._base(path)
+        is_superseded = bool(team_hash) and self._ours(path) == self.state.base(path)
         must_archive = there is not None and not is_superseded
         if must_archive and not folder.archive(file, self.mirror.archive()):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -17,6 +17,7 @@ from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
+from memory_sidecar.core.times import parse_time
 from memory_sidecar.team.mirror_rows import TeamFile
 
 MAX_STATE_BYTES = 256 << 20
@@ -97,18 +98,35 @@ class MirrorState(msgspec.Struct):
         self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
         self.seen_at_us, self.removed = 0, set()
 
-    def keep_only(self, paths: Iterable[str]) -> None:
-        """Forget all other files of the team: a restored server lacks them, and is given them."""
+    def base(self, path: str) -> str:
+        """Return the hash of a file when it was last in step, "" if there was none."""
+        return self.files[path].hash if path in self.files else ""
+
+    def go_back_to(self, heads: Collection[TeamFile]) -> None:
+        """Make the files `heads` of a restored server the base: it is given what it has lost.
+
+        A file that was written there since the last look is no older one, and changes no base.
+        """
         self.open = {}
-        lost = self.files.keys() - set(paths)
-        self.files = {path: known for path, known in self.files.items() if path not in lost}
-        self.owes |= bool(lost)
+        newer = {each.path for each in heads if _written_at_us(each) > self.seen_at_us}
+        hashes = {each.path: each.hash for each in heads}
+        for path, known in list(self.files.items()):
+            if path in newer or (its_hash := hashes.get(path, "")) == known.hash:
+                continue
+            del self.files[path]
+            if its_hash:
+                self.files[path] = Known(its_hash, UNKNOWN)
+            self.owes = True
 
     def note_owed(self, owed: Mapping[str, bool]) -> None:
         """Note that changes were not given; of `owed`, some of `files`, whether each is there."""
         self.owes = True
         self.removed |= {path for path, is_there in owed.items() if not is_there}
         self.removed -= {path for path, is_there in owed.items() if is_there}
+
+
+def _written_at_us(head: TeamFile) -> int:
+    return 1000 * (parse_time(head.written_at) or 0)
 
 
 STATE = msgspec.json.Decoder(MirrorState)

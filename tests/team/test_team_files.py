@@ -287,6 +287,28 @@ def test_a_conflict_with_what_a_restored_server_has_lost_is_none(address, machin
     assert found(machine("fresh", address), "spaces") == [("rule.md", True)]
 
 
+def test_an_older_text_on_a_restored_server_replaces_no_later_one(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    one("store", "Tabs", "--agent", "shared", "--category", "rules")
+    with psycopg.connect(address, autocommit=True) as by_sql:
+        by_sql.execute("SET search_path TO memory_sidecar")
+        by_sql.execute("CREATE TABLE backup AS TABLE mirrored")
+    for text in ("Spaces", "Spaces, four of them"):
+        two("update", "rules/tabs", text, "--agent", "shared")
+    assert found(one, "four") == [("rules/tabs.md", True)]
+    with psycopg.connect(address, autocommit=True) as by_sql:
+        by_sql.execute("SET search_path TO memory_sidecar")
+        by_sql.execute("ALTER TABLE mirrored DISABLE TRIGGER stamp")
+        by_sql.execute("DELETE FROM mirrored")
+        by_sql.execute("INSERT INTO mirrored TABLE backup")
+        by_sql.execute("ALTER TABLE mirrored ENABLE TRIGGER stamp")
+        by_sql.execute("SELECT setval('mirrored_changes', max(changed)) FROM mirrored")
+    assert found(one, "four") == [("rules/tabs.md", True)]
+    assert one.json("memory", "push", "--agent", "shared")["given"] == ["rules/tabs.md"]
+    for each in (two, machine("fresh", address)):
+        assert found(each, "four") == [("rules/tabs.md", True)]
+
+
 def restore_copy_of(address, *, until):
     """Make the database what a backup has that was taken when `until` was the last file given."""
     with psycopg.connect(address, autocommit=True) as by_sql:
