@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memory_sidecar.core.times import parse_time
@@ -39,6 +39,7 @@ def merge_items(known: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """Merge two lists of items, each once: in the order of both, and by time in between."""
     ids = _ids(known) & _ids(new)
     same = _match_items([_key(each, ids) for each in known], [_key(each, ids) for each in new])
+    same = _match_parts(list(map(_key_in_time, known)), list(map(_key_in_time, new)), same)
     found: list[Any] = []
     at = new_at = 0
     for place, new_place in [*same, (len(known), len(new))]:
@@ -73,6 +74,40 @@ def _match_items(known: Sequence[str], new: Sequence[str]) -> list[tuple[int, in
             above.append((end, new_end))
         found += reversed(above)
     return found
+
+
+def _match_parts(
+    known: Sequence[str], new: Sequence[str], same: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Add to the pairs `same` those between two of them where one side has all of the other's.
+
+    So what is merged once more, as a transcript is after each session, adds nothing.
+    """
+    found: list[tuple[int, int]] = []
+    at = new_at = 0
+    for end, new_end in [*same, (len(known), len(new))]:
+        left, new_left = range(at, end), range(new_at, new_end)
+        if (places := _places_in(known, left, [new[each] for each in new_left])) is not None:
+            found += zip(places, new_left, strict=True)
+        elif (places := _places_in(new, new_left, [known[each] for each in left])) is not None:
+            found += zip(left, places, strict=True)
+        found.append((end, new_end))
+        at, new_at = end + 1, new_end + 1
+    return found[:-1]
+
+
+def _places_in(
+    keys: Sequence[str], among: Iterable[int], wanted: Iterable[str]
+) -> list[int] | None:
+    """Return the first places `among` those of `keys` that hold `wanted` in order, None if not."""
+    left = iter(among)
+    places = []
+    for each in wanted:
+        place = next((at for at in left if keys[at] == each), None)
+        if place is None:
+            return None
+        places.append(place)
+    return places
 
 
 def _unique_places(keys: Sequence[str]) -> dict[str, int]:
@@ -114,6 +149,12 @@ def _key(item: object, ids: set[str]) -> str:
             return known_as
         item = [item.get(name) for name in _IDENTIFYING]
     return json.dumps(item)
+
+
+def _key_in_time(item: object) -> str:
+    """Return a key that items share which say the same at the same time, if they have one."""
+    moment = item.get("created_at") if isinstance(item, Mapping) else None
+    return f"{moment} {_key(item, set())}"
 
 
 def _merge_item(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON

@@ -77,6 +77,29 @@ def test_the_words_of_no_message_are_lost_whatever_was_left_out():
             assert both.count(message) >= most
 
 
+def test_a_telling_that_is_merged_again_adds_nothing():
+    rolled = said("done", "done", "done")
+    once = merge_items(said("done", "done", "use a lock"), rolled)
+    assert merge_items(once, rolled) == once
+    draw = random.Random(7)
+    for _ in range(300):
+        first, again = (
+            said(*(draw.choice(["go on", "yes", str(draw.random())]) for _ in range(8)))
+            for _ in range(2)
+        )
+        again = first[: draw.randrange(8)] + again[draw.randrange(8) :]
+        once = merge_items(first, again)
+        assert merge_items(once, again) == once
+
+
+def test_what_was_said_again_later_is_no_part_of_what_was_said_before():
+    first, second, third = (
+        {**each, "created_at": f"2026-03-01T09:0{at}:00Z"}
+        for at, each in enumerate(said("done", "go on", "go on"))
+    )
+    assert merge_items([first, second], [third]) == [first, second, third]
+
+
 def test_long_tellings_that_differ_everywhere_take_no_time():
     known, told = (
         [{"role": "user", "content": f"{at if at % 2 else side}-{at}"} for at in range(10_000)]
