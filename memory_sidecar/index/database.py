@@ -255,10 +255,10 @@ class Database(ReadableDatabase[S]):
         """Return the names of `sources`, by default all, that are watched but not yet scanned."""
         if not self.is_watching:
             return set()
-        wanted = self.sources() if sources is None else sources
-        self.owner.watch(*wanted)  # another process may have registered or changed some
+        now = self.sources()  # not `sources`: another process may have changed some meanwhile
+        self.owner.watch(*now)
         seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}
-        return {each.name for each in wanted} - seen
+        return {each.name for each in (now if sources is None else sources)} - seen
 
     def wait_fresh(self, names: Collection[str] = (), *, timeout_ms: int) -> bool:
         """A barrier: wait until every save before this call is indexed; False after `timeout_ms`.
