@@ -96,11 +96,14 @@ class KnowledgeDirectory:
     def read(self, path: str, *, if_hash: str = "") -> MemoryFile:
         """Read the memory that a caller calls `path`; its suffix may be left out.
 
-        Also finds it at the decomposed spelling (NFD), as macOS has it. Raises as `check_path`,
-        NotFound, and Conflict with the current text if its hash is not `if_hash`.
+        Also finds it at the other spelling, composed (NFC) or, as macOS has it, decomposed (NFD).
+        Raises as `check_path`, NotFound, and Conflict with the current text if its hash is not
+        `if_hash`.
         """
-        path = check_path(path)
-        for spelling in spellings(path):
+        given, path = path, check_path(path)
+        # The very file that is named comes before a namesake in the other spelling.
+        exact = (given,) if path in spellings(given) else ()
+        for spelling in dict.fromkeys((*exact, *spellings(path))):
             if (found := self.find(spelling)) is None:
                 continue
             if if_hash and found.hash != if_hash.strip().lower():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -225,6 +226,17 @@ def test_a_file_from_macos_in_a_folder_of_ours_is_found(knowledge, root):
     assert knowledge.memories().update(path, Changes(tags=("x",))).changed
     assert knowledge.memories().remove(path).removed
     assert knowledge.memories().restore([path]).restored == (f"{composed}/{decomposed}.md",)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="both are one file there")
+def test_of_two_names_that_differ_in_composition_the_one_that_was_read_is_changed(knowledge, root):
+    composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
+    for path in (composed, decomposed):
+        write_memory(root, path, f"{len(path)} letters.")
+    memories = knowledge.memories()
+    for path in (decomposed, composed):
+        assert memories.get(path).content == f"{len(path)} letters."
+        assert memories.remove(path).path == path
 
 
 def test_removed_memories_are_not_found_until_they_are_restored(knowledge):
