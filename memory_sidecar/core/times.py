@@ -23,6 +23,7 @@ _LOOSE = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)"
     r"(?:[Tt ]\s*(\d\d?)(:\d\d(?::\d\d(?:[.,]\d+)?)?)\s*([Zz]|[-+]\d\d[\d:]*)?)?"
 )
+_DATE_DIGITS = re.compile(r"[12]\d{3}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 _DURATION = re.compile(
     r"(\d{1,6}) ?(?:(mo|[mhdwy])|(mo)nths?|(m)in(?:ute)?s?|(h)ours?|(d)ays?|(w)eeks?|(y)ears?)",
     re.IGNORECASE,
@@ -55,7 +56,7 @@ def system_clock() -> int:
 
 def iso_utc(epoch_ms: int) -> str:
     """Format as ISO 8601 in UTC with milliseconds: `2026-03-01T09:12:00.000Z`."""
-    moment = datetime.fromtimestamp(epoch_ms / 1000, tz=UTC)
+    moment = _EPOCH + timedelta(milliseconds=epoch_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -83,10 +84,13 @@ def last_week_starts(count: int, *, now: int) -> list[int]:
 def parse_time(value: object) -> int | None:
     """Return the epoch ms, rounded down, of a date or time in the years 1 to 9999, else `None`.
 
-    A number is taken for epoch seconds, or milliseconds where seconds would lie beyond 2500.
+    A number is taken for epoch seconds, or milliseconds where seconds would lie beyond 2500; one
+    such as 20260301 for that date, as YAML has it without quotes.
     """
     if isinstance(value, str):
         at = _of_text(value.strip())
+    elif type(value) is int and _DATE_DIGITS.fullmatch(text := str(value)):
+        at = _of_text(text)
     elif isinstance(value, int | float) and type(value) is not bool and abs(value) < _YEAR_10000_MS:
         at = math.floor(value * 1000 if abs(value) < _YEAR_2500_S else value)
     else:

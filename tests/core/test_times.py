@@ -5,6 +5,7 @@ import pytest
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.times import (
     format_duration,
+    iso_utc,
     last_week_starts,
     parse_age,
     parse_coming_time,
@@ -36,6 +37,8 @@ DAY = 86_400_000
         ("2026-3-1", MIDNIGHT),
         (" 2026-03-01\n", MIDNIGHT),
         ("2026-W09-7", MIDNIGHT),
+        ("20260301", MIDNIGHT),
+        (20260301, MIDNIGHT),
         (MARCH_1, MARCH_1),
         (MARCH_1 // 1000, MARCH_1),
         (MARCH_1 / 1000 + 0.25, MARCH_1 + 250),
@@ -45,6 +48,13 @@ DAY = 86_400_000
 )
 def test_a_moment_in_every_form(value, ms):
     assert parse_time(value) == ms
+
+
+@pytest.mark.parametrize("text", ["0001-02-03T04:05:06.789Z", "9999-12-31T23:59:59.999Z"])
+def test_a_moment_is_written_as_it_was_read(text):
+    at = parse_time(text)
+    assert at is not None
+    assert iso_utc(at) == text
 
 
 @pytest.mark.parametrize(
@@ -66,6 +76,7 @@ def test_a_moment_in_every_form(value, ms):
         "1767225600",
         "0001-01-01T00:00+05:00",
         10**30,
+        20260231,
         10**400,
         -(10**400),
         float("nan"),
