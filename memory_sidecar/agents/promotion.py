@@ -28,8 +28,9 @@ from memory_sidecar.index.vectors import Vector
 from memory_sidecar.index.words import is_mostly_foreign
 from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft, is_project
+from memory_sidecar.memories.files import with_session
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.lookup import memory_with_content
+from memory_sidecar.memories.lookup import memories_by_statement, memory_with_content
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
@@ -172,7 +173,9 @@ class Promoter:
             for at, each in enumerate(suggested)
         ]
         known_by_agent = [
-            agent.answer(partial(_find_known, asked, agent.name), self._reporter, MEMORY_CHUNKS)
+            agent.answer(
+                partial(_find_known, asked, agent.name, embed), self._reporter, MEMORY_CHUNKS
+            )
             for agent in (self._agent, self._agent.shared)
             if agent and agent.exists
         ]
@@ -183,7 +186,11 @@ class Promoter:
                 judged = (
                     self._refuse_secret(candidate)
                     or new.find_repeated(place)
-                    or next(filter(None, (each[place] for each in known_by_agent)), candidate)
+                    or min(
+                        (known for each in known_by_agent if (known := each[place])),
+                        key=lambda known: known.fate is Fate.NEW,
+                        default=candidate,
+                    )
                 )
             if judged.fate is Fate.NEW:
                 new.add(place)
@@ -199,7 +206,7 @@ class Promoter:
     def _draft(self, candidate: Candidate, project: str) -> Draft:
         """Make the draft of a memory. Raises UsageError for a text that is too long for one."""
         return Draft(
-            content=candidate.text,
+            content=with_session(candidate.text, candidate.subject),
             category=candidate.category,
             tags=candidate.tags,
             source=f"agent:{self._agent.name}",
@@ -257,23 +264,29 @@ class _New:
 def _find_known(
     asked: Iterable[tuple[Candidate, Vector | None]],
     agent: str,
+    embed: Embed | None,
     store: DerivedStore,
     connection: Connection,
 ) -> list[Candidate | None]:
     """Return each of `asked` as known or near if a memory of `agent` says it; else None.
 
-    `asked`: candidates with their vectors; without one only the same words count.
+    One that a memory only resembles stays new, and names it. `asked`: candidates with their
+    vectors; without one only the same words count.
     """
     found: list[Candidate | None] = []
+    stated = memories_by_statement(connection)
     for candidate, vector in asked:
         known = None
-        if path := memory_with_content(connection, candidate.text):
+        if path := memory_with_content(connection, candidate.text) or stated.get(candidate.text):
             known = replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
         elif vector is not None and (
-            near := memories_like(connection, store, vector, candidate.text)
+            near := memories_like(connection, store, vector, candidate.text, embed=embed)
         ):
-            known = replace(
-                candidate, fate=Fate.NEAR, path=near[0].path, agent=agent, cosine=near[0].cosine
+            path, cosine = near[0].path, near[0].cosine
+            known = (
+                replace(candidate, fate=Fate.NEAR, path=path, agent=agent, cosine=cosine)
+                if cosine >= NEAR_DUPLICATE
+                else replace(candidate, resembles=path, cosine=cosine)
             )
         found.append(known)
     return found

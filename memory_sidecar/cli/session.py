@@ -253,9 +253,9 @@ def _describe_fate(judged: Candidate) -> str:
         case Fate.SHORT:
             return "left out: too short to be useful"
         case Fate.STORED:
-            return f"stored as {judged.path}"
+            return f"stored as {judged.path}{judged.likeness}"
         case Fate.NEW:
-            return "new"
+            return f"new{judged.likeness}"
 
 
 def _saved_lines(call: Call, saved: Saved) -> Iterator[str]:

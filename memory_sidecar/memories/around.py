@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -14,9 +14,11 @@ from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.index.agent_database import AgentDatabase
+from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign, words_and_phrases
+from memory_sidecar.memories.files import statement_of
 from memory_sidecar.memories.lists import title_of
 from memory_sidecar.memories.model import SUPERSEDED_SQL, Relation
 from memory_sidecar.memories.results import Memory, NearDuplicate
@@ -25,6 +27,13 @@ from memory_sidecar.memories.store import MEMORY_CHUNKS
 NEAR_DUPLICATE = 0.93
 """The cosine from which on two memories are taken to say the same."""
 
+RESEMBLING = 0.9
+"""The cosine from which on one may say what the other does, in other words.
+
+Paraphrases begin at 0.91, up to which others come that are about the same but say something else.
+"""
+
+SESSION_COST = 0.25  # of the line about its session: at most what a memory's cosine loses by it
 MAX_NEAR = 3
 MAX_CANDIDATES = 20  # nearest chunks compared; only the first chunk of a memory counts
 MAX_STEPS = 20  # in a chain of successors, which files written by hand may close to a ring
@@ -119,15 +128,22 @@ def _others_like(
 
 
 def memories_like(
-    connection: Connection, store: DerivedStore, vector: Vector, text: str
+    connection: Connection,
+    store: DerivedStore,
+    vector: Vector,
+    text: str,
+    *,
+    embed: Callable[[Sequence[str]], Floats] | None = None,
 ) -> list[NearDuplicate]:
     """List the memories that nearly say `text`, the nearest first, by their first chunk.
 
-    `vector`: that of `text`.
+    `vector`: that of `text`. With `embed`, also those that resemble it, each without its line about
+    a session.
     """
     view = store.indexes[MEMORY_CHUNKS.vector_table].view(connection)
     ids, cosines = view.cosines(vector)
-    near = np.flatnonzero(cosines >= NEAR_DUPLICATE)
+    least = NEAR_DUPLICATE if embed is None else RESEMBLING
+    near = np.flatnonzero(cosines >= least - (SESSION_COST if embed else 0))
     near = near[np.argsort(-cosines[near], kind="stable")][:MAX_CANDIDATES]
     found: list[tuple[float, str, str]] = []
     for at in near.tolist():
@@ -137,8 +153,14 @@ def memories_like(
             " AND ?1 = (SELECT min(id) FROM memory_chunks WHERE memory = key)",
             (int(ids[at]),),
         ).get
-        if row is not None and may_say_the_same(text, row[2]):
-            found.append((-min(float(cosines[at]), 1.0), row[0], row[1]))
+        if row is None:
+            continue
+        path, summary, said = row
+        cosine = float(cosines[at])
+        if embed is not None and (statement := statement_of(said)) != said:
+            said, cosine = statement, float(embed([statement])[0] @ vector)
+        if cosine >= least and may_say_the_same(text, said):
+            found.append((-min(cosine, 1.0), path, summary))
     return [
         NearDuplicate(path, summary, round(-less, 4), shared=False)
         for less, path, summary in sorted(found)

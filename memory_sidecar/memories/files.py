@@ -47,6 +47,20 @@ class MemoryPage:
         return self.expires_at is not None and self.expires_at <= now_ms
 
 
+SESSION_LINE = "\n\nSession: "
+
+
+def with_session(statement: str, subject: str) -> str:
+    """Return the content of a memory of `statement`, with a line on what its session was about."""
+    return f"{statement}{SESSION_LINE}{subject}" if subject else statement
+
+
+def statement_of(content: str) -> str:
+    """Return `content` without the line that `with_session` adds to it."""
+    statement, line, subject = content.rpartition(SESSION_LINE)
+    return statement if line and "\n" not in subject else content
+
+
 _RELATIONS = ("evidence", "links", "citations", "supersedes", "superseded_by")
 _OF_THE_FILE = ("project", "body_line", "has_created_at", "has_updated_at")
 NOT_COLUMNS = frozenset(["content", "tags", *_RELATIONS, *_OF_THE_FILE])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from memory_sidecar.core.model import estimate_tokens
 from memory_sidecar.core.sqlite import Connection, column, rows_at_once
 from memory_sidecar.index.codes import Ids
+from memory_sidecar.memories.files import SESSION_LINE, statement_of
 from memory_sidecar.memories.model import (
     EXPIRED_SQL,
     SUPERSEDED_SQL,
@@ -62,6 +63,16 @@ def memory_with_content(connection: Connection, text: str) -> str | None:
         (estimate_tokens(text), text),
     )
     return paths[0] if paths else None
+
+
+def memories_by_statement(connection: Connection) -> dict[str, str]:
+    """Return the paths of the memories that name their session's subject, by what they state."""
+    rows: list[Any] = connection.execute(
+        "SELECT content, path FROM memories JOIN memory_contents ON memory = key"
+        " WHERE instr(content, ?) ORDER BY path DESC",
+        (SESSION_LINE,),
+    ).fetchall()
+    return {statement_of(content): path for content, path in rows}
 
 
 def memories_with_evidence(connection: Connection, evidence: str) -> list[str]:

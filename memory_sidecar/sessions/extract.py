@@ -17,13 +17,12 @@ import numpy as np
 
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.words import count_unspaced, count_words
-from memory_sidecar.sessions.model import Role, Session, Summary
+from memory_sidecar.sessions.model import EXTRACT, Role, Session, Summary
 from memory_sidecar.sessions.promotion import join_sentences
 
 Embed = Callable[[Sequence[str]], Floats]
 """Unit vectors (n, dimension) of texts."""
 
-MADE_BY = "extract"
 MAX_SENTENCES = 120  # compared: 4 s of embedding
 MAX_TELLING = 60  # of these, that say what was decided or solved
 DETAILED_SENTENCES = 5
@@ -93,7 +92,7 @@ def extract_summary(session: Session, embed: Embed | None) -> Summary | None:
         detailed=join_sentences(sentences[at] for at in sorted(picked)),
         key_decisions=_select(_Cue.DECISION, told, weights),
         problems_solved=_select(_Cue.PROBLEM, told, weights),
-        made_by=MADE_BY,
+        made_by=EXTRACT,
     )
 
 

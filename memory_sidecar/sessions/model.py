@@ -24,6 +24,7 @@ MONTHS = tuple(
 OPENING_MESSAGES = 5  # of the user, which stand in for a missing summary
 OPENING_CHARACTERS = 200  # of each
 EMBEDDED_CHARACTERS = 4000  # of a message; the model sees 512 tokens, which rarely take more
+EXTRACT = "extract"  # `made_by` of a summary of the session's own sentences
 MAX_REQUIRED = 16  # phrases of a query, and as many prefixes
 
 _PHRASE = re.compile(r'"([^"]*)"')
@@ -106,7 +107,7 @@ class Summary:
     technologies: tuple[str, ...] = ()
     outcome: Outcome | None = None
     user_note: str = ""
-    made_by: str = ""  # "" for the author, else "extract" or the summarizer's command
+    made_by: str = ""  # "" for the author, else EXTRACT or the summarizer's command
 
     @property
     def lines(self) -> list[str]:
@@ -154,6 +155,14 @@ class Session:
         return first or next(
             (_first_words(s.description or s.code) for s in self.code_snippets), ""
         )
+
+    def subject(self, summary: Summary) -> str:
+        """What it was about, in its first words: its title, else its `summary`, else the request.
+
+        The most central sentence, which an extract has for a brief, says that less often.
+        """
+        brief = "" if summary.made_by == EXTRACT else summary.brief
+        return _first_words(self.title or brief) or next(iter(self._opening_lines()), "")
 
     @property
     def overview(self) -> str:

@@ -3,9 +3,10 @@
     key decisions → pattern    problems solved → pitfall    user note → preference
     brief → outcome
 
-Every candidate names its session as evidence. A memory that was recalled in the session is not
-promoted again: the extract omits its words, and `agents.promotion` omits candidates that a memory
-says already.
+Every candidate names its session as evidence, and the session's subject, which its sentence seldom
+tells: "The old name stays as a deprecated alias". A note of the user's holds beyond its session. A
+memory that was recalled in the session is not promoted again: the extract omits its words, and
+`agents.promotion` omits candidates that a memory says already.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
+from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.results import about
 from memory_sidecar.index.words import count_words, is_word_character
 from memory_sidecar.sessions.model import Session, Summary
@@ -54,6 +56,15 @@ class Candidate:
     path: Annotated[str, about("of the memory that says it, or empty")] = ""
     cosine: Annotated[float | None, about("of the two")] = None
     repeats: Annotated[str, about("the text of the other candidate that it repeats, or empty")] = ""
+    resembles: Annotated[str, about("the path of one that may say it in other words")] = ""
+    subject: Annotated[
+        str, about("of the session, which the memory names in a line of its own; or empty")
+    ] = ""
+
+    @property
+    def likeness(self) -> str:
+        """The memory that it resembles, in words that follow others; empty if there is none."""
+        return f", resembles {self.resembles} ({self.cosine:.2f})" if self.resembles else ""
 
 
 def candidates(
@@ -70,12 +81,15 @@ def candidates(
         ("outcome", summary.brief if with_brief else "", (*tags, *outcome)),
     ]
     evidence = (EVIDENCE_PREFIX + session.session_id,)
+    subject = mask_credentials(session.subject(summary))[0]
     found = []
     for category, text, its_tags in suggested:
         line = " ".join(text.split())
         if line and not _RECALLED.search(line):
             fate = Fate.NEW if count_words(line) >= MIN_WORDS else Fate.SHORT
-            found.append(Candidate(category, line, its_tags, evidence, fate))
+            is_plain = category == "preference" or subject in line or _RECALLED.search(subject)
+            about_it = "" if is_plain else subject
+            found.append(Candidate(category, line, its_tags, evidence, fate, subject=about_it))
     return tuple(found)
 
 

@@ -18,6 +18,7 @@ from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.core.errors import NotFound, SummarizerFailed, UsageError
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
+from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from memory_sidecar.sessions.handlers import Sessions
@@ -110,7 +111,9 @@ def test_a_session_becomes_memories_once(taught, model):
     assert fates(it.promoter.promote("a")) == [(category, Fate.STORED) for category in EVERY]
     memories = it.memories()
     pattern = memories["pattern/use-one-lock-around-the-token-refresh.md"]
-    assert pattern.content == "Use one lock around the token refresh"
+    assert pattern.content == (
+        "Use one lock around the token refresh\n\nSession: Fixed the token refresh of payments"
+    )
     assert pattern.tags == {"payment": "", "project": "shop"}
     assert pattern.source == "agent:architect"
     assert pattern.relations["evidence"] == ["session:a"]
@@ -132,6 +135,48 @@ def test_what_is_nearly_known_is_named_and_left_alone(taught):
     )
     assert near.cosine == pytest.approx(1, abs=0.01)
     assert outcome.fate is Fate.STORED
+
+
+@pytest.mark.parametrize("model", ["1", ""], ids=["model", "no model"])
+def test_what_was_promoted_is_known_whether_or_not_it_names_its_session(taught, model):
+    it = taught(model=model)
+    it.sessions.save(SESSION)
+    (decision,) = SESSION["summary"]["key_decisions"]
+    before = Memories(it.agent, it.notices).store(Draft(content=decision, category="pattern"))
+    known, *others = it.promoter.promote("a").memories
+    assert (known.fate, known.path) == (Fate.KNOWN, before.path)
+    assert {each.fate for each in others} == {Fate.STORED}
+    memories = it.memories().keys()
+    retold = SESSION["summary"] | {"brief": "Told in another way after some more days"}
+    it.sessions.save(SESSION | {"summary": retold})
+    *again, _ = it.promoter.promote("a").memories
+    assert {each.fate for each in again} == {Fate.KNOWN}
+    assert len(it.memories()) == len(memories) + 1
+
+
+def test_what_resembles_a_memory_is_stored_and_names_that(taught):
+    it = taught()
+    told = " ".join(f"word{n}" for n in range(11))
+    before = Memories(it.agent, it.notices).store(Draft(content=f"{told} here"))
+    summary = {"brief": "Another brief altogether", "key_decisions": [f"{told} there"]}
+    it.sessions.save(SESSION | {"summary": summary})
+    for dry_run, fate in ((True, Fate.NEW), (False, Fate.STORED)):
+        decision, _ = it.promoter.promote("a", dry_run=dry_run).memories
+        assert decision.fate is fate
+        assert decision.resembles == before.path
+        assert decision.cosine == pytest.approx(0.92, abs=0.01)
+
+
+def test_a_long_brief_is_cut_where_a_memory_names_its_session(taught):
+    it = taught()
+    summary = {"brief": "Fixed the refresh. " * 100, "key_decisions": ["Keep one lock for tokens"]}
+    it.sessions.save(SESSION | {"summary": summary})
+    it.promoter.promote("a")
+    content = it.memories()["pattern/keep-one-lock-for-tokens.md"].content
+    statement, _, line = content.partition("\n\n")
+    assert statement == "Keep one lock for tokens"
+    assert line.startswith("Session: Fixed the refresh. Fixed")
+    assert len(line) < 250
 
 
 @pytest.mark.parametrize(

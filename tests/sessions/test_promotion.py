@@ -39,6 +39,22 @@ def test_each_points_back_and_has_topics_and_project():
     assert outcome.tags == ("error-handling", "project:shop", "outcome:success")
 
 
+def test_all_but_a_note_name_the_session_by_its_title_its_brief_or_the_request():
+    message = {"role": "user", "content": "Why does the refresh fail?"}
+
+    def subjects(made_by: str, **change: object) -> list[str]:
+        document = {"messages": [message], "summary": SUMMARY | {"made_by": made_by}, **change}
+        session = session_of(**document)
+        assert session.summary is not None
+        found = candidates(session, session.summary)
+        return [each.subject for each in found if each.fate is Fate.NEW]
+
+    brief, title, asked = SUMMARY["brief"], "Payments", "Why does the refresh fail?"
+    assert subjects("") == [brief, brief, "", ""]
+    assert subjects("", metadata={"title": title}) == [title, title, "", title]
+    assert subjects("extract") == [asked, asked, "", asked]
+
+
 def test_a_topic_in_any_script_keeps_all_its_letters():
     topics = ["हिन्दी भाषा", "a ❤️ b", "ü"]
     session = session_of(project_path="/src/shop", topics=topics, summary=SUMMARY)
