@@ -88,17 +88,19 @@ class DerivedStore(ABC):
     def _delete_rows(self, write: Write, source: str, path: str | None) -> None:
         """Delete all rows of the file at `path`, or of the whole source if that is None."""
 
-    def require_in_place(self) -> None:
-        """Raise StoreCorrupt if the file was deleted, replaced or emptied since it was opened."""
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file was not deleted, replaced or emptied since it was opened."""
         with suppress(OSError):
             found = os.stat(self.path)  # noqa: PTH116  half the time
-            if found.st_size > 0 and os.path.samestat(self._file, found):
-                return
-        raise StoreCorrupt(
-            f"{self.path} was deleted or replaced",
-            hint="the next search makes it again from the files",
-            path=self.path,
-        )
+            return found.st_size > 0 and os.path.samestat(self._file, found)
+        return False
+
+    def require_in_place(self) -> None:
+        """Raise StoreCorrupt unless `is_in_place`."""
+        if not self.is_in_place:
+            hint = "the next search makes it again from the files"
+            raise StoreCorrupt(f"{self.path} was deleted or replaced", hint=hint, path=self.path)
 
     def rest(self) -> None:
         """Close every idle connection; the next use opens new ones."""

@@ -40,7 +40,6 @@ MAX_OPEN = 8  # files of one process with connections: each takes about ten desc
 S = TypeVar("S", bound=DerivedStore)
 T = TypeVar("T")
 
-
 _open_stores: OrderedDict[Path, DerivedStore] = OrderedDict()
 """The stores of this process with open connections, by last use."""
 _counting = threading.Lock()  # guards `_open_stores`
@@ -119,16 +118,17 @@ class StoreFile(Generic[S]):
             self._close()
 
     def start_over(self) -> None:
-        """Set the database aside, so that the next `open` makes a new one.
+        """Set the database aside, so that the next `open` makes a new one; keep one made since.
 
-        The caller holds the writer's lock. Raises StoreForeign and StoreNewer for a file that is
-        not ours to set aside.
+        The caller holds the writer's lock. Raises StoreForeign and StoreNewer for what is not ours.
         """
         with self._lock, named_errors(self.path):
             self.generation += 1
+            was_in_place = self._store is None or self._store.is_in_place
             self._close(keeps_log=True)
             with suppress(StoreCorrupt):
-                found_version(self.path, self._type.SCHEMA)
+                if found_version(self.path, self._type.SCHEMA) and not was_in_place:
+                    return  # two processes would set aside that of each other without end
             if self.path.exists():
                 set_aside(self.path)
 

@@ -785,6 +785,26 @@ def test_a_deleted_database_is_made_again_by_the_next_question(codebase, live, r
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
 
 
+def test_of_two_processes_one_makes_a_deleted_database_again_and_both_answer_from_it(
+    codebase, root
+):
+    others = Codebase(
+        codebase.paths, settings=WITHOUT_MODEL, models=codebase.data.models, clock=system_clock
+    )
+    codebase.index([root], reporter=Silent(), embed=False)
+    folder = codebase.paths.db.parent
+    assert files_with(others, "total") == {"pkg/cart.py"}
+    for file in folder.glob("codebase.sqlite*"):
+        file.unlink()
+    for asked in (codebase, others, codebase, others):
+        assert files_with(asked, "total") == {"pkg/cart.py"}
+    assert not (folder / "codebase.sqlite.old").exists()  # as it is where one is set aside
+    (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
+    others.index([root], reporter=Silent(), embed=False)
+    assert files_with(codebase, "zebra") == {"pkg/new.py"}
+    others.close()
+
+
 def test_nothing_counts_as_scanned_in_a_database_that_was_begun_anew(codebase, live):
     def begin_anew(_):
         codebase.data.owner.start_over()
