@@ -86,8 +86,11 @@ def project_around(call: Call) -> str:
     return ""
 
 
-def memory_line(memory: Facts) -> tuple[Styled, str]:
-    """Return the line that shows a memory: its path, date, marks and title."""
+def memory_line(memory: Facts, below: Sequence[str] = ()) -> tuple[Styled, str]:
+    """Return the line that shows a memory: its path, date, marks and title.
+
+    A title that only cuts the first line shown `below` is left out.
+    """
     marks = [
         *(["shared"] if memory.shared else []),
         *memory.outdated_marks,
@@ -96,7 +99,9 @@ def memory_line(memory: Facts) -> tuple[Styled, str]:
     ]
     marked = f" [{', '.join(marks)}]" if marks else ""
     day = memory.updated_at[:10]
-    return title(memory.path), f"  {day}{marked}  {memory.title}".rstrip()
+    first = next(iter(below), "").lstrip("#*_> \t")
+    is_cut = memory.title.endswith("…") and first.startswith(memory.title[:-1])
+    return title(memory.path), f"  {day}{marked}  {'' if is_cut else memory.title}".rstrip()
 
 
 def body_lines(memory: Facts, text: str) -> list[str]:
@@ -110,10 +115,10 @@ def body_lines(memory: Facts, text: str) -> list[str]:
 def memory_lines(memories: Sequence[Memory | Listed]) -> Iterator[TextLine]:
     """Yield a line for each memory, and its content below, if there is any."""
     for memory in memories:
-        body = ""
+        lines, end = list[str](), ""
         if isinstance(memory.content, str):
-            body = "".join(f"\n  {line}" for line in body_lines(memory, memory.content)) + "\n"
-        yield *memory_line(memory), body
+            lines, end = body_lines(memory, memory.content), "\n"
+        yield *memory_line(memory, lines), "".join(f"\n  {line}" for line in lines) + end
 
 
 def note_team(call: Call) -> None:

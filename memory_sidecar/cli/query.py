@@ -95,13 +95,13 @@ def show_memories(
 def _hit_lines(hits: list[MemoryHit], question: str) -> Iterator[TextLine]:
     stems = stems_of(question)
     for hit in hits:
-        weak = ["  weak match"] if hit.is_weak else []
-        yield f"{hit.relevance:.3f}  ", *memory_line(hit), *weak
-        if hit.explain:
-            yield f"  {explanation_line(hit.explain)}"
         lines = body_lines(hit, hit.content.strip("\n"))
         looked_through = hit.content[:MAX_LOOKED_THROUGH].count("\n") + 1
         part = excerpt(lines[:looked_through], stems, at_most=SHOWN_LINES)
+        weak = ["  weak match"] if hit.is_weak else []
+        yield f"{hit.relevance:.3f}  ", *memory_line(hit, part.lines), *weak
+        if hit.explain:
+            yield f"  {explanation_line(hit.explain)}"
         if part.first:
             yield "  …"
         for line in part.lines:

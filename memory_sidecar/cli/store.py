@@ -31,7 +31,7 @@ EXPIRY_HELP = "A date, a time, or from now: 30d, 12h, 6mo."
 @click.option("--source", default="", help="Who or what says so.")
 @click.option("--status", default="", help="A word such as active or challenged.")
 @click.option("--expires", "expires", default="", metavar="TIME", help=EXPIRY_HELP)
-@click.option("--pinned", is_flag=True, help="Does not fade and is never pruned.")
+@click.option("--pinned", "--pin", is_flag=True, help="Does not fade and is never pruned.")
 @click.option("--evidence", multiple=True, metavar="REF", help="Evidence for it.")
 @click.option("--link", "links", multiple=True, metavar="REF", help="A related memory or file.")
 @click.option("--citation", "citations", multiple=True, metavar="REF", help="What it quotes.")
@@ -82,7 +82,9 @@ def store(
 )
 @click.option("--project", metavar="P", help='"" has it hold everywhere.')
 @click.option("--expires", metavar="TIME", help=f"{EXPIRY_HELP} `never` removes it.")
-@click.option("--pin/--no-pin", "pinned", default=None, help="Whether it is exempt from fading.")
+@click.option(
+    "--pin/--no-pin", "--pinned", "pinned", default=None, help="Whether it is exempt from fading."
+)
 @click.option("--evidence", multiple=True, metavar="REF", help="Add evidence.")
 @click.option("--link", "links", multiple=True, metavar="REF", help="Add a related memory or file.")
 @click.option("--supersedes", multiple=True, metavar="PATH", help="A memory that this replaces.")

@@ -46,6 +46,23 @@ def test_a_memory_does_not_say_its_title_twice(run):
     assert run("get", "totals-are-cents.md", "--agent", "a").out.startswith("# Totals are cents")
 
 
+def test_a_long_memory_without_a_title_is_shown_once(run):
+    told = f"Totals are cents {'and never anything else ' * 9}at all"
+    run("store", told, "--agent", "a")
+    for command in (("query", "totals"), ("recent",)):
+        shown = run(*command, "--agent", "a").out
+        assert shown.count("Totals are cents") == 1
+        assert f"\n  {told}\n" in shown
+
+
+def test_pinning_takes_the_word_of_either_command(run):
+    for pin in ("--pin", "--pinned"):
+        run("store", f"Totals are cents, {pin}", pin, "--summary", pin, "--agent", "a")
+        run("update", f"{pin[2:]}.md", "--no-pin", "--agent", "a")
+        assert run("update", f"{pin[2:]}.md", pin, "--agent", "a").status == 0
+    assert run("recent", "--agent", "a").out.count("[pinned]") == 2
+
+
 def test_a_memory_shows_the_lines_that_match(run):
     lines = [f"Step {number}: build part {number}" for number in range(30)]
     lines[20] = "Step 20: feed the zebras"
