@@ -10,6 +10,7 @@ from memory_sidecar.code.document import Place, read_places
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
+BASES = frozenset({"super", "base", "parent"})  # what a base of the own class is called
 
 _PARAMETERS = re.compile(r"\([^()]*\)")  # of a class of Kotlin, Scala or C#: no bases
 _WORD = re.compile(r"\w+")
@@ -20,6 +21,8 @@ _LAST_PART = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*::)")
 _NO_BASES = frozenset(
     "typedef using struct class union enum const public protected private virtual".split()
 )
+_METHODS = frozenset({"function", "method"})
+_NOT_OVERRIDDEN = re.compile(r"(?:\w+ )*?(?:private|static) ")
 _CONSTRAINTS = re.compile(r"\bwhere\b")
 
 
@@ -44,6 +47,36 @@ def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
         if any(d.is_type and d.at.id == at.id for d in graph.defined(name)):
             return name
     return around.owner if around else ""
+
+
+def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
+    """Return the methods of base classes and interfaces that the method `defined` overrides."""
+    name, owner = defined.row.name, defined.owner
+    if name in (owner, *defined.at.scoping.constructors) or defined.row.kind not in _METHODS:
+        return []
+    named = lineages.graph.defined(name)
+    bases = lineages.of(defined.at, owner)[1:] if len(named) > 1 else ()
+    return [
+        each
+        for each in (named if bases else ())
+        if each.owner in bases
+        and each.row.kind in _METHODS
+        and not _NOT_OVERRIDDEN.match(each.row.signature)
+        and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
+    ]
+
+
+def may_reach(lineages: Lineages, at: NamedFile, place: Place, override: Defined) -> bool:
+    """Whether what uses a method of a base class may use its `override` in a derived class.
+
+    It does not behind `super` or the base class itself, nor on objects of its other derived ones.
+    """
+    lineage = lineages.of(override.at, override.owner)
+    receiver = place.receiver
+    if receiver in (*BASES, *lineage) or place.how not in ("call", "attribute", "other"):
+        return False
+    is_own = receiver in at.scoping.selves or (not receiver and at.scoping.implicit_self)
+    return not is_own or class_around(lineages.graph, at, place) in lineage
 
 
 class Lineages:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 
-from memory_sidecar.code.graph import Defined
+from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.index.words import MARKS
@@ -93,3 +94,15 @@ def _is_subsequence(parts: Iterable[str], whole: Iterable[str]) -> bool:
     """Whether `parts` occur in `whole` in this order, perhaps with others between."""
     left = iter(whole)
     return all(part in left for part in parts)
+
+
+def members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[Defined]:
+    """Return the members of the types among `owners`, those most like `name` first."""
+    types = [each for each in owners if each.is_type]
+    members = [
+        each
+        for owner in types
+        for each in graph.definitions_in(owner.at)
+        if each.row.scope == owner.row.path
+    ]
+    return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.row.name).ratio())

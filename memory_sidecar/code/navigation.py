@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
 from typing import Any
 
 from msgspec import UNSET
 
 from memory_sidecar.code.asides import is_aside
 from memory_sidecar.code.candidates import Meaning, is_self
-from memory_sidecar.code.classes import Lineages, class_around, made_by
+from memory_sidecar.code.classes import Lineages, class_around, made_by, may_reach, overridden
 from memory_sidecar.code.directory import ChunkFile, Line, file_filter, typed_path
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.files import suggest_same_name
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
 from memory_sidecar.code.model import CodeFilter
-from memory_sidecar.code.name_parts import definitions_meant, parse_name
+from memory_sidecar.code.name_parts import definitions_meant, members_like, parse_name
 from memory_sidecar.code.query_names import MAX_NEAREST_NAMES, DefinedNames
 from memory_sidecar.code.resolve import CONFIDENCES, Resolver
 from memory_sidecar.code.results import Confidence, Cut, DefinitionHit, ReferenceHit
@@ -189,25 +188,13 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         for name in DefinedNames(graph.connection, sources).nearest(parts[-1])
         for each in defined(name)
     ]
-    members = _members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
+    members = members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
     # Name one that is called so elsewhere, too, as a member of a base or an embedded struct is.
     known = [*members[: MAX_NEAREST_NAMES - 1], *named] if named else [*near, *members]
     if known:
         paths = [*dict.fromkeys(each.row.path for each in known)]
         hint = f"there is {', '.join(paths[:MAX_NEAREST_NAMES])}"
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
-
-
-def _members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[Defined]:
-    """Return the members of the types among `owners`, those most like `name` first."""
-    types = [each for each in owners if each.is_type]
-    members = [
-        each
-        for owner in types
-        for each in graph.definitions_in(owner.at)
-        if each.row.scope == owner.row.path
-    ]
-    return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.row.name).ratio())
 
 
 def _uses_of_query(
@@ -276,17 +263,21 @@ def _at_line(graph: Graph, line: Line) -> Defined:
 def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace]:
     """Yield the uses that may mean one of `targets`, each once.
 
-    A call of a class is one of its constructors, which code seldom names.
+    A call of a class is one of its constructors, which code seldom names. What uses a method of a
+    base class likely uses what overrides it.
     """
-    graph = resolver.graph
+    graph, lineages = resolver.graph, resolver.lineages
     wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
     owners: dict[str, set[str]] = {}
+    overrides: dict[tuple[int, int], list[Defined]] = {}  # by the key of the method of the base
     for each in with_declarations(graph, targets):
         wanted.setdefault(each.row.name, {})[each.key] = False
         owners.setdefault(each.row.name, set()).add(each.owner)
         for made in made_by(graph, each):
             wanted.setdefault(made.row.name, {}).setdefault(made.key, True)
             owners.setdefault(made.row.name, set()).add(made.row.name)
+        for base in overridden(lineages, each):
+            overrides.setdefault(base.key, []).append(each)
     for name, keys in wanted.items():
         near = graph.files_with_any(owners[name]).union(each.at.id for each in targets)
         for used in graph.uses(name):
@@ -295,6 +286,13 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
                 met = keys.keys() & meaning.keys
                 if met and (place.how == "call" or not all(keys[key] for key in met)):
                     yield UsePlace(used.at, name, place, meaning, is_near=used.at.id in near)
+                elif meaning.confidence != "by name":
+                    above = [overrides[key] for key in meaning.keys if key in overrides]
+                    if any(
+                        may_reach(lineages, used.at, place, one) for all_ in above for one in all_
+                    ):
+                        likely = replace(meaning, confidence="likely")
+                        yield UsePlace(used.at, name, place, likely)
 
 
 def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:

@@ -21,7 +21,7 @@ from memory_sidecar.code.candidates import (
     is_field,
     is_self,
 )
-from memory_sidecar.code.classes import Lineages, class_around
+from memory_sidecar.code.classes import BASES, Lineages, class_around
 from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
@@ -30,7 +30,6 @@ from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 
-_BASES = frozenset({"super", "base", "parent"})
 _CALLED = frozenset({"function", "method"})
 _STAR = "*"  # the name that an import of all names is recorded under
 
@@ -41,7 +40,7 @@ class Resolver:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._finder = CandidateFinder(graph)
-        self._lineages = Lineages(graph)
+        self.lineages = Lineages(graph)
         self._meanings: dict[tuple[object, ...], Meaning] = {}
 
     def meaning_of(self, name: str, at: NamedFile, place: Place) -> Meaning:
@@ -56,7 +55,7 @@ class Resolver:
         within = place.within if needs_around else None
         key = (name, at.id, place.receiver, place.how, within, place.module)
         if key not in self._meanings:
-            resolving = _Resolving(self._lineages, name, at, place, candidates)
+            resolving = _Resolving(self.lineages, name, at, place, candidates)
             self._meanings[key] = resolving.meaning()
         return self._meanings[key]
 
@@ -249,7 +248,7 @@ class _Resolving:
 
     def _resolve_self(self) -> Meaning:
         """Resolve a member of the own class, or of a base class for `super` and the like."""
-        is_above = self._place.receiver in _BASES  # skip the own class
+        is_above = self._place.receiver in BASES  # skip the own class
         lineage = self._lineages.of(self._at, class_around(self._graph, self._at, self._place))
         for class_name in lineage[is_above:]:
             ours = self._found.members_by_owner.get(class_name, ())

@@ -50,6 +50,75 @@ def test_who_makes_an_object_calls_the_constructor(tmp_path, name, constructor, 
         assert [hit["start_line"] for hit in hits("callers", what)] == [3]  # each place once
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        (
+            "a.py",
+            "class Coin:\n  def pay(self): pass\n  def buy(self): self.pay()\n"
+            "class Penny(Coin):\n  def pay(self): super().pay()\n"
+            "class Euro(Coin):\n  def sell(self): self.pay()\n"
+            "class Dime(Penny):\n  def sell(self): self.pay()\n",
+            {3: "likely", 9: "exact"},
+        ),
+        (
+            "A.java",
+            "interface Coin { void pay(); }\nclass Penny implements Coin {\n"
+            "  public void pay() {} }\nclass Shop {\n  void buy(Coin coin) { coin.pay(); } }\n",
+            {5: "likely"},
+        ),
+        (
+            "a.cs",
+            "abstract class Coin {\n abstract void Pay();\n void Buy() { Pay(); } }\n"
+            "class Penny : Coin {\n override void Pay() {} }\n",
+            {3: "likely"},
+        ),
+        (
+            "a.ts",
+            "abstract class Coin {\n  abstract pay(): void;\n  buy() { this.pay(); }\n}\n"
+            "class Penny extends Coin {\n  pay() {}\n}\n",
+            {3: "likely"},
+        ),
+        (
+            "a.php",
+            "<?php\nabstract class Coin {\n abstract function pay();\n"
+            " function buy() { $this->pay(); } }\nclass Penny extends Coin {\n"
+            " function pay() { parent::pay(); } }\n",
+            {4: "likely"},
+        ),
+        (
+            "a.swift",
+            "class Coin {\n func pay() {}\n func buy() { self.pay() } }\n"
+            "class Penny: Coin {\n override func pay() {} }\n",
+            {3: "likely"},
+        ),
+        (
+            "a.rb",
+            "class Coin\n  def pay; end\n  def buy; self.pay(); end\nend\n"
+            "class Penny < Coin\n  def pay; end\nend\n",
+            {3: "likely"},
+        ),
+        (
+            "a.kt",
+            "open class Coin {\n open fun pay() {}\n fun buy() { this.pay() } }\n"
+            "class Penny : Coin() {\n override fun pay() {} }\n",
+            {3: "likely"},
+        ),
+        (
+            "a.cpp",
+            "struct Coin {\n virtual void pay() {}\n void buy() { this->pay(); } };\n"
+            "struct Penny : Coin {\n void pay() override {} };\n",
+            {3: "likely"},
+        ),
+    ],
+)
+def test_what_calls_a_method_of_a_base_likely_calls_what_overrides_it(tmp_path, name, text, lines):
+    write_tree(tmp_path, {name: text})
+    asked = "Penny.Pay" if name == "a.cs" else "Penny.pay"
+    found = {hit["start_line"]: hit["confidence"] for hit in hits_in(tmp_path)("callers", asked)}
+    assert found == lines
+
+
 FILES = {
     "lib/Base.cs": (
         "namespace Lib.Core;\npublic class Base { protected void Send() {} }\n"
