@@ -28,6 +28,8 @@ _WORD = re.compile(  # of an identifier: get, URL, Parts
 )
 _IDENTIFIER = re.compile(r"\b\w+(?:_|[a-z](?=[A-Z]))\w+")  # of several words: save_page, savePage
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+_ARGUMENTS = re.compile(r"<[^<>]*>")  # of a type
+_EXTENDING = re.compile(r"(?:\w+ )*?(?:impl|extension)\b(?:.* for|(?!.* for)) &?(?:\w+::)*([\w.]+)")
 _ENDING = re.compile(r"(?:ies|ing|ed|es|s|y|e)$")
 _MIN_STEM = 3
 
@@ -199,13 +201,26 @@ def name_of(hit: CodeHit, lines: Sequence[str], part: Excerpt) -> str:
     """Return what `hit` is called where `part` of its `lines` is shown: `Cart.add, remove`.
 
     Up to three names that `part` is about, behind what encloses them; without any its signature.
+    A type whose `impl` or `extension` it begins with comes first, as a class does.
     """
     is_whole = len(part.lines) == len(lines)
     names = (hit.symbols if is_whole else names_shown(hit.symbols, lines, part))[:3]
     outer, _, innermost = hit.scope.rpartition(".")
     enclosing = outer if names[:1] == (innermost,) else hit.scope  # it goes on, or begins anew
+    if names and hit.language in ("rust", "swift"):
+        extended = _type_extended(hit.signature)
+        names = (*([extended] if extended not in ("", *names) else ()), *names)
     called = ".".join(filter(None, (enclosing, ", ".join(names))))
     return called or textwrap.shorten(hit.signature, MAX_SIGNATURE, placeholder=" …")
+
+
+def _type_extended(signature: str) -> str:
+    """Return the type whose `impl` in Rust or `extension` in Swift has that head; else empty."""
+    head = signature.partition(" where ")[0].replace("->", "")
+    while head != (head := _ARGUMENTS.sub("", head)):
+        pass
+    found = _EXTENDING.match(head)
+    return found[1] if found else ""
 
 
 def spans(line: str, stems: Collection[str]) -> list[tuple[int, int]]:

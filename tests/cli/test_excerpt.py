@@ -340,6 +340,21 @@ def test_a_whole_chunk_is_called_by_all_that_it_defines():
     assert names_shown(("Cart", "add", "total", "checkout"), METHODS, part) == ()
 
 
+@pytest.mark.parametrize(
+    ("language", "signature", "name"),
+    [
+        ("rust", "impl<S> Till<S> where S: for<'a> Coin<'a>", "Till, ring"),
+        ("rust", "impl<F: Fn(u8) -> T> fmt::Debug for desk::Till<F>", "Till, ring"),
+        ("rust", "impl Coin for [u8]", "ring"),
+        ("rust", "fn ring() -> impl Coin", "ring"),
+        ("swift", "public extension Desk.Till: Coin", "Desk.Till, ring"),
+    ],
+)
+def test_methods_without_a_class_around_them_are_named_with_their_type(language, signature, name):
+    found = hit("", language=language, scope="", symbols=("ring",), signature=signature)
+    assert name_of(found, (), Excerpt(0, ())) == name
+
+
 def test_a_hit_is_headed_by_what_its_shown_lines_define(tmp_path, shown):
     code = "\n".join(f"def step_{n}():\n    {'pay' if n == 7 else 'go'}()\n\n" for n in range(9))
     asked = hit(code, scope="", symbols=tuple(f"step_{n}" for n in range(9)), signature="step_0()")
