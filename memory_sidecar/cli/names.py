@@ -276,8 +276,12 @@ def impact(
     if diff and not text.strip():
         call.reporter.notice("the diff is empty: nothing changed")
         return call.show([], ())
+    altered = [*changed_files(text)]
+    if diff and not altered:
+        call.reporter.notice("no lines are changed by what was read, or it is no unified diff")
+        return call.show([], ())
     outside = []
-    for file in changed_files(text):
+    for file in altered:
         if (path := _path_of(call.cwd, file)) is None:
             continue
         if place := find_place(call, path):

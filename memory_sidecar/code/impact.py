@@ -23,6 +23,7 @@ from memory_sidecar.core.results import pluralize
 
 _NONE = "/dev/null"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")  # that git adds by `--color`
 _DECORATOR = re.compile(r"\s*(?:@|#?\[)")  # or an attribute: part of the definition that follows
 _ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))")  # in a path that git quotes
 _CONTROLS = {
@@ -148,7 +149,7 @@ def changed_files(diff: str) -> Iterator[ChangedFile]:
     names: tuple[str, str] | None = None
     hunks: list[Hunk] = []
     last = ""
-    lines = iter(diff.split("\n"))
+    lines = iter(_COLOUR.sub("", diff).split("\n"))
     for line in lines:
         if line.startswith("+++ ") and last.startswith("--- "):
             yield from _file(names, hunks)

@@ -908,6 +908,20 @@ def test_an_empty_diff_is_said_to_be_empty(call):
     assert done.err == "note: the diff is empty: nothing changed\n"
 
 
+def test_what_has_no_changed_lines_is_not_said_to_be_unused(call):
+    for text in (b"hello\n", b"diff --cc a.py\n--- a/a.py\n+++ b/a.py\n@@@ -1 -1 +1 @@@\n--a\n"):
+        done = call("impact", "--diff", "--json", stdin=text)
+        assert (done.status, done.json) == (0, [])
+        assert done.err == "note: no lines are changed by what was read, or it is no unified diff\n"
+
+
+def test_a_coloured_diff_is_read_as_a_plain_one(own):
+    lines = [f"\x1b[{31 + at}m{line}\x1b[m" for at, line in enumerate(DIFF.splitlines())]
+    coloured = own("impact", "--diff", "--json", stdin="\n".join(lines).encode())
+    plain = own("impact", "--diff", "--json", stdin=DIFF.encode())
+    assert coloured.json == plain.json != []
+
+
 def test_files_of_a_diff_that_lie_in_no_source_are_named_and_passed_over(run, shop):
     run("index", shop, "--wait", "keyword")
     (shop.parent / "readme.md").write_text("new\n")
