@@ -327,9 +327,10 @@ class Call:
             self.reporter.repeat_notices()
         return result
 
-    def show_hits(self, hits: Hits, lines: Iterable[TextLine]) -> Hits:
-        """Show `hits` like `show`, with a notice if there are none or only weak ones."""
-        self.show(hits, lines, nothing="" if hits else "no hits")
+    def show_hits(self, hits: Hits, lines: Iterable[TextLine], *, room: int | None = None) -> Hits:
+        """Show `hits`, cut to `room` tokens, with a notice if there are none or only weak ones."""
+        nothing = f"no hits that fit into {pluralize(room, 'token')}" if room else "no hits"
+        self.show(hits, lines, nothing="" if hits else nothing)
         warn_if_weak(hits, self.reporter)
         return hits
 

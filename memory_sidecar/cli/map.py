@@ -20,6 +20,7 @@ from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
 from memory_sidecar.code.snapshot import Snapshot
+from memory_sidecar.core.results import pluralize
 
 
 @click.command("map")
@@ -57,6 +58,8 @@ def show_map(
 
     found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))
     nothing = "nothing here uses what another file defines"
+    if max_tokens < MAP_TOKENS:
+        nothing += f", or it does not fit into {pluralize(max_tokens, 'token')}"
     return call.show(found, _map_lines(call, found), nothing=nothing)
 
 

@@ -89,7 +89,7 @@ def show_memories(
     if asked.explain:
         note_team(call)
     hits = call.mask(found)
-    return call.show_hits(hits, _hit_lines(hits, asked.text))
+    return call.show_hits(hits, _hit_lines(hits, asked.text), room=asked.max_tokens)
 
 
 def _hit_lines(hits: list[MemoryHit], question: str) -> Iterator[TextLine]:

@@ -130,7 +130,7 @@ def search(
         fresh = {hit.source: hit.freshness for hit in hits if hit.freshness}
         for name, freshness in fresh.items():
             call.reporter.notice(f"{name}: {_describe_freshness(freshness)}")
-    return call.show_hits(hits, ())
+    return call.show_hits(hits, (), room=asked.max_tokens)
 
 
 def _describe_freshness(freshness: Freshness) -> str:

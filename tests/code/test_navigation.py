@@ -453,6 +453,14 @@ def test_a_map_shows_what_most_leads_to(call, ask):
     assert len(shown) < len(entries)
 
 
+def test_a_budget_too_small_for_anything_is_told(call):
+    assert call("search", "rounded", "--max-tokens", "1").err == (
+        "note: no hits that fit into 1 token\n"
+    )
+    told = call("map", "--max-tokens", "2").err
+    assert told.endswith("another file defines, or it does not fit into 2 tokens\n")
+
+
 def test_a_map_keeps_to_its_length_with_all_that_it_prints(run, tmp_path):
     names = [f"Till{number}" for number in range(20)]
     types = [f"pub enum {name} {{\n    Penny,\n}}\n" for name in names]
