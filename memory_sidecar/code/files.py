@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.query_names import is_one_typo_apart
@@ -44,7 +45,7 @@ class NamedPath:
 class FileText(NamedPath):
     """The present text of a file, which may be newer than the index."""
 
-    text: str = ""
+    text: str = ""  # with LF line breaks, so that its lines are those of its chunks
 
 
 def resolve_paths(sources: Sequence[Source], text: str) -> list[NamedPath]:
@@ -224,7 +225,7 @@ def _read(codebase: Codebase, source: Source, relative: str, *, is_indexed: bool
         raise _skipped(relative, error.strerror or str(error)) from error
     if read.skip_reason:
         raise _skipped(relative, read.skip_reason)
-    return read.text
+    return "\n".join(Lines(read.text).rows)
 
 
 def _skipped(relative: str, reason: str) -> PathRefused:

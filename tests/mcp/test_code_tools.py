@@ -279,6 +279,16 @@ def test_file_is_read_as_it_is_now_and_by_lines(caller, project):
     assert "lines 1-100" in refused(caller, "read_file", path="new.py", start_line=101)
 
 
+@pytest.mark.parametrize("line_break", ["\r", "\r\n"])
+def test_lines_are_read_where_search_finds_them(caller, project, line_break):
+    text = line_break.join(["a = 1", "b = 2", "c = 3", "def ring_bell():", "    return 2", ""])
+    (project / "bell.py").write_bytes(text.encode())
+    caller.codebase.index([project], reporter=Silent())
+    found = given(caller, "search_code", query="ring_bell")["hits"][0]
+    assert found["location"] == "1-5"
+    assert given(caller, "read_file", path="bell.py:1-5")["content"] == found["code"]
+
+
 def test_a_file_of_another_project_is_said_to_be_one(caller, project, tmp_path):
     caller.codebase.index([write_other_project(tmp_path / "other")], reporter=Silent())
     foreign = "lamp.py is a file of other, not of what you work in"
