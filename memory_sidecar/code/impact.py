@@ -7,7 +7,7 @@ read as when a file is indexed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.chunking.chunk import parse_text
@@ -62,6 +62,13 @@ class ChangedFile:
     is_gone: bool  # whether it was deleted
     hunks: tuple[Hunk, ...]
 
+    def fits(self, lines: Sequence[str]) -> bool:
+        """Whether `lines` are as the change left them, but for blanks at ends and non-ASCII."""
+        return all(
+            _bare(side.lines) == _bare(lines[side.first - 1 :][: len(side.lines)])
+            for side in (hunk.after for hunk in self.hunks)
+        )
+
     def restore(self, lines: Sequence[str]) -> list[str]:
         """Return the lines before the change, given the present `lines`."""
         found = list(lines)
@@ -81,22 +88,27 @@ class Alteration:
 
 
 def impact(
-    graph: Graph, changed: Iterable[Alteration], wanted: CodeFilter, *, top_k: int
+    graph: Graph, changed: Sequence[Alteration], wanted: CodeFilter, *, top_k: int
 ) -> Cut[ReferenceHit]:
     """Return the uses, sure or likely, of definitions that `changed` changed or removed.
 
-    A notice says which names have other uses, which nothing but the name connects with them.
+    Notices say which files were changed since, and which names have other uses, which nothing but
+    the name connects with them.
     """
     targets = [each for file in changed for each in _touched(graph, file)]
     uses = list(uses_of(Resolver(graph), distinct(targets)))
     is_wanted = file_filter(wanted)
     named = {use.name for use in uses if use.confidence == "by name" and is_wanted(use.at.file)}
-    notices = []
+    notices = [
+        f"{file.path} is not as the diff leaves it: what that changed may be told wrong"
+        for file in changed
+        if file.by and not file.by.fits(graph.lines_on_disk(file.source, file.path))
+    ]
     if named:
         first, *others = sorted(named)
         names = f"{first} and {pluralize(len(others), 'other name')}" if others else first
         shows = f"`memory-sidecar refs {first}` shows them"
-        notices = [f"uses of {names} by name alone are left out: {shows}"]
+        notices += [f"uses of {names} by name alone are left out: {shows}"]
     sure = (use for use in uses if use.confidence != "by name")
     return best_references(graph, sure, wanted, top_k, notices)
 
@@ -196,6 +208,10 @@ def _side(first: int, lines: Sequence[tuple[bool, str]]) -> Side:
             start = at
         last = text
     return Side(first, tuple(text for _, text in lines), tuple(changed))
+
+
+def _bare(lines: Sequence[str]) -> list[bytes]:
+    return [line.encode("ascii", "ignore").rstrip() for line in lines]
 
 
 def _path(line: str) -> str:

@@ -929,6 +929,16 @@ def test_a_coloured_diff_is_read_as_a_plain_one(own):
     assert coloured.json == plain.json != []
 
 
+def test_a_diff_of_what_was_changed_since_is_said_to_be_one(own):
+    stale = "shop/money.py is not as the diff leaves it"
+    for after in ("+    return round(value, 9)", "+\n+    return round(value, 3)"):
+        diff = DIFF.replace("@@ -2 +2", f"@@ -2 +2,{after.count('+')}")
+        diff = diff.replace("+    return round(value, 3)", after)
+        assert stale in own("impact", "--diff", stdin=diff.encode()).err
+    now = DIFF.replace("+    return round(value, 3)", "+    return round(value, 2)\r")
+    assert stale not in own("impact", "--diff", stdin=now.encode()).err
+
+
 def test_files_of_a_diff_that_lie_in_no_source_are_named_and_passed_over(run, shop):
     run("index", shop, "--wait", "keyword")
     (shop.parent / "readme.md").write_text("new\n")
