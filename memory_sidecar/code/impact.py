@@ -65,7 +65,7 @@ class ChangedFile:
     def fits(self, lines: Sequence[str]) -> bool:
         """Whether `lines` are as the change left them, but for blanks at ends and non-ASCII."""
         return all(
-            _bare(side.lines) == _bare(lines[side.first - 1 :][: len(side.lines)])
+            _bare(side.lines) == _bare(lines[side.first - 1 : side.first - 1 + len(side.lines)])
             for side in (hunk.after for hunk in self.hunks)
         )
 
