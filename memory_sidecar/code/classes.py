@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memory_sidecar.code.document import Place, read_places
@@ -49,16 +49,20 @@ def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
     return around.owner if around else ""
 
 
-def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
-    """Return the methods of base classes and interfaces that the method `defined` overrides."""
+def overridden(
+    lineages: Lineages, defined: Defined, named: Callable[[str], Sequence[Defined]]
+) -> list[Defined]:
+    """Return the methods of base classes and interfaces that the method `defined` overrides.
+
+    `named` returns all definitions of a name.
+    """
     name, owner = defined.row.name, defined.owner
     if name in (owner, *defined.at.scoping.constructors) or defined.row.kind not in _METHODS:
         return []
-    named = lineages.graph.defined(name)
-    bases = lineages.of(defined.at, owner)[1:] if len(named) > 1 else ()
+    bases = lineages.of(defined.at, owner)[1:]
     return [
         each
-        for each in (named if bases else ())
+        for each in (named(name) if bases else ())
         if each.owner in bases
         and each.row.kind in _METHODS
         and not _NOT_OVERRIDDEN.match(each.row.signature)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from msgspec import UNSET
@@ -267,6 +268,7 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
     base class likely uses what overrides it.
     """
     graph, lineages = resolver.graph, resolver.lineages
+    named = cache(graph.defined)
     wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
     owners: dict[str, set[str]] = {}
     overrides: dict[tuple[int, int], list[Defined]] = {}  # by the key of the method of the base
@@ -276,7 +278,7 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
         for made in made_by(graph, each):
             wanted.setdefault(made.row.name, {}).setdefault(made.key, True)
             owners.setdefault(made.row.name, set()).add(made.row.name)
-        for base in overridden(lineages, each):
+        for base in overridden(lineages, each, named):
             overrides.setdefault(base.key, []).append(each)
     for name, keys in wanted.items():
         near = graph.files_with_any(owners[name]).union(each.at.id for each in targets)
