@@ -116,9 +116,11 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
     chunks: list[int] = []
     undefined: list[str] = []
     for token in names.tokens:
-        if names.is_single_word and token.islower() and (same := known.same_but_for_case(token)):
-            symbols += [(name,) for name in same]
-            continue
+        if names.is_single_word and token.islower():
+            same = tuple((name,) for name in known.same_but_for_case(token))
+            if rows.named_chunks(QueryNames(same, (), is_single_word=False, paths=())):
+                symbols += same
+                continue
         if known.has(QUALIFIER_SEPARATOR.split(token)[-1]):
             continue
         undefined.append(token)
@@ -128,18 +130,20 @@ def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, l
                 known.with_prefix(token) or known.in_any_case(token) or known.one_typo_from(token)
             )
             symbols += [(name,) for name in similar]
-        elif names.is_single_word and len(holding) <= _most_holding(token):
+        elif names.is_single_word and len(holding) <= _most_holding(token, names):
             chunks += holding
     found = replace(names, symbols=(*names.symbols, *symbols), undefined=tuple(undefined))
     return found, chunks
 
 
-def _most_holding(token: str) -> int:
-    """Return how many chunks may lead because they hold a query of one word.
+def _most_holding(token: str, names: QueryNames) -> int:
+    """Return how many chunks may lead because they hold `token`, in a query of one word.
 
-    More that hold a plain word are likely to be about something else; a name is written for itself.
+    More that hold a plain word, or a part of a path, are likely to be about something else; a name
+    is written for itself.
     """
-    return MAX_PHRASE_CHUNKS - 1 if LOOKS_LIKE_NAME.search(token) else MAX_MESSAGE_CHUNKS
+    is_name = not names.paths and LOOKS_LIKE_NAME.search(token)
+    return MAX_PHRASE_CHUNKS - 1 if is_name else MAX_MESSAGE_CHUNKS
 
 
 def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:

@@ -134,10 +134,7 @@ def _normalized(name: str) -> str:
 
 
 class DefinedNames:
-    """The names that `sources` (all if empty) define.
-
-    Those of fields count for `nearest` and `places_of` alone: no chunk is found by them.
-    """
+    """The names that `sources` (all if empty) define."""
 
     def __init__(self, connection: Connection, sources: Collection[str]) -> None:
         self._connection = connection
@@ -149,7 +146,7 @@ class DefinedNames:
         Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
         """
         known: dict[str, list[str]] = {}
-        for other in self._between("", _LAST, fields=True)[:MAX_COMPARED]:
+        for other in self._between("", _LAST)[:MAX_COMPARED]:
             known.setdefault(_normalized(other), []).append(other)
         near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
         return [other for normalized in near for other in known[normalized]]
@@ -166,7 +163,8 @@ class DefinedNames:
             yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
 
     def has(self, name: str) -> bool:
-        return bool(self._between(name, name))
+        """Whether anything but a field is called `name`: chunks of some languages name no field."""
+        return bool(self._between(name, name, fields=False))
 
     def with_prefix(self, prefix: str) -> list[str]:
         """Return the names that begin with `prefix`; none if there are many."""
@@ -208,7 +206,7 @@ class DefinedNames:
         ]
 
     def _between(
-        self, low: str, high: str, *, length: int = 0, prefix: str = "", fields: bool = False
+        self, low: str, high: str, *, length: int = 0, prefix: str = "", fields: bool = True
     ) -> list[str]:
         """Return the names from `low` to `high` with `prefix`, the case of ASCII letters ignored.
 

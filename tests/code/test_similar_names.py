@@ -101,6 +101,24 @@ def test_the_name_of_a_field_means_what_holds_it(search, project):
     assert best.explain.boosts["exact_text"] == 1
 
 
+def test_a_part_of_a_path_in_very_many_chunks_means_none_of_them(search, project):
+    (project / "shop.core").mkdir()
+    (project / "shop.core" / "cart.py").write_text("total = 0\n")
+    for number in range(MAX_MESSAGE_CHUNKS + 5):
+        (project / f"use{number}.py").write_text(f"import shop.core\nstep = {number}\n")
+    hits = search("shop.core/cart.py")
+    assert hits[0].filename == "shop.core/cart.py"
+    assert all("exact_text" not in hit.explain.boosts for hit in hits[1:])
+
+
+def test_a_field_that_a_chunk_names_is_found_by_half_of_it(search, project):
+    (project / "Identity.cs").write_text(
+        "public class Identity {\n    private readonly Type parametersType;\n}\n"
+    )
+    (project / "parameter.cs").write_text("// a parameter, its type, parameters, types\n")
+    assert search("parametersT")[0].filename == "Identity.cs"
+
+
 def test_where_a_name_is_called_is_not_where_it_is_defined(search, project):
     (project / "caller.py").write_text("def close(queue):\n    drain_retry_queue()\n")
     hits = search("drain_retry_queue()")
