@@ -135,7 +135,8 @@ def test_a_page_behind_the_last_leads_to_the_first(served, reader, path, first):
         assert wrong not in shown.text
 
 
-def test_commands_in_a_hint_are_set_as_code_and_stay_text(reader):
+def test_commands_in_a_hint_are_set_as_code_and_stay_text(served, reader):
+    served.store("Totals are cents.")
     told = reader.get("/memories/one?agent=architect&path=<b>.md").text
     assert "<code>memory-sidecar list --agent architect</code>" in told
     assert "<b>" not in told
