@@ -118,11 +118,6 @@ class Pump:
             self._fail(None, INVALID_REQUEST, "an id is a string or an integer")
             return
         with self._sending:
-            if self._link is None and (asked is None or message["method"] == "ping"):
-                self._remember(message, None, line)  # it needs no answer: no daemon is started
-                if asked is not None:
-                    self._print(encode({"jsonrpc": "2.0", "id": asked, "result": {}}))
-                return
             try:
                 self._forward(message, asked, line)
             except Exception as error:  # a SidecarError, or an error of the disk
@@ -131,8 +126,16 @@ class Pump:
                     self._fail(asked, INTERNAL_ERROR, "; ".join(filter(None, words)))
 
     def _forward(self, message: dict[str, Any], asked: str | int | None, line: bytes) -> None:
-        """Send `line` to the daemon, or to the next one if the connection is lost."""
+        """Send `line` to the daemon, or to the next one if the connection is lost.
+
+        None is started for what needs no answer of a daemon.
+        """
         for _ in range(2):
+            if self._link is None and (asked is None or message["method"] == "ping"):
+                self._remember(message, None, line)
+                if asked is not None:
+                    self._print(encode({"jsonrpc": "2.0", "id": asked, "result": {}}))
+                return
             link = self._link or self._reopen()
             self._remember(message, asked, line)
             try:
