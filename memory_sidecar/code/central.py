@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memory_sidecar.code.asides import in_tests, is_aside
-from memory_sidecar.code.graph import TYPES, Graph
+from memory_sidecar.code.graph import FUNCTIONS, TYPES, Graph
 from memory_sidecar.code.headings import names_around
 from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import BYTES_PER_TOKEN
@@ -40,9 +40,8 @@ _DOUBT = 1.0  # weight of unknown uses: a file that uses a single name does not 
 _PRIVATE = 0.2  # weight of a private name; a public one has 1
 _ASIDE = 0.05  # weight of a name in a test, an example, vendored code …
 _METHOD = 0.1  # weight of a method: `append` is mostly that of a list
-_SHOWN = TYPES | {"function", "method", "macro"}
+_SHOWN = TYPES | FUNCTIONS | {"macro"}
 _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
-_FUNCTIONS = frozenset({"function", "method"})
 # Languages where a function returns its inner ones to other files: `return { use, close }`.
 _RETURNS_INNER = _EXPORTING | {"lua"}
 # The beginning of its signature: a private member, a macro of C that is a constant.
@@ -128,9 +127,7 @@ class UseGraph:
             " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
         ).fetchall()
         types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
-        functions = {
-            (file, path) for file, _, _, path, kind, _ in definitions if kind in _FUNCTIONS
-        }
+        functions = {(file, path) for file, _, _, path, kind, _ in definitions if kind in FUNCTIONS}
         for file, number, name, path, kind, signature in definitions:
             if file in names:
                 weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from memory_sidecar.code.document import Place, read_places
-from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
 BASES = frozenset({"super", "base", "parent"})  # what a base of the own class is called
@@ -21,7 +21,6 @@ _LAST_PART = re.compile(r"\b[A-Za-z_]\w*\b(?!\s*::)")
 _NO_BASES = frozenset(
     "typedef using struct class union enum const public protected private virtual".split()
 )
-_METHODS = frozenset({"function", "method"})
 _NOT_OVERRIDDEN = re.compile(r"(?:\w+ )*?(?:private|static) ")
 _CONSTRAINTS = re.compile(r"\bwhere\b")
 
@@ -57,14 +56,14 @@ def overridden(
     `named` returns all definitions of a name.
     """
     name, owner = defined.row.name, defined.owner
-    if name in (owner, *defined.at.scoping.constructors) or defined.row.kind not in _METHODS:
+    if name in (owner, *defined.at.scoping.constructors) or defined.row.kind not in FUNCTIONS:
         return []
     bases = lineages.of(defined.at, owner)[1:]
     return [
         each
         for each in (named(name) if bases else ())
         if each.owner in bases
-        and each.row.kind in _METHODS
+        and each.row.kind in FUNCTIONS
         and not _NOT_OVERRIDDEN.match(each.row.signature)
         and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
     ]

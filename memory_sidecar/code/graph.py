@@ -26,6 +26,7 @@ MAX_READ_BYTES = 16 << 20  # of a file whose lines are shown
 _FIRST_REMOVED = 1 << 30  # removed definitions are numbered from here on
 
 TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "union", "type"})
+FUNCTIONS = frozenset({"function", "method"})
 _IMPORTED = "(places GLOB 'i[0-9]*' OR places GLOB '* i[0-9]*')"
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main", "init"})
 

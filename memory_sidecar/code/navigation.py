@@ -289,10 +289,8 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
                 if met and (place.how == "call" or not all(keys[key] for key in met)):
                     yield UsePlace(used.at, name, place, meaning, is_near=used.at.id in near)
                 elif meaning.confidence != "by name":
-                    above = [overrides[key] for key in meaning.keys if key in overrides]
-                    if any(
-                        may_reach(lineages, used.at, place, one) for all_ in above for one in all_
-                    ):
+                    reached = (each for key in meaning.keys for each in overrides.get(key, ()))
+                    if any(may_reach(lineages, used.at, place, each) for each in reached):
                         likely = replace(meaning, confidence="likely")
                         yield UsePlace(used.at, name, place, likely)
 

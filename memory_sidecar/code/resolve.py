@@ -25,12 +25,11 @@ from memory_sidecar.code.classes import BASES, Lineages, class_around
 from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
-from memory_sidecar.code.graph import Defined, Graph, NamedFile
+from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
 
-_CALLED = frozenset({"function", "method"})
 _STAR = "*"  # the name that an import of all names is recorded under
 
 
@@ -166,8 +165,8 @@ class _Resolving:
             return tuple(filter(self._is_opened, self._candidates))
         if self._tops or not self._scoping.tells_members:
             return self._tops or self._candidates
-        shown = (d for d in self._candidates if d.row.kind not in _CALLED)
-        return tuple(d for d in shown if self._graph.kind_around(d) not in _CALLED)
+        shown = (d for d in self._candidates if d.row.kind not in FUNCTIONS)
+        return tuple(d for d in shown if self._graph.kind_around(d) not in FUNCTIONS)
 
     def _is_opened(self, defined: Defined) -> bool:
         """Whether the file may name a member of a class bare: imported, or of a class without name.
@@ -176,7 +175,7 @@ class _Resolving:
         """
         if self._at.family == "java" and self._place.how == "call":
             return self._graph.mentions(self._at, defined.owner)
-        if self._at.family == "java" and defined.row.kind in (*_CALLED, "constant"):
+        if self._at.family == "java" and defined.row.kind in (*FUNCTIONS, "constant"):
             return defined.row.kind == "constant"
         return self._graph.imports(self._at, [defined.owner])
 

@@ -49,9 +49,7 @@ class RankedMemory(Scored):
     memory: Memory
     passage: MemoryChunk  # the part that matches best
     shown: Shown = Shown.CONTENT
-    weak_below: float = (
-        0.0  # WEAK_BELOW less what faded, or nothing where only one arm made the score
-    )
+    weak_below: float = 0.0  # WEAK_BELOW less what faded; 0 where only one arm made the score
 
     @property
     def is_weak(self) -> bool:

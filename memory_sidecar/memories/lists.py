@@ -215,7 +215,7 @@ has an index, or is a list of keys.
 
 def _is_set(value: object) -> bool:
     """Whether the value of a field of `MemoryFilter` restricts it, as the time 0 does."""
-    return bool(value) or (value == 0 and value is not False)
+    return value is not False and value not in (None, "", ())
 
 
 def filter_sql(wanted: MemoryFilter, rows: MemoryRows) -> tuple[str, dict[str, Any]]:
