@@ -18,11 +18,12 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.disk.rule_files import count_wildcards
 
+PATTERN_ERRORS = (GitIgnorePatternError, re.error)  # of what is no pattern: `a\\`, `[b-a]`
 MAX_ALTERNATIVES = 256
 MAX_CHARACTERS = 4096  # of a glob, as of a path
 MAX_WILDCARDS = 4  # of a glob, see `count_wildcards`
+_STARS = re.compile(r"\*+")
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 _INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 _HINT = "for example 'src/**/*.py'"
@@ -93,8 +94,18 @@ def compile_globs(globs: tuple[str, ...]) -> PathFilter:
         return PathFilter(
             GitIgnoreSpec.from_lines(meant or ["*"]), GitIgnoreSpec.from_lines(excluded)
         )
-    except GitIgnorePatternError as error:
+    except PATTERN_ERRORS as error:
         raise UsageError(f"--path: {error}", hint=_HINT) from error
+
+
+def count_wildcards(glob: str) -> int:
+    """Count the `*` in `glob`, but for one in each name after the first; or the `**`, if more.
+
+    The time to match a path is a power of its length with this exponent.
+    """
+    names = glob.split("/")
+    stars = [len(_STARS.findall(name)) for name in names]
+    return max(names.count("**"), sum(max(each - 1, 0) for each in stars) + any(stars))
 
 
 def _alternatives(glob: str) -> Iterator[str]:

@@ -18,12 +18,14 @@ from itertools import chain
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import OWN_FOLDERS
 from memory_sidecar.core.projects import CONFIG_NAME
+from memory_sidecar.disk.globs import PATTERN_ERRORS, count_wildcards
 from memory_sidecar.disk.repository import tracked_folders
 
 OWN_FILE = ".sidecarignore"
@@ -43,7 +45,6 @@ MAX_RULES = 10_000  # 120 MB in the crate, if of the costliest kind
 _UNCHECKED_BYTES = 8192  # too few for MAX_RULES
 _POINTER_BYTES = 4096
 
-_STARS = re.compile(r"\*+")
 _GIT, _SHARED = ".git", "commondir"
 # The same expression as in the `ignore` crate, which walks.
 _EXCLUDES_FILE = re.compile(r'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
@@ -308,23 +309,21 @@ def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bo
 
 @lru_cache(maxsize=8)  # to compile 1,000 rules takes 0.3 s, and a walk has many paths to match
 def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    kept, cost = [], 0
+    patterns, cost = [], 0
     for line in lines:
         wildcards = count_wildcards(line)
         cost += 20 ** (wildcards - 2) if 2 <= wildcards <= MAX_WILDCARDS else 0
         is_quick = wildcards < 2 or (wildcards <= MAX_WILDCARDS and cost <= MAX_COST)
-        kept.append(line if is_quick else "")
-    return GitIgnoreSpec.from_lines(kept)
+        patterns.append(_pattern_of(line if is_quick else ""))
+    return GitIgnoreSpec(patterns)  # `from_lines` would leave out blank lines, and so number anew
 
 
-def count_wildcards(glob: str) -> int:
-    """Count the `*` in `glob`, but for one in each name after the first; or the `**`, if more.
-
-    The time to match a path is a power of its length with this exponent.
-    """
-    names = glob.split("/")
-    stars = [len(_STARS.findall(name)) for name in names]
-    return max(names.count("**"), sum(max(each - 1, 0) for each in stars) + any(stars))
+def _pattern_of(line: str) -> GitIgnoreSpecPattern:
+    """Return the pattern of a line, which matches nothing if git, too, makes nothing of it."""
+    try:
+        return GitIgnoreSpecPattern(line)
+    except PATTERN_ERRORS:
+        return GitIgnoreSpecPattern("")
 
 
 def rule_place(folder: Path, name: str, path: Path) -> RulePlace:

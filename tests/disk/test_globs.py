@@ -73,6 +73,12 @@ def test_braces_that_multiply_are_refused():
         compile_globs(("{a,b}" * 20,))
 
 
+@pytest.mark.parametrize("glob", ["src/[b-a].py", "![b-a]", "a\\"])
+def test_a_glob_that_is_no_pattern_is_refused(glob):
+    with pytest.raises(UsageError, match="--path: "):
+        compile_globs((glob,))
+
+
 @pytest.mark.parametrize("glob", ["*a" * 9, "**/a/" * 9, "{" + "," * 5_000, "{x," + "*a" * 5 + "}"])
 def test_a_glob_that_would_take_minutes_is_refused(glob):
     with pytest.raises(UsageError):

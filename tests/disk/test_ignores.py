@@ -155,7 +155,7 @@ def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write
     allowed = ("-c", "protocol.file.allow=always")
     git(*allowed, "submodule", "--quiet", "add", str(origin), "lib/sub")
     write(".git/info/exclude", text="outer.py\n")
-    write(".git/modules/lib/sub/info/exclude", text="/local.py\nscratch/\n*.tmp.py\n")
+    write(".git/modules/lib/sub/info/exclude", text="\\\n/local.py\n\nscratch/\n*.tmp.py\n")
     write("lib/sub/pkg/.gitignore", text="!kept.tmp.py\n")
     for name in ("local", "outer", "pkg/local", "pkg/kept.tmp", "pkg/a.tmp", "scratch/kept.tmp"):
         write(f"lib/sub/{name}.py")
@@ -176,7 +176,7 @@ def test_a_submodule_obeys_the_exclude_file_of_its_own_git_directory(root, write
     rule = rule_for(root, "lib/sub/scratch/kept.tmp.py", is_folder=False, excludes={})
     assert rule is not None
     assert Path(rule.file) == root / ".git/modules/lib/sub/info/exclude"
-    assert (rule.line, rule.path) == (2, "lib/sub/scratch")
+    assert (rule.line, rule.path) == (4, "lib/sub/scratch")
 
 
 def test_a_nested_repository_is_walked_by_its_own_rules(root, write, git):

@@ -107,6 +107,14 @@ def test_a_link_within_the_source_counts(root, write):
     assert paths(root) == ["a/.gitignore", "a/y.py", "rules"]
 
 
+def test_a_rule_is_told_by_its_own_line_below_blank_ones_and_what_are_no_patterns():
+    rules = ["", "# logs", "", "*.log", "\\", "a\\", "[b-a]", "!", "", "tmp/", "!*.log"]
+    assert last_match(rules[:-1], "x.log", is_folder=False) == (3, True)
+    assert last_match(rules, "x.log", is_folder=False) == (10, False)
+    assert last_match(rules, "tmp", is_folder=True) == (9, True)
+    assert last_match(rules, "a", is_folder=False) is None
+
+
 def test_the_rules_of_many_paths_are_compiled_once():
     rules = [f"pkg{number}/*.gen" for number in range(20)]
     compiled = rule_files._compiled.cache_info().misses
