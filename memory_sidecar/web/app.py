@@ -172,10 +172,11 @@ class WebApp:
         data, _ = mask_document(error.as_json())
         text = " — ".join(filter(None, (data["error"]["message"], data["error"]["hint"])))
         if visit.path in FORMS and request.method == "POST":
-            with suppress(NotFound):
+            with suppress(SidecarError):  # of a memory that is gone, or cannot be read either
                 return self._render(visit, FORMS[visit.path](visit, text, status), request)
         if "hx-request" in request.headers:
             return _answer(text, status, "text/plain")
+        live = _live_address(visit, request)  # "" for a form: its address cannot be loaded again
         around = _view_around(visit.path)
         back = visit.came_from if visit.path in CHANGES else visit.to(around)
         if visit.path not in VIEWS:  # the address of a form, or an unknown one
@@ -188,7 +189,7 @@ class WebApp:
             more={"around": around, "back": back},
             status=status,
         )
-        return self._render(visit, view, request, _live_address(visit, request))
+        return self._render(visit, view, request, live)
 
     def _render(self, visit: Visit, view: View, request: Request, live: str = "") -> Response:
         data, _ = mask_document(view.data)

@@ -175,6 +175,16 @@ def test_a_form_of_another_page_is_refused_in_the_frame(reader):
     assert '<nav aria-label="Views">' in refused.text
 
 
+@pytest.mark.parametrize(
+    ("path", "is_live"), [("/memories/one?agent=a&path=b", True), ("/nowhere", False)]
+)
+def test_only_a_view_that_may_still_come_is_live_while_it_is_missing(reader, path, is_live):
+    assert ("data-live" in reader.get(path).text) is is_live
+    refused = reader.post("/memories/archive", {"agent": "a", "path": "b"})
+    assert refused.status == 404
+    assert "data-live" not in refused.text
+
+
 def test_a_view_is_told_of_a_change(served, reader):
     reader.await_change("/memories", lambda: served.store("Something new to be told of"))
 
