@@ -35,16 +35,21 @@ const tellGone = () => tell(GONE);
 document.addEventListener("htmx:sendError", tellGone);
 
 // A form is sent to a page that is still served; otherwise the browser would forget what was written.
-let isSent = false;
+// A second click soon after the first is part of it: the second answer would say that all is done already.
+const ONE_CLICK_MS = 3000;
+let isSent = false, passes = false, clickedAt = -ONE_CLICK_MS;
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post" || isSent) return;
+  if (form.method !== "post" || passes) return;
   event.preventDefault();
-  const send = () => { isSent = true; form.requestSubmit(event.submitter); };
-  fetch("/static/icon.svg", { cache: "no-store" }).then((answer) => (answer.ok ? send() : tellGone()), tellGone);
+  if (event.timeStamp - clickedAt < ONE_CLICK_MS) return;
+  clickedAt = event.timeStamp;
+  const send = () => { isSent = passes = true; form.requestSubmit(event.submitter); passes = false; };
+  const fail = () => { clickedAt = -ONE_CLICK_MS; tellGone(); };
+  fetch("/static/icon.svg", { cache: "no-store" }).then((answer) => (answer.ok ? send() : fail()), fail);
 });
 
-addEventListener("pageshow", () => (isSent = false));
+addEventListener("pageshow", () => { isSent = false; clickedAt = -ONE_CLICK_MS; });
 
 // Nor is it left unasked. What was refused, or overtaken by another change, is not saved either.
 const isUnsaved = (field) => field.value !== field.defaultValue || "unsaved" in field.dataset;
