@@ -64,7 +64,10 @@ def templates() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Make invisible and direction-changing characters of a printed `value` visible."""
+    """Make invisible and direction-changing characters of a printed `value` visible.
+
+    The values of forms are sent back, and so printed with `| e`, which leaves them as they are.
+    """
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import threading
 from html.parser import HTMLParser
 from urllib.parse import quote, urlencode
 
@@ -14,6 +15,7 @@ from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
 from tests.conftest import write_memory
+from tests.waiting import eventually
 from tests.web.conftest import SCRIPT
 
 
@@ -257,6 +259,30 @@ def test_a_save_that_is_refused_leaves_its_form_as_it_was_filled_in(served, read
 
 
 @pytest.mark.parametrize(
+    "text", ["\u2067\u05d0\u05d1\u2069 b", "A\u2028B \U000e0067", " \x0c\x1b[1m\x85"]
+)
+def test_a_form_that_is_sent_back_as_it_came_changes_nothing(served, reader, text):
+    kept = served.store(f"Turned around: {text}", summary=f"Summary {text} end")
+    shown = reader.get(f"/memories/edit?{urlencode({'agent': kept.agent, 'path': kept.path})}").text
+    form = html.unescape(shown.partition('action="/memories/save"')[2])
+    content = form.partition("<textarea")[2].partition(">\n")[2].partition("</textarea>")[0]
+    summary = form.partition('name="summary" value="')[2].partition('">')[0]
+    assert text.strip() in content
+    fields = its(kept, content=content, summary=summary, tags="", status="", supersedes="")
+    assert reader.post("/memories/save", fields).status == 303
+    assert "Nothing was to be changed" in reader.get("/memories").text
+
+
+def test_a_refused_change_of_a_memory_that_cannot_be_read_is_told_in_one_line(served, reader):
+    kept = served.store("Unread by now", agent="unreadable")
+    form = its(kept, pinned="1", to="pit/b.md", **{"as": "not an agent!"})
+    for change in ("pin", "move", "share", "archive", "save"):
+        refused = reader.post(f"/memories/{change}", form)
+        assert refused.status == 400
+        assert "is not an agent id" in refused.text
+
+
+@pytest.mark.parametrize(
     ("path", "why"),
     [("../up.md", "leaves its root"), ("a b/c d.md", "cannot be"), ("", "not a memory's path")],
 )
@@ -375,6 +401,25 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served, tab):
     other.get_by_role("button", name="Undo").click()
     other.locator("[data-row]", has_text="Depot opens at nine").wait_for()
     assert "run" not in {tab.title(), other.title()}
+
+
+@pytest.mark.browser
+def test_a_double_click_is_one_change(served, tab, monkeypatch):
+    kept = served.store("Archived by an impatient hand", category="clicks")
+    remove, begun, has_clicked = Memories.remove, [], threading.Event()
+
+    def remove_slowly(*given, **options):
+        begun.append(given[1])
+        has_clicked.wait(10)
+        return remove(*given, **options)
+
+    monkeypatch.setattr(Memories, "remove", remove_slowly)
+    tab.goto(f"http://127.0.0.1:{served.site.port}{one(kept)}")
+    tab.get_by_role("button", name="Archive").dblclick(no_wait_after=True)
+    eventually(lambda: begun)
+    has_clicked.set()
+    tab.get_by_role("status").filter(has_text="lies in the archive").wait_for()
+    assert begun == [kept.path]
 
 
 @pytest.mark.browser
