@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import ModelError, SidecarError
+from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, about, name_first, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of, is_full
@@ -74,21 +75,27 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
 def repair(
     checks: Sequence[Check], services: Services, codebase: Codebase, *, reporter: Reporter
 ) -> None:
-    """Apply the remedies of `checks`; where several fit one database, the most thorough one."""
+    """Apply the remedies of `checks`; where several fit one database, the most thorough one.
+
+    Goes on after a failure, which a notice tells.
+    """
     remedies: dict[str, set[str]] = {}
     for each in checks:
         if each.remedy:
             remedies.setdefault(each.agent, set()).add(each.remedy)
     for name, wanted in remedies.items():
         agent = services.agent(name) if name else None
-        if "rebuild" in wanted and agent:
-            agent.rebuild(reporter=reporter)
-        elif "rebuild" in wanted:
-            codebase.rebuild((), reporter=reporter)
-        elif agent:
-            agent.data.update(agent.sources(), reporter, embed=True)
-        else:
-            codebase.index((), reporter=reporter, embed=True)
+        try:
+            if "rebuild" in wanted:
+                (agent.rebuild if agent else partial(codebase.rebuild, ()))(reporter=reporter)
+            elif agent:
+                agent.data.update(agent.sources(), reporter, embed=True)
+            else:
+                codebase.index((), reporter=reporter, embed=True)
+        except NoIndex:  # there are no files to derive it from
+            (agent or codebase).data.start_over(reporter)
+        except SidecarError as error:
+            reporter.notice(error.with_hint)
 
 
 def _data_dir(root: Path) -> Check:

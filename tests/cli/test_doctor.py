@@ -23,6 +23,7 @@ from memory_sidecar.embedding import models
 from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
+from memory_sidecar.index import database
 from memory_sidecar.index.apply import FEW_FILES
 from tests.conftest import STATIC, run_with, write_memory
 from tests.disk.test_watch_faults import Opened
@@ -183,6 +184,39 @@ def test_what_is_said_of_an_agents_damaged_database_mends_it(run, data_dir):
     run("list", "--agent", "bob")
     overwrite(data_dir / "knowledge" / "bob.sqlite")
     mended_by_its_hint(run, "agent bob")
+
+
+def test_fix_goes_on_after_a_database_whose_files_are_gone_and_makes_that_anew(
+    run, project, known_vectors, data_dir
+):
+    run("index", project)
+    run("source", "remove", "project")
+    for agent in ("ann", "bob"):
+        write_memory(data_dir / "knowledge" / agent, "one.md")
+        run("list", "--agent", agent)
+        overwrite(data_dir / "knowledge" / f"{agent}.sqlite")
+    overwrite(data_dir / "codebase.sqlite")
+    shutil.rmtree(data_dir / "knowledge" / "ann")
+    found = run("doctor", "--json")
+    assert [each["check"] for each in wrong(found)] == ["database", "agent ann", "agent bob"]
+    fixed = run("doctor", "--fix", "--json")
+    assert (fixed.status, wrong(fixed)) == (0, [])
+
+
+def test_fix_tells_of_a_database_that_another_process_writes_and_repairs_the_rest(
+    run, data_dir, monkeypatch
+):
+    monkeypatch.setattr(database, "INDEX_PATIENCE_S", 0.0)
+    for agent in ("ann", "bob"):
+        write_memory(data_dir / "knowledge" / agent, "one.md")
+        run("list", "--agent", agent)
+        overwrite(data_dir / "knowledge" / f"{agent}.sqlite")
+    lock = WriterLock(DataDir(data_dir).agent("ann").writer_lock, data_dir=data_dir)
+    assert lock.acquire()
+    fixed = run("doctor", "--fix", "--json")
+    lock.release()
+    assert (fixed.status, [each["check"] for each in wrong(fixed)]) == (1, ["agent ann"])
+    assert "holds the writer's lock" in fixed.err
 
 
 def test_what_is_said_of_a_source_that_was_never_indexed_mends_it(
