@@ -152,13 +152,16 @@ def examine_team(services: Services) -> Iterator[Check]:
 
 
 def _code(codebase: Codebase) -> list[Check]:
-    if codebase.paths.db.exists() or codebase.registry.all():
-        database, *others = _database(codebase.data)
-        if codebase.sharing.team is not None:
-            database = replace(database, text=f"{database.text}, beside the team's")
-        return [database, *others]
-    nothing = codebase.nothing()
-    return [Check("database", True, nothing.message, nothing.hint)]
+    try:
+        if not (codebase.paths.db.exists() or codebase.registry.all()):
+            nothing = codebase.nothing()
+            return [Check("database", True, nothing.message, nothing.hint)]
+    except SidecarError as error:  # of a list of sources that cannot be read
+        return [_check("", "", False, error.message, error.hint)]
+    database, *others = _database(codebase.data)
+    if codebase.sharing.team is not None:
+        database = replace(database, text=f"{database.text}, beside the team's")
+    return [database, *others]
 
 
 def _excludes(services: Services, codebase: Codebase) -> Iterator[Check]:

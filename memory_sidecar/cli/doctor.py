@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import click
@@ -12,6 +13,7 @@ from memory_sidecar.agents.set_up import examine_set_up
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
+from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import SidecarError
 
 GOOD = Styled("ok  ", {"fg": "green"})
@@ -23,10 +25,13 @@ BAD = Styled("FAIL", {"fg": "red", "bold": True})
 @with_call
 def doctor(call: Call, fix: bool) -> list[Check]:
     """Check the installation, the model and the index. Exit status 1 when something is wrong."""
-    checks = _examine(call)
+    codebase = call.services.codebase(call.db)
+    with suppress(SidecarError):  # a list of sources that cannot be read is a failed check
+        codebase.registry.warn_if_emptied(call.reporter)
+    checks = _examine(call, codebase)
     if fix and any(check.remedy for check in checks):
-        repair(checks, call.services, call.codebase, reporter=call.reporter)
-        checks = _examine(call)
+        repair(checks, call.services, codebase, reporter=call.reporter)
+        checks = _examine(call, codebase)
     checks = call.mask(checks)
     call.show(checks, map(_check_line, checks))
     wrong = [check for check in checks if not check.ok]
@@ -39,9 +44,9 @@ def doctor(call: Call, fix: bool) -> list[Check]:
     return checks
 
 
-def _examine(call: Call) -> list[Check]:
+def _examine(call: Call, codebase: Codebase) -> list[Check]:
     checks = [
-        *examine(call.services, call.codebase),
+        *examine(call.services, codebase),
         *examine_set_up(call.environ),
         examine_qmd(call.child_environ),
     ]

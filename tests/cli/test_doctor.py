@@ -219,6 +219,20 @@ def test_fix_tells_of_a_database_that_another_process_writes_and_repairs_the_res
     assert "holds the writer's lock" in fixed.err
 
 
+@pytest.mark.parametrize("has_database", [True, False])
+def test_a_list_of_sources_that_cannot_be_read_fails_one_check_beside_the_others(
+    run, project, known_vectors, data_dir, has_database
+):
+    run("index", project)
+    (data_dir / "state/codebase/sources.json").write_text("{")
+    if not has_database:
+        (data_dir / "codebase.sqlite").unlink()
+    for found in (run("doctor", "--json"), run("doctor", "--fix", "--json")):
+        (each,) = wrong(found)
+        assert (found.status, each["check"]) == (1, "database")
+        assert "sources.json is not a readable list of sources" in each["text"]
+
+
 def test_what_is_said_of_a_source_that_was_never_indexed_mends_it(
     run, project, known_vectors, tmp_path
 ):
