@@ -12,12 +12,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from memory_sidecar.core import reasons
@@ -297,33 +297,30 @@ def find_rule_line(places: Iterable[RulePlace], *, is_folder: bool) -> RuleLine 
 def last_match(lines: list[str], path: str, *, is_folder: bool) -> tuple[int, bool] | None:
     """Return the index of the last line that matches `path`, and whether it ignores it.
 
-    Lines that could take minutes together, which people do not write, match nothing here.
+    A line that only matches a folder above `path` does not count. Lines that could take minutes
+    together, which people do not write, match nothing here.
     """
-    if not lines:
-        return None
-    found = _compiled(tuple(lines)).check_file(f"{path}/" if is_folder else path)
-    if found.include is None or found.index is None:
-        return None
-    return found.index, found.include
+    whole = f"{path}/" if is_folder else path
+    for index, pattern, ignores in reversed(_compiled(tuple(lines))):
+        for found in pattern.finditer(whole):
+            if found.lastgroup is None or found.end() == len(whole):  # the group is a folder's `/`
+                return index, ignores
+    return None
 
 
 @lru_cache(maxsize=8)  # to compile 1,000 rules takes 0.3 s, and a walk has many paths to match
-def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    patterns, cost = [], 0
-    for line in lines:
+def _compiled(lines: tuple[str, ...]) -> list[tuple[int, re.Pattern[str], bool]]:
+    """Return the index of each line that is a rule, its expression, and whether it ignores."""
+    rules, cost = [], 0
+    for index, line in enumerate(lines):
         wildcards = count_wildcards(line)
         cost += 20 ** (wildcards - 2) if 2 <= wildcards <= MAX_WILDCARDS else 0
-        is_quick = wildcards < 2 or (wildcards <= MAX_WILDCARDS and cost <= MAX_COST)
-        patterns.append(_pattern_of(line if is_quick else ""))
-    return GitIgnoreSpec(patterns)  # `from_lines` would leave out blank lines, and so number anew
-
-
-def _pattern_of(line: str) -> GitIgnoreSpecPattern:
-    """Return the pattern of a line, which matches nothing if git, too, makes nothing of it."""
-    try:
-        return GitIgnoreSpecPattern(line)
-    except PATTERN_ERRORS:
-        return GitIgnoreSpecPattern("")
+        if wildcards < 2 or (wildcards <= MAX_WILDCARDS and cost <= MAX_COST):
+            with suppress(*PATTERN_ERRORS):  # what is no pattern matches nothing, as in git
+                rule = GitIgnoreSpecPattern(line)
+                if rule.regex is not None:
+                    rules.append((index, rule.regex, bool(rule.include)))
+    return rules
 
 
 def rule_place(folder: Path, name: str, path: Path) -> RulePlace:

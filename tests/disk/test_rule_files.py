@@ -115,6 +115,16 @@ def test_a_rule_is_told_by_its_own_line_below_blank_ones_and_what_are_no_pattern
     assert last_match(rules, "a", is_folder=False) is None
 
 
+def test_a_rule_for_a_folder_is_none_for_what_it_holds():
+    only_python = ["*", "!*/", "!*.py"]
+    assert last_match(only_python, "a", is_folder=True) == (1, False)
+    assert last_match(only_python, "a/b", is_folder=True) == (1, False)
+    assert last_match(only_python, "a/b/x.py", is_folder=False) == (2, False)
+    assert last_match(only_python, "a/b/x.txt", is_folder=False) == (0, True)
+    assert last_match(["*.log", "!keep/"], "keep/a.log", is_folder=False) == (0, True)
+    assert last_match(["!keep/"], "keep/a.log", is_folder=False) is None
+
+
 def test_the_rules_of_many_paths_are_compiled_once():
     rules = [f"pkg{number}/*.gen" for number in range(20)]
     compiled = rule_files._compiled.cache_info().misses
@@ -125,7 +135,7 @@ def test_the_rules_of_many_paths_are_compiled_once():
 
 
 def test_a_rule_that_would_take_minutes_is_not_matched_to_explain_a_path():
-    rules = ["a*", "*a" * 9 + "b", "**/a/" * 9 + "b", "*a*/" * 9 + "b"]
+    rules = ["*", "*a" * 9 + "b", "**/a/" * 9 + "b", "*a*/" * 9 + "b"]
     assert last_match(rules, "a" * 250, is_folder=False) == (0, True)
     assert last_match(rules, "a/" * 250 + "c", is_folder=False) == (0, True)
     assert last_match(rules, ("a" * 60 + "/") * 9 + "c", is_folder=False) == (0, True)
