@@ -26,7 +26,7 @@ from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.index.report import is_indexed, list_files
-from memory_sidecar.mcp.arguments import Arguments
+from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_and_sources
 from memory_sidecar.mcp.tool import Answer
@@ -40,9 +40,9 @@ T = TypeVar("T")
 
 class OfName(Arguments):
     name: str = Field(description="total, Cart.total or path/cart.py:12")
-    top_k: int = Field(default=30, ge=1, le=MAX_PLACES)
-    languages: list[str] = Field(default=[])
-    paths: list[str] = Field(default=[], description="Globs")
+    top_k: Unlisted[int] = Field(default=30, ge=1, le=MAX_PLACES)  # an answer names it
+    languages: Unlisted[list[str]] = Field(default=[])
+    paths: list[str] = Field(default=[])
     source: str = ""
 
 
@@ -127,7 +127,7 @@ def outline(caller: Caller, asked: OfFile, report: Reporter) -> FileOutline:
     """What a file defines; the headings of Markdown and rst."""
 
     def ask(here: Snapshot) -> list[DefinitionHit]:
-        file = _likeliest_file(caller, here.graph, asked.path, asked.source)
+        file = likeliest_file(caller, here.graph, asked.path, asked.source)
         found = outline_file(here.graph, file.source.name, file.path)
         notice_foreign(caller, file, asked.source, report)
         return found
@@ -208,13 +208,13 @@ def _source_filter(caller: Caller, source: str, report: Reporter) -> CodeFilter:
 
 def _file(caller: Caller, graph: Graph, path: str, source: str, report: Reporter) -> NamedPath:
     """Resolve `path` to a file whose names are indexed. Raises NotFound."""
-    file = _likeliest_file(caller, graph, path, source)
+    file = likeliest_file(caller, graph, path, source)
     navigation.known_file(graph, file.source.name, file.path)
     notice_foreign(caller, file, source, report)
     return file
 
 
-def _likeliest_file(caller: Caller, graph: Graph, path: str, source: str) -> NamedPath:
+def likeliest_file(caller: Caller, graph: Graph, path: str, source: str) -> NamedPath:
     """Resolve `path` to a file that is indexed, if there is one. Raises NotFound."""
     wanted, sources = path_and_sources(caller, path, source)
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from memory_sidecar.mcp.by_example import grep, related
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.code import list_sources, read_file, search_code
 from memory_sidecar.mcp.context import (
@@ -70,6 +71,8 @@ TOOLS = {
         Tool(callees, Effect.READS, Toolset.NAMES),
         Tool(outline, Effect.READS, Toolset.NAMES),
         Tool(show_map, Effect.READS, Toolset.NAMES, "map"),
+        Tool(grep, Effect.READS, Toolset.NAMES),
+        Tool(related, Effect.READS, Toolset.NAMES),
         Tool(status, Effect.READS),
     )
 }

@@ -27,7 +27,7 @@ def reader(caller: Caller, project: Path) -> Caller:
 
 def test_they_are_offered_to_who_asks_for_them_alone(newcomer, reader):
     assert set(listed(newcomer)) == NAMES
-    offered = {"def", "refs", "callers", "callees", "outline", "map", "status"}
+    offered = {"def", "refs", "callers", "callees", "outline", "map", "grep", "related", "status"}
     assert set(listed(reader)) == offered
     assert set(listed(replace(reader, is_read_only=True))) == offered
 
@@ -35,7 +35,7 @@ def test_they_are_offered_to_who_asks_for_them_alone(newcomer, reader):
 def test_a_tool_that_there_is_not_is_answered_with_those_that_there_are(reader):
     told = asked(reader, lambda client: client.call_tool("find", {}))
     assert "no tool 'find'" in told
-    assert told.endswith("there is def, refs, callers, callees, outline, map, status")
+    assert told.endswith("callees, outline, map, grep, related, status")
 
 
 def test_a_name_is_followed_to_its_places(reader):
