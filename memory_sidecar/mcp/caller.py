@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ class Workspace:
 
     roots: tuple[Path, ...] = ()
     is_known: bool = False  # false at first and after each change: ask the client
+    learning: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the client is asked: calls that come meanwhile need its answer, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from memory_sidecar.core.results import pluralize, to_builtins
 from memory_sidecar.core.visible import abridge
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.budget import within
-from memory_sidecar.mcp.caller import Caller
+from memory_sidecar.mcp.caller import Caller, Workspace
 from memory_sidecar.mcp.report import CallReport
 from memory_sidecar.mcp.resources import TEMPLATES, list_resources, read_resource
 from memory_sidecar.mcp.status import instructions
@@ -110,13 +110,14 @@ async def _learn_roots(context: Context) -> None:
     """Ask the client once which folders it has open, if it can tell."""
     workspace = context.lifespan_context.workspace
     capabilities = context.session.client_capabilities
-    if (
-        workspace.is_known
-        or capabilities is None
-        or capabilities.roots is None
-        or not context.session.can_send_request
-    ):
+    if capabilities is None or capabilities.roots is None or not context.session.can_send_request:
         return
+    async with workspace.learning:
+        if not workspace.is_known:
+            await _ask_for_roots(context, workspace)
+
+
+async def _ask_for_roots(context: Context, workspace: Workspace) -> None:
     workspace.is_known = True  # a client that does not answer is not asked again
     try:
         with anyio.fail_after(ROOTS_WITHIN_S):
@@ -125,6 +126,9 @@ async def _learn_roots(context: Context) -> None:
     except (MCPError, TimeoutError, ValidationError) as error:
         _log.info("the client does not tell its roots: %s", error)
         return
+    except asyncio.CancelledError:  # of the call, not of the question
+        workspace.is_known = False
+        raise
     named = (root.get("uri") if isinstance(root, dict) else None for root in listed.roots)
     workspace.roots = tuple(path for uri in named if (path := _folder_of(uri)) is not None)
 

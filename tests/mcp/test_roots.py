@@ -51,6 +51,33 @@ def test_roots_decide_the_project_until_they_change(indexed, start, tmp_path):
     assert "only these may be indexed" in result_of(host, asked)["content"][0]["text"]
 
 
+def test_calls_that_come_while_the_roots_are_asked_for_are_answered_for_them(
+    indexed, start, tmp_path
+):
+    host = start(cwd=tmp_path)
+    shake_hands(host)
+    asked = {host.begin_call("search_code", query="add_item", mode="keyword") for _ in range(3)}
+    host.wait_until_handed_on()
+    tell(host, indexed)
+    answers = [host.hear() for _ in asked]
+    assert {answer["id"] for answer in answers} == asked
+    assert all(answer["result"]["structuredContent"]["hits"] for answer in answers)
+
+
+def test_a_call_that_is_cancelled_takes_no_roots_with_it(indexed, start, tmp_path):
+    host = start(cwd=tmp_path)
+    shake_hands(host)
+    cancelled = host.begin_call("search_code", query="add_item", mode="keyword")
+    assert host.hear()["method"] == "roots/list"
+    gone = {"method": "notifications/cancelled", "params": {"requestId": cancelled}}
+    host.say({"jsonrpc": "2.0"} | gone)
+    asked = host.begin_call("search_code", query="add_item", mode="keyword")
+    while (said := host.hear()).get("method") != "roots/list":
+        assert said.get("id") != asked
+    host.say({"jsonrpc": "2.0", "id": said["id"], "result": {"roots": [{"uri": indexed.as_uri()}]}})
+    assert result_of(host, asked)["structuredContent"]["hits"]
+
+
 ODD = [
     {"uri": "https://example.com/project"},
     {"uri": "vscode-remote://ssh/project"},
