@@ -123,10 +123,14 @@ class Wire:
             await self._take(each, heard)
 
     async def _take(self, value: Any, heard: ObjectSendStream[Inbound]) -> None:  # noqa: ANN401
+        has_id = isinstance(value, dict) and "id" in value
         try:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:
-            asked = valid_id(value.get("id")) if isinstance(value, dict) else None
+            message = None
+        if message is None or (has_id and isinstance(message, types.JSONRPCNotification)):
+            # With an id that no request may have it is no notification: its client waits.
+            asked = valid_id(value["id"]) if has_id else None
             text = "not a JSON-RPC 2.0 message"
             await self._write_line(error_line(asked, INVALID_REQUEST, text))
             return
