@@ -42,6 +42,7 @@ class OfPattern(Arguments):
 
 class OfPlace(Arguments):
     path: str = Field(description="path/cart.py:12")
+    start_line: Unlisted[int] = Field(default=0, ge=0)  # else that in `path`
     top_k: Unlisted[int] = Field(default=5, ge=1, le=MAX_HITS)
     max_tokens: Unlisted[int] = Field(default=HITS_TOKENS, ge=1)
     source: Unlisted[str] = ""
@@ -96,9 +97,10 @@ def related(caller: Caller, asked: OfPlace, report: Reporter) -> Hits:
         lambda here: likeliest_file(caller, here.graph, asked.path, asked.source),
         reporter=report,
     )
-    if not file.first:
+    line = asked.start_line or file.first
+    if not line:
         raise UsageError(f"{asked.path} names no line", hint="for example src/cart.py:42")
     notice_foreign(caller, file, asked.source, report)
-    at = Line(file.source.name, file.path, file.first)
+    at = Line(file.source.name, file.path, line)
     found = caller.codebase.related(at, within, top_k=asked.top_k, reporter=report)
     return Hits(hits=shorten_hits(found, "", asked.max_tokens))

@@ -66,8 +66,9 @@ def test_a_wrong_pattern_is_refused(reader):
 def test_code_like_that_at_a_place_is_found(reader, project):
     (project / "shop" / "kiosk.py").write_text(TILL.replace("ring", "buy"))
     reader.codebase.index([project], reporter=Silent())
-    (hit,) = given(reader, "related", path="shop/till.py:5", top_k=1)["hits"]
-    assert (hit["filename"], hit["location"]) == ("shop/kiosk.py", "1-10")
+    for place in ({"path": "shop/till.py:5"}, {"file_path": "shop/till.py", "line": 5}):
+        (hit,) = given(reader, "related", **place, top_k=1)["hits"]
+        assert (hit["filename"], hit["location"]) == ("shop/kiosk.py", "1-10")
 
 
 def test_a_place_without_a_line_is_refused_with_an_example(reader):
