@@ -121,14 +121,18 @@ def terms_of(word: str) -> list[str]:
 
 
 def humps_apart(text: str) -> str:
-    """Split `camelCase` into `camel Case`."""
-    return name_apart(text) if len(text) <= LONGEST_NAME else _CAMEL_HUMP.sub(" ", text)
+    """Split `camelCase` into `camel Case`; what begins with a digit, as `2FA`, stays whole."""
+    return name_apart(text) if len(text) <= LONGEST_NAME else _humps_apart(text)
 
 
 @lru_cache(maxsize=1 << 14)  # the same few identifiers make up most of a source
 def name_apart(name: str) -> str:
     """Split a name as `humps_apart` does, and remember it."""
-    return _CAMEL_HUMP.sub(" ", name)
+    return _humps_apart(name)
+
+
+def _humps_apart(text: str) -> str:
+    return _CAMEL_WORD.sub(lambda word: _CAMEL_HUMP.sub(" ", word.group()), text)
 
 
 def words_and_phrases(text: str) -> tuple[list[str], list[str]]:

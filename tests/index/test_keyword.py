@@ -18,6 +18,7 @@ BODIES = {
     3: "class Cart: total = 0",
     4: "日本語の検索エンジン",
     5: "import os",
+    6: "admins log in with 2FA",
 }
 
 
@@ -53,6 +54,11 @@ def found(connection, text):
 )
 def test_an_identifier_is_found_however_it_is_written(connection, query):
     assert set(found(connection, query)) == {1, 2}
+
+
+@pytest.mark.parametrize("query", ["2FA", "2fa", "my_2FA"])
+def test_a_word_that_begins_with_a_digit_is_found_in_capitals(connection, query):
+    assert found(connection, query) == [6]
 
 
 def test_a_whole_camel_case_word_is_found_in_lower_case(connection):
