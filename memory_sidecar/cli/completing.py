@@ -39,7 +39,7 @@ def complete(instruction: str) -> int:
     before = f"{option}=" if shell != "bash" and equals and option.startswith("--") else ""
     found = _completions(_read_table(), words, typed)
     lines = [_format_line(shell, kind, before + value, text) for kind, value, text in found]
-    sys.stdout.buffer.write("".join(f"{line}\n" for line in lines).encode())
+    sys.stdout.buffer.write(os.fsencode("".join(f"{line}\n" for line in lines)))
     sys.stdout.flush()
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -13,7 +14,7 @@ from schemas import WITHOUT_JSON, WORDS_FILE, commands, render, words_of
 from memory_sidecar.cli.help import EXAMPLES
 from memory_sidecar.cli.main import GROUPS, every_command
 from memory_sidecar.cli.options import SYNONYMS
-from tests.conftest import write_memory
+from tests.conftest import PROGRAM, write_memory
 
 COMMANDS = dict(commands(every_command()))
 
@@ -126,6 +127,17 @@ def completed(sidecar, data_dir):
         return list(done.out.splitlines())
 
     return completed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of Unix")
+def test_a_path_that_is_not_utf8_is_completed():
+    asked = {
+        "_MEMORY_SIDECAR_COMPLETE": "bash_complete",
+        "COMP_WORDS": "memory-sidecar index caf\udce9",  # in Latin-1
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run([PROGRAM], env=os.environ | asked, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"file,caf\xe9\n", b"")
 
 
 def test_a_shell_is_answered_without_daemon_or_model(completed, data_dir):
