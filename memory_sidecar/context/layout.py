@@ -20,7 +20,7 @@ from string import Template
 
 from memory_sidecar.core.atomic import create_file, delete_file, replace_unchanged
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
-from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
 
@@ -106,8 +106,9 @@ class Root:
 
     def project_around(self, path: Path) -> Project | None:
         """Return the project that `path` lies in; None if it lies in none."""
-        above = self.path / PROJECTS
-        below = path.relative_to(above).parts if path.is_relative_to(above) else ()
+        # A working directory is a real path, and a root may be named by a link.
+        above, real = Path(real_path(self.path / PROJECTS)), Path(real_path(path))
+        below = real.relative_to(above).parts if real.is_relative_to(above) else ()
         return Project(self, below[0]) if below else None
 
     def shown(self, path: Path) -> str:

@@ -84,6 +84,13 @@ def test_a_root_is_found_upwards(root, project):
     assert root_around(root.path.parent) is None
 
 
+def test_the_project_around_is_found_in_a_root_that_a_link_names(root, project, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(root.path)
+    assert Root(link).project_around(project.path) == Project(Root(link), project.name)
+    assert root.project_around(link / "projects" / project.name) == project
+
+
 def test_what_is_named_comes_before_what_lies_around(root, tmp_path):
     for name in ("option", "variable", "setting"):
         init(tmp_path / name, project=None)
