@@ -43,7 +43,6 @@ COMPLETE_VARIABLE = "_MEMORY_SIDECAR_COMPLETE"  # set by a shell that asks for c
 CANCEL_PATIENCE_S = 2.0
 NOT_BEGUN = "it waited for others, and had not begun"
 LATE_INTERRUPT = "the daemon ends it as soon as its present step is done"
-INPUT_BYTES = 1 << 16
 REFUSED, ALONE = "refused", "alone"
 REFUSED_S = 60.0  # retry this long: a daemon that refuses is stopping, and the next one may, too
 REFUSED_PAUSE_S = 0.05
@@ -312,7 +311,9 @@ def _note(text: str) -> None:
 def _send_input(link: Link) -> None:
     import binascii
 
-    data = os.read(0, INPUT_BYTES) if sys.stdin is not None else b""
+    from memory_sidecar.daemon.link import read_part
+
+    data = read_part(0) if sys.stdin is not None else b""
     link.send({"type": "stdin", "data": binascii.b2a_base64(data, newline=False).decode()})
 
 

@@ -30,7 +30,7 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.process import limit_memory
 from memory_sidecar.core.projects import DATA_DIR_VARIABLE
-from memory_sidecar.daemon.link import OutputClosed
+from memory_sidecar.daemon.link import OutputClosed, read_part
 from memory_sidecar.daemon.protocol import EXIT_BROKEN_PIPE
 
 MAX_COLUMNS = 100
@@ -273,6 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # it was closed at the start
             stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  used until the end
             setattr(sys, name, stream)
+    if sys.platform != "win32" and not os.get_blocking(0):
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_SlowInput()))
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(_ClosedOutput(), write_through=True)
     limit_memory()
@@ -293,6 +295,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f" at {Path(frame.filename).name}:{frame.lineno}"
         call.print_error(as_sidecar_error(error, hint="report it", at=where))
         return SidecarError.exit_status
+
+
+class _SlowInput(io.RawIOBase):
+    """Standard input that does not block: Python's own would end where nothing is there yet."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = read_part(0, len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
 
 
 class _ClosedOutput(io.RawIOBase):

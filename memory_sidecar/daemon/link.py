@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from memory_sidecar.daemon.protocol import Frame
 
 GREETING_TIMEOUT_S = 10.0
+INPUT_BYTES = 1 << 16
 
 
 class OutputClosed(Exception):
@@ -41,6 +42,17 @@ class OutputClosed(Exception):
     def __init__(self, error: OSError) -> None:
         super().__init__(f"the output: {error.strerror}")
         self.status = EXIT_BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
+
+
+def read_part(fd: int, at_most: int = INPUT_BYTES) -> bytes:
+    """Read the next bytes of `fd`, however slow its writer is; b"" at its end. Raises OSError."""
+    while True:
+        try:
+            return os.read(fd, at_most)
+        except BlockingIOError:  # as the program that started this one may have set the pipe
+            import select
+
+            select.select([fd], [], [])
 
 
 def write_whole(fd: int, data: bytes) -> None:

@@ -22,7 +22,7 @@ from memory_sidecar.daemon.jsonrpc import (
     find_id,
     valid_id,
 )
-from memory_sidecar.daemon.link import Link, OutputClosed, write_whole
+from memory_sidecar.daemon.link import Link, OutputClosed, read_part, write_whole
 from memory_sidecar.daemon.protocol import ProtocolError, encode, from_json
 
 TYPE_CHECKING = False
@@ -36,7 +36,6 @@ LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two second
 LOOK_S = 0.01
 ATTEMPTS = 200  # a daemon may just be stopping
 ATTEMPT_PAUSE_S = 0.1
-INPUT_BYTES = 1 << 16
 REOPENING = "memory-sidecar reopens"  # the id of the repeated `initialize`
 
 LOST = (
@@ -263,6 +262,6 @@ def _lines(fd: int) -> Iterator[IncomingLine]:
 
 def _read(fd: int) -> bytes:
     try:
-        return os.read(fd, INPUT_BYTES)
+        return read_part(fd)
     except OSError:
         return b""

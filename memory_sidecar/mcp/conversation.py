@@ -30,6 +30,7 @@ from memory_sidecar.daemon.jsonrpc import (
     find_id,
     valid_id,
 )
+from memory_sidecar.daemon.link import read_part
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.server import SERVER
@@ -226,7 +227,7 @@ def _replace_fd(fd: int, *, instead: int) -> int:
 def _feed(fd: int, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
     """Pass what is read from `fd` to `reader` until it ends; blocks."""
     with suppress(RuntimeError):  # the loop was closed by an interrupt
-        while data := os.read(fd, 1 << 16):
+        while data := read_part(fd):
             loop.call_soon_threadsafe(reader.feed_data, data)
         loop.call_soon_threadsafe(reader.feed_eof)
 

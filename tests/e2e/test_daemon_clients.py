@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import termios
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +21,7 @@ import psutil
 import pytest
 
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode, greeting
-from tests.e2e.home import PROGRAM, Done, Home
+from tests.e2e.home import PROGRAM, TIMEOUT_S, Done, Home
 from tests.waiting import eventually
 
 HELLO = encode(greeting())
@@ -106,6 +109,38 @@ def test_output_of_more_than_a_megabyte_arrives_whole(home):
     assert len(done.stdout) > 1_000_000
     skipped = json.loads(done.stdout)["files_skipped"]
     assert sorted(file["path"] for file in skipped) == sorted(names)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe of Unix")
+@pytest.mark.parametrize("options", [[], ["--no-daemon"]])
+def test_input_is_waited_for_of_a_pipe_that_does_not_block(indexed, options):
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.write(writing, b"it came ")
+    command = indexed.start("store", "-", *options, stdin=reading)
+    eventually(lambda: struct.unpack("i", fcntl.ioctl(reading, termios.FIONREAD, bytes(4))) == (0,))
+    indexed.call("list")  # meanwhile the command finds nothing to read
+    os.write(writing, b"in two parts")
+    os.close(writing)
+    out, err = command.communicate(timeout=TIMEOUT_S)
+    os.close(reading)
+    assert (command.returncode, err) == (0, "")
+    assert indexed.call("get", json.loads(out)["path"]).stdout == "it came in two parts\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pipe of Unix")
+@pytest.mark.parametrize("options", [[], ["--no-daemon"]])
+def test_a_host_may_pass_mcp_a_pipe_that_does_not_block(indexed, options):
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    server = indexed.start("mcp", *options, stdin=reading)
+    for asked in (1, 2):
+        os.write(writing, encode({"jsonrpc": "2.0", "id": asked, "method": "ping"}))
+        assert json.loads(server.stdout.readline())["id"] == asked
+    os.close(writing)
+    os.close(reading)
+    assert server.communicate(timeout=TIMEOUT_S) == ("", "")
+    assert server.returncode == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
