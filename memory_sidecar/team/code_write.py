@@ -24,6 +24,7 @@ from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
 from memory_sidecar.team.shared_files import KEPT_GENERATIONS
 
+MAX_TERM_BYTES = 2000  # an index takes 2,700; only blobs are longer, and nobody asks for those
 MOST_SEGMENTS = 16  # rows of one word; more are joined into one
 
 
@@ -219,7 +220,13 @@ def _copy_all(
 def copy_words(cursor: Cursor[tuple[object, ...]], source: int, lists: Mapping[str, bytes]) -> None:
     named = ((term.replace("\0", "").encode("utf-8", "replace"), lists[term]) for term in lists)
     _copy_binary(
-        cursor, "words", ([_integer(source), term, entries] for term, entries in named if term)
+        cursor,
+        "words",
+        (
+            [_integer(source), term, entries]
+            for term, entries in named
+            if 0 < len(term) <= MAX_TERM_BYTES
+        ),
     )
 
 

@@ -9,6 +9,7 @@ import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 from zipfile import ZipFile
 
@@ -68,6 +69,19 @@ def test_an_indexer_writes_code_and_a_reader_only_searches_it(database, machine,
         assert ("shop/coupon.py",) not in files
         owner.execute("SET ROLE memory_sidecar_indexer")
         owner.execute("SELECT memory_sidecar.declare_nearest()")
+
+
+def test_a_word_that_is_too_long_for_an_index_keeps_no_file_from_the_team(make_member):
+    one = make_member("one")
+    blob = Random(1).randbytes(3000).hex()  # which PostgreSQL cannot compress either
+    one.write("blob.py", f"SEAL = 0x{blob}\n\n\ndef unseal_parcel():\n    return SEAL\n")
+    one.index()
+    assert (one.own(), "not shared" in "".join(one.notices.said)) == (set(), False)
+    other = make_member("other")
+    other.write("blob.py", (one.root / "blob.py").read_text("utf-8"))
+    other.index()
+    assert other.find("unseal_parcel", SearchMode.KEYWORD)[0].filename == "blob.py"
+    assert other.own() == set()
 
 
 def test_status_and_doctor_say_how_many_files_only_the_team_has(
