@@ -96,7 +96,10 @@ class Map(Answer):
     def text(self) -> str:
         files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
         lines = (line for file, entries in files for line in (file, *_map_lines([*entries])))
-        return "\n".join(lines) or "nothing found that has room in max_tokens"
+        return (
+            "\n".join(lines)
+            or "nothing found that has room in max_tokens, or that another file uses"
+        )
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
