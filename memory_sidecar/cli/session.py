@@ -25,7 +25,6 @@ from memory_sidecar.sessions.documents import (
     unread_in_summary,
 )
 from memory_sidecar.sessions.files import MAX_SESSION_BYTES
-from memory_sidecar.sessions.promotion import Candidate, Fate
 from memory_sidecar.sessions.results import (
     Imported,
     Promotion,
@@ -235,27 +234,9 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
 def _promotion_lines(call: Call, promotion: Promotion) -> Iterator[str]:
     for judged in promotion.memories:
         yield f"{judged.category}: {judged.text}"
-        yield f"  {_describe_fate(judged)}"
+        yield f"  {judged.outcome}"
     if not promotion.memories:
         call.reporter.notice("the session suggests nothing to remember")
-
-
-def _describe_fate(judged: Candidate) -> str:
-    match judged.fate:
-        case Fate.NEAR:
-            return f"nearly the same as {judged.path}"
-        case Fate.KNOWN:
-            return f"the same as {judged.path}"
-        case Fate.REPEATED:
-            return f"left out, it repeats another one here: {judged.repeats}"
-        case Fate.REFUSED:
-            return "refused: it seems to contain a secret"
-        case Fate.SHORT:
-            return "left out: too short to be useful"
-        case Fate.STORED:
-            return f"stored as {judged.path}{judged.likeness}"
-        case Fate.NEW:
-            return f"new{judged.likeness}"
 
 
 def _saved_lines(call: Call, saved: Saved) -> Iterator[str]:

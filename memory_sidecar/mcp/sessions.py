@@ -304,8 +304,7 @@ class Promoted(StoredAnswer):
         if not self.memories:
             return "the session suggests nothing to remember"
         lines = [
-            quote_line(f"{each.fate} {each.path or each.category}{each.likeness}: {each.text}")
-            for each in self.memories
+            quote_line(f"{each.outcome} — {each.category}: {each.text}") for each in self.memories
         ]
         return "\n".join([f"From an earlier session: {DATA}.", *lines])
 

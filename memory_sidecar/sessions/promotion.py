@@ -66,6 +66,25 @@ class Candidate:
         """The memory that it resembles, in words that follow others; empty if there is none."""
         return f", resembles {self.resembles} ({self.cosine:.2f})" if self.resembles else ""
 
+    @property
+    def outcome(self) -> str:
+        """What becomes of it, and why, in words for readers."""
+        match self.fate:
+            case Fate.NEAR:
+                return f"nearly the same as {self.path}"
+            case Fate.KNOWN:
+                return f"the same as {self.path}"
+            case Fate.REPEATED:
+                return f"left out, it repeats another one here: {self.repeats}"
+            case Fate.REFUSED:
+                return "refused: it seems to contain a secret"
+            case Fate.SHORT:
+                return "left out: too short to be useful"
+            case Fate.STORED:
+                return f"stored as {self.path}{self.likeness}"
+            case Fate.NEW:
+                return f"new{self.likeness}"
+
 
 def candidates(
     session: Session, summary: Summary, *, with_brief: bool = True

@@ -592,6 +592,14 @@ def test_promoted_session_becomes_memories_once(newcomer):
     assert given(newcomer, "search_memories", query="signed tokens")["memories"]
 
 
+def test_a_suggestion_that_is_left_out_says_why(newcomer):
+    summary = {"brief": "Signed tokens replace cookies", "key_decisions": ["Use JWT"]}
+    given(newcomer, "save_session", session_id="terse", summary=summary)
+    done = text_of(call(newcomer, "promote_session", session_id="terse"))
+    assert "> left out: too short to be useful — pattern: Use JWT" in done
+    assert "> stored as outcome/signed-tokens-replace-cookies.md — outcome: Signed tok" in done
+
+
 def test_sessions_of_another_agent_are_not_found(newcomer):
     given(newcomer, "save_session", **SESSION)
     bob = replace(newcomer, agent="bob")

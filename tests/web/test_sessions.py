@@ -157,6 +157,16 @@ def test_a_promotion_is_previewed_and_then_made(served, reader):
     )
 
 
+def test_a_suggestion_that_is_left_out_says_why(served, reader):
+    token = "ghp_" + "x7" * 18
+    summary = {"brief": "Jobs", "key_decisions": ["Use JWT", f"Use the key {token} at night"]}
+    document = {"session_id": "s-3", "summary": summary}
+    served.services.sessions("terse", reporter=Silent()).save(document, allow_secrets=True)
+    shown = reader.get("/sessions/one?agent=terse&id=s-3&promote=1").text
+    assert shown.count("left out: too short to be useful") == 2
+    assert shown.count("refused: it seems to contain a secret") == 1
+
+
 def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(served, reader):
     long = "What was said goes on and on. " * 1000
     served.services.sessions("architect", reporter=Silent()).save(
