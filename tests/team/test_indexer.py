@@ -73,8 +73,9 @@ def test_an_indexer_writes_code_and_a_reader_only_searches_it(database, machine,
 
 def test_a_word_that_is_too_long_for_an_index_keeps_no_file_from_the_team(make_member):
     one = make_member("one")
-    blob = Random(1).randbytes(3000).hex()  # which PostgreSQL cannot compress either
-    one.write("blob.py", f"SEAL = 0x{blob}\n\n\ndef unseal_parcel():\n    return SEAL\n")
+    blob = Random(1).randbytes(1500).hex()  # which PostgreSQL cannot compress either
+    code = "".join(f"    # step {number}\n" for number in range(40))  # else its lines are too long
+    one.write("blob.py", f"SEAL = 0x{blob}\n\n\ndef unseal_parcel():\n{code}    return SEAL\n")
     one.index()
     assert (one.own(), "not shared" in "".join(one.notices.said)) == (set(), False)
     other = make_member("other")
