@@ -9,8 +9,9 @@
             embed    rows → vectors, in slices of texts
 
 Requests come before background work. Between two slices of long work, more urgent requests are
-served, and files are indexed that were saved meanwhile. In a daemon the `Scheduler` starts
-the loop when a deadline has passed. Readers never come here: they open a snapshot.
+served, and files are indexed that were saved meanwhile, or before the daemon started. There the
+`Scheduler` starts the loop when a deadline has passed. Readers never come here: they open a
+snapshot.
 
 Background work that fails (a full disk, a busy file, a lock held by another process) is retried
 with a growing back-off, and `status` shows the failure. A caller who waits gets the error instead.
@@ -24,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Generic, TypeVar
 
 from memory_sidecar.core.errors import ModelError, SidecarError, StoreCorrupt
@@ -93,7 +95,11 @@ class Owner(Generic[S]):
                 if not self.loop.runs_in_background or self.loop.is_closing.is_set() or not is_new:
                     continue
                 self._watched[source.name] = WatchedSource(
-                    source, self._builder(source), now_s=self._now_s, on_due=self.loop.wake
+                    source,
+                    builder := self._builder(source),
+                    was_indexed=partial(self._was_indexed, source.name, builder.version),
+                    now_s=self._now_s,
+                    on_due=self.loop.wake,
                 )
             if before is not None:
                 before.close()
@@ -240,8 +246,6 @@ class Owner(Generic[S]):
             self.note(error, watched.source.name)
         return True
 
-    # Private steps
-
     def _pass_over(self, source: Source, scope: ScanScope, reporter: Reporter) -> PassResult:
         """Run a pass over `source`, in the running one if this request came between its slices."""
 
@@ -284,9 +288,8 @@ class Owner(Generic[S]):
 
     def _stop_passes(self) -> None:
         with self._state:
-            flows = list(self._under_way.values())
-        for flow in flows:
-            flow.stop()
+            for flow in self._under_way.values():
+                flow.stop()
 
     def _require_registered(self, source: Source) -> None:
         """Raise SourceGone if `source` was removed or moved: no later pass would delete its rows.
@@ -324,6 +327,10 @@ class Owner(Generic[S]):
             state=self.file.paths.flow_state(source.name),
             between=self._serve_between_slices,
         )
+
+    def _was_indexed(self, name: str, version: str) -> bool:
+        state = self.file.open().source_state(name)
+        return bool(state and state.scanned_at and state.chunker == version)
 
     def _known_folders(self, source: Source) -> Callable[[], set[str]]:
         """Return a function that lists the folders with files ("": the root), by the last scan."""

@@ -61,17 +61,20 @@ class WatchedSource:
         source: Source,
         builder: Builder,
         *,
+        was_indexed: Callable[[], bool],
         now_s: Callable[[], float],
         on_due: Callable[[], None],
     ) -> None:
         """Start with a scan that is due now; `on_due` is called when a deadline may be nearer.
 
         `builder` knows what outside of the source decides about its rows: rules and commits.
+        `was_indexed` returns whether it has made rows of the whole source, perhaps long ago.
         """
         self.source = source
         self.error = ""
         self.refreshed_at: int | None = None
         self._builder = builder
+        self._was_indexed = was_indexed
         self._outside = ""
         self._rules_at = 0.0
         self._now_s = now_s
@@ -101,15 +104,18 @@ class WatchedSource:
     def due_during(self, under_way: Collection[str]) -> float:
         """Return when the next pass is due while those over the sources `under_way` run.
 
-        Only files that were saved are due then, in a source that was scanned as a whole: during a
-        pass over the same source, those of one save, or all of it, if its rules were changed, which
-        may ignore what the pass has still to do. Passes over two sources at most run at once: each
-        has an engine, and may have worker processes.
+        Only files that were saved are due then: during a pass over the same source, those of one
+        save, or all of it, if its rules were changed, which may ignore what the pass has still to
+        do. Before its first scan a source is not watched, so that this is due, too, unless it would
+        index everything. Passes over two sources at most run at once: each has an engine, and may
+        have worker processes.
         """
-        if not under_way:
+        is_first = self.refreshed_at is None
+        is_only_other = len(under_way) == 1 and self.source.name not in under_way
+        if not under_way or (is_first and is_only_other and self._was_indexed()):
             return self.due_s
         with self._lock:
-            is_waiting = self.refreshed_at is None
+            is_waiting = is_first
             if self.source.name in under_way:
                 is_waiting |= self._passes > 2 or not self._gathering.is_save
                 is_waiting &= self._passes > 1 or not self._gathering.is_everything

@@ -68,6 +68,12 @@ def make_owner(file, source, models, clock) -> Owner[CodeStore]:
     )
 
 
+def watched_source(source, builder, clock) -> WatchedSource:
+    return WatchedSource(
+        source, builder, was_indexed=lambda: False, now_s=clock, on_due=lambda: None
+    )
+
+
 def ask(owner: Owner[CodeStore], work: Callable[[Reporter], Any], reporter: Any = None) -> Any:
     return owner.loop.ask(
         work, reporter or Silent(), urgency=Urgency.LONG, patience_s=0.0
@@ -260,7 +266,7 @@ def test_a_failure_is_over_as_soon_as_rows_are_written_again(owner, source):
 
 def test_a_source_that_is_indexed_again_has_no_error_to_show(source, clock):
     builder = CodeBuilder(source, settings=Settings())
-    watched = WatchedSource(source, builder, now_s=clock, on_due=lambda: None)
+    watched = watched_source(source, builder, clock)
     watched.error = "no room left"
     assert watched.state(None).error == "no room left"
     assert watched.state(FilesUnderWay(1, 2, 0.0, None)).error == ""
@@ -269,7 +275,7 @@ def test_a_source_that_is_indexed_again_has_no_error_to_show(source, clock):
 @pytest.mark.parametrize("error", [Stopped("ended early"), DiskFull("no room", hint="")])
 def test_a_pass_does_not_make_good_what_failed_within_it(source, clock, error):
     builder = CodeBuilder(source, settings=Settings())
-    watched = WatchedSource(source, builder, now_s=clock, on_due=lambda: None)
+    watched = watched_source(source, builder, clock)
     outcome = PassResult((), 1, 1, 0, 0, 1, 0, ())
 
     def fail() -> PassResult:
@@ -319,7 +325,7 @@ def test_vectors_are_made_once_a_model_is_there(data_dir, file, source, clock):
 @pytest.mark.skipif(sys.platform == "win32", reason="limits this process")
 def test_a_pass_that_cannot_begin_is_begun_again(source, clock):
     builder = CodeBuilder(source, settings=Settings())
-    watched = WatchedSource(source, builder, now_s=clock, on_due=lambda: None)
+    watched = watched_source(source, builder, clock)
     outcome = PassResult((), 1, 1, 0, 0, 1, 0, ())
     watched.begin(lambda: (), everything=False)
     watched.record(lambda: outcome, None, clock=system_clock)

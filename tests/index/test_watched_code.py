@@ -439,6 +439,33 @@ def test_a_save_does_not_wait_for_a_long_pass(
     assert built_before[0] <= LONG_SLICE
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_after_a_restart_no_source_that_was_indexed_waits_for_what_another_has_missed(
+    codebase, root, tmp_path, monkeypatch, is_known
+):
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "a.py").write_text("def heron(): pass\n")
+    codebase.index([root, *([second] if is_known else [])], reporter=Silent(), embed=False)
+    codebase.registry.add(second)
+    for number in range(4 * SLICE):  # while nothing watches
+        (root / "pkg" / f"s{number}.py").write_text(f"def heron{number}(): pass\n")
+    (second / "a.py").write_text("def okapi(): pass\n")
+    built = list[str]()
+    build = CodeBuilder.build
+
+    def note(builder: CodeBuilder, file: SourceFile) -> Document:
+        built.append(file.path)
+        return build(builder, file)
+
+    monkeypatch.setattr(CodeBuilder, "build", note)
+    scheduler = start_scheduler(codebase)
+    eventually(lambda: codebase.data.states() and not codebase.data.unscanned())
+    end(scheduler)
+    assert len(built) == 4 * SLICE + 1
+    assert (built.index("a.py") < 2 * SLICE) == is_known
+
+
 @pytest.mark.parametrize("is_reached", [False, True])
 def test_a_save_during_a_pass_over_its_file_keeps_its_times(
     codebase, live, root, monkeypatch, caplog, is_reached
