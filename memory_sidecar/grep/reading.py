@@ -34,6 +34,7 @@ _HOLE = re.compile(
     r"|(?<![\w$])\$(?:(?P<many>\$\$)(?P<all>[A-Z_][A-Z0-9_]*)?(?![\w$])(?:[ \t]*;)?"
     r"|(?P<one>[A-Z_][A-Z0-9_]*)(?!\w))"
 )
+_WORD = re.compile(rb"\w[^\n\"']*")  # `f"` is none: all kinds of quotes are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,7 @@ def _words(parts: Sequence[Part]) -> Iterator[bytes]:
     for part in parts:
         if isinstance(part, Branch):
             yield from _words(part.parts)
-        elif isinstance(part, Leaf) and part.text[:1].isalnum() and b"\n" not in part.text:
+        elif isinstance(part, Leaf) and _WORD.fullmatch(part.text):
             yield part.text
 
 
