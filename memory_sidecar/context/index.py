@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 
 from memory_sidecar.context.atoms import LAST_GIVEN, Atom, Shelf, last_given
-from memory_sidecar.context.layout import Change, Project, page_bytes
+from memory_sidecar.context.layout import Change, Project, name_on_page, page_bytes
 from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.core.results import name_first
@@ -65,7 +65,7 @@ def render_index(
             for each in shelf.atoms
             if each.problem
         ),
-        *(f"`{stray.path.name}`: {stray.text}" for stray in shelf.strays),
+        *(f"`{name_on_page(stray.path.name)}`: {stray.text}" for stray in shelf.strays),
     ]
     if broken:
         lines += ["", f"## Broken ({len(broken)})", "", *(f"- {each}" for each in broken)]

@@ -20,8 +20,9 @@ from string import Template
 
 from memory_sidecar.core.atomic import create_file, delete_file, replace_unchanged
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
-from memory_sidecar.core.opening import FileRefused, Tree, real_path
+from memory_sidecar.core.opening import FileRefused, Tree, is_utf8, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
+from memory_sidecar.core.visible import visible_line
 from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
 
 CORTEX = "CORTEX.md"
@@ -88,10 +89,11 @@ class Root:
         return Tree(self.path)
 
     def projects(self) -> list[Project]:
-        """Every project, by name."""
+        """Every project, by name; a folder whose name is not UTF-8 is none."""
         folders = (self.path / PROJECTS).iterdir() if (self.path / PROJECTS).is_dir() else ()
         names = (folder.name for folder in folders if folder.is_dir())
-        return [Project(self, name) for name in sorted(names) if not name.startswith(".")]
+        fit = (name for name in sorted(names) if not name.startswith(".") and is_utf8(name))
+        return [Project(self, name) for name in fit]
 
     def project(self, name: str) -> Project:
         """Raises UsageError for what cannot be a name, NotFound where there is no such project."""
@@ -186,6 +188,11 @@ def page_bytes(tree: Tree, path: Path) -> bytes | None:
 def page_text(tree: Tree, path: Path) -> str:
     """Read the page at `path` as text; "" as `page_bytes` has it, or if nothing is there."""
     return (page_bytes(tree, path) or b"").decode("utf-8", "replace")
+
+
+def name_on_page(name: str) -> str:
+    """Return the name of a file as a page can hold it: in one line, and in UTF-8."""
+    return visible_line(name).encode("utf-8", "backslashreplace").decode()
 
 
 def is_unfilled(path: str, text: str) -> bool:

@@ -28,6 +28,7 @@ from memory_sidecar.context.layout import (
     USER,
     Project,
     Root,
+    name_on_page,
 )
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
 from memory_sidecar.core.opening import Tree
@@ -166,9 +167,9 @@ def _list_entry(tree: Tree, above: Path, entry: Path) -> Iterator[ListEntry]:
     for each in _entries(entry) if _is_folder(entry) else [entry]:
         name = each.relative_to(above).as_posix()
         if _is_folder(each):
-            yield ListEntry(f"{name}/", "")
+            yield ListEntry(f"{name_on_page(name)}/", "")
         else:
-            yield ListEntry(name, _PURPOSES.get(name) or _title(tree, each))
+            yield ListEntry(name_on_page(name), _PURPOSES.get(name) or _title(tree, each))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -29,6 +29,18 @@ def rows(page, heading):
     return [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| E")]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is UTF-8")
+def test_names_that_are_not_utf8_or_one_line_are_listed_written_out(root, project, regen):
+    (root.path / "projects" / "caf\udce9").mkdir()
+    for place in (project.folder(AtomKind.EXPERIMENT), project.path / "decisions"):
+        (place / "caf\udce9\n.md").touch()
+    regen()
+    assert "`caf\\udce9\\n.md`: its name is no id" in index_of(project)
+    listed = (project.path / CORTEX).read_text("utf-8")
+    assert "- `decisions/caf\\udce9\\n.md`\n" in listed
+    assert regen() == []
+
+
 def test_an_index_tells_by_standing_and_use(project, atom, regen):
     atom("EXP-001", refs=1)
     atom("EXP-002", refs=9)
