@@ -51,7 +51,7 @@ MAX_INPUT_BYTES = 32 << 20  # of standard input: as large as a session may be
 _INPUT_PART_BYTES = 1 << 16
 MAX_PATH_BYTES = 4095  # the limit of Linux; systems with lower ones report them
 MAX_NAME_BYTES = 255
-MAX_PAGED_CHARACTERS = 1 << 20  # what fits into a frame of the daemon, however it is encoded
+MAX_PAGED_CHARACTERS = 1 << 19  # what fits into a frame of the daemon, however it is encoded
 T = TypeVar("T")
 Hits = TypeVar("Hits", bound=Sequence[Judged])
 TextLine = str | Styled | tuple[str | Styled, ...]

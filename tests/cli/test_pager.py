@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from memory_sidecar.cli import pager
-from memory_sidecar.cli.call import Call
+from memory_sidecar.cli.call import MAX_PAGED_CHARACTERS, Call
+from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES, encode
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="programs of a shell")
@@ -78,3 +79,8 @@ def test_notices_that_scroll_away_are_repeated_below(tmp_path, rows, shows_progr
     call.show([], ["one", "two\nlines"])
     lines = ["note: 7 more", "one", "two", "lines", "note: 7 more"]
     assert written.getvalue().splitlines() == lines[: 3 + times]
+
+
+def test_a_text_that_is_paged_fits_into_a_frame_whatever_its_characters():
+    longest = encode({"type": "page", "text": "\U0001f600" * MAX_PAGED_CHARACTERS})
+    assert len(longest) <= MAX_FRAME_BYTES
