@@ -17,7 +17,7 @@ MAX_MESSAGE_CHUNKS = 10  # a message that more chunks hold distinguishes none of
 # Words of a message in a row, or words in the fixed parts of its templates: fewer stand anywhere.
 MIN_MESSAGE_WORDS, MAX_MESSAGE_WORDS = 3, 40
 MIN_WORDS_IN_ASIDE = 5  # of a message found in an aside; shorter ones stand in many docs
-MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have
+MIN_TEMPLATE_SHARE = 0.4  # of a message's words that its templates must have; a path is one
 MAX_READINGS = 8  # without a prefix, of all lines together
 MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 
@@ -54,10 +54,10 @@ def words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:
     0 where no line is made well enough.
     """
     lines = [
-        (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * words))
+        (line, max(MIN_MESSAGE_WORDS, MIN_TEMPLATE_SHARE * len(line.split())))
         for reading in readings(text.lower())
         for line in reading.splitlines()[:MAX_LINES]
-        if (words := len(plain_words(line))) >= MIN_MESSAGE_WORDS
+        if len(plain_words(line)) >= MIN_MESSAGE_WORDS
     ]
     return {each.chunk_id: _most_words(lines, each.chunk.code) for each in chunks} if lines else {}
 

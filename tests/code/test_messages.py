@@ -124,6 +124,14 @@ def test_a_message_with_its_values_comes_first_where_it_is_made(search, project,
     assert all("exact_text" not in hit.explain.boosts for hit in others)
 
 
+@pytest.mark.parametrize("value", ["/var/log/shop/2026-11/out.log", "https://shop.example/a/b?c=d"])
+def test_a_value_of_many_words_is_one_word_of_a_message(search, project, value):
+    (project / "odd.py").write_text("raise Full(f'Cannot redirect {name} to {path}')\n")
+    (project / "near.py").write_text(f"def redirect_stdout(to='{value}'): return to\n")
+    best = search(f"Cannot redirect STDOUT to {value}")[0]
+    assert (best.filename, best.explain.boosts.get("exact_text")) == ("odd.py", 1)
+
+
 @pytest.mark.parametrize("quote", ["'", ""])
 def test_a_message_is_found_by_common_words_where_its_value_is_a_rare_one(
     search, project, monkeypatch, quote
