@@ -24,6 +24,8 @@ MAX_LINES = 20  # that are looked at, of a pasted log or traceback
 # A group for each quote would take a third longer.
 _STRING = re.compile(r"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|`[^`]*`")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
+# In a path, an address, a time or a qualified name: these stand in no template.
+_VALUE = re.compile(r"\w(?:[/\\:]+\w|\.[\w-]+\.\w)")
 _PREFIX_END = re.compile(r"(?:[:\])|]|\s-)\s+(?=\S)")
 _PLACEHOLDER_START = re.compile(r"[%{$\\]")  # or that of an escape
 _PLACEHOLDER = re.compile(
@@ -46,6 +48,12 @@ def readings(text: str) -> list[str]:
     after = [line[at.end() :] for line in lines for at in _PREFIX_END.finditer(line)]
     after = [each for each in after if not QUESTION_WORD.match(each)]
     return [text, *sorted(after, key=len, reverse=True)[:MAX_READINGS]]
+
+
+def without_values(text: str) -> str:
+    """Return `text` without words that look like values; `text` if too few others are left."""
+    others = " ".join(word for word in text.split() if not _VALUE.search(word))
+    return others if len(plain_words(others)) >= MIN_MESSAGE_WORDS else text
 
 
 def words_made_of(text: str, chunks: Iterable[StoredChunk]) -> dict[int, int]:

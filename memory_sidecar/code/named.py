@@ -23,6 +23,7 @@ from memory_sidecar.code.messages import (
     MIN_WORDS_IN_ASIDE,
     best_makers,
     readings,
+    without_values,
     words_made_of,
 )
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR
@@ -177,7 +178,9 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
         if len(words) >= MIN_WORDS_IN_ASIDE and not in_asides:
             text = " ".join(words)
             in_asides = [c.chunk_id for c in holding if text in " ".join(c.chunk.code.split())]
-    likely = rows.coverage_arm(keywords.rarest(MAX_ROWS_READ)).best(MESSAGE_DEPTH)
+    said = without_values(question.message)
+    asked = keywords if said == question.message else rows.keywords(said)
+    likely = rows.coverage_arm(asked.rarest(MAX_ROWS_READ)).best(MESSAGE_DEPTH)
     makers = rows.read(likely.tolist())
     made = words_made_of(question.message, makers)
     sources = {each.chunk_id for each in _in_sources(makers, question)}
