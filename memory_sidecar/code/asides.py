@@ -12,7 +12,8 @@ from functools import lru_cache
 PROSE = re.compile(
     r"\.(?:md|mdx|markdown|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
     r"|(?:^|/)(?=(?-i:[A-Z]))(?:readme|licen[cs]e[\w-]*|copying|change(?:log|s)|history|news"
-    r"|authors|contribut\w+|install|todo|notice)$",
+    r"|authors|contribut\w+|install|todo|notice)$"
+    r"|(?:^|/)(?:docs?|documentation|manual|src/site)/(?:.*/)?[^/]+\.html?$",
     re.IGNORECASE,
 )
 # The kinds of asides: the paths of such files, and the words by which a question asks for them.
@@ -53,7 +54,9 @@ _ASIDES = (
             r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
             r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
             r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
-            r"|\.xcodeproj/",
+            r"|\.xcodeproj/"
+            r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
+            r"|Makefile\.in|ylwrap)$",
             re.IGNORECASE,
         ),
         re.compile(
@@ -65,7 +68,7 @@ _ASIDES = (
     (
         "examples",
         re.compile(
-            r"(^|/)(_?examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
+            r"(^|[/._-])(examples?|samples?|demos?|tutorials?|bench(es|marks?)?|perf)/"
             r"|(^|[/.])playgrounds?/",
             re.IGNORECASE,
         ),

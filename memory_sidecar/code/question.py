@@ -84,7 +84,7 @@ _GUIDE = re.compile(
     r"|versions? (?:is|are) (?:supported|required|needed)"
     r"|(?:which|what) [\w .-]{0,60}versions? [\w .-]{0,60}support\w*"
     r"|how is [\w .-]+ licensed|(?:which|what) licen[cs]e"
-    r"|report (?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability))\b",
+    r"|report (?:(?:a|an) (?:\w+ )?(?:bug|issue|problem|vulnerability)|bugs))\b",
     re.IGNORECASE,
 )
 _ENTRY_PAGE = re.compile(

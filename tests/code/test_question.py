@@ -233,6 +233,10 @@ def test_the_name_of_an_aside_counts_half_and_nothing_beside_a_guide():
         ("how do I install shop", "README.md", ENTRY_PAGE_BOOST),
         ("how do I install shop", "docs/usage.md", GUIDE_BOOST),
         ("how do I install shop", "INSTALL", ENTRY_PAGE_BOOST),
+        ("how do I install shop", "docs/manual/install.html", GUIDE_BOOST),
+        ("how do I install shop", "templates/install.html", 0.0),
+        ("where to report bugs", "README.md", ENTRY_PAGE_BOOST),
+        ("how does a rule report problems", "README.md", 0.0),
         ("where is the price computed", "README.md", 0.0),
     ],
 )
@@ -271,6 +275,16 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("share/man/man1/shop", True),
         ("lib/shop-1.2.js", False),
         ("Shop.xcodeproj/project.pbxproj", True),
+        ("shop-site/src/site/pages/news.html", True),
+        ("manual/appenders.html", True),
+        ("src/manual/appenders.rs", False),
+        ("templates/news.html", False),
+        ("shop-examples/src/main/java/Cart.java", True),
+        ("examples.py", False),
+        ("build-aux/config.guess", True),
+        ("configure", True),
+        ("configure.ac", False),
+        ("src/configure.py", False),
     ],
 )
 def test_asides_are_known_by_the_layouts_of_many_languages(path, aside):
