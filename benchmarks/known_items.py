@@ -2,11 +2,11 @@
 
 Questions with exactly one right file: a name that one file defines, alone, within a sentence, in
 lower case, with a typo, or only its first half; a message that occurs in one file, literally or
-with values filled in, each also after a prefix as of a log; the key of a setting; a path. Besides,
-how-to questions that a README or the docs answer. The sets are `sets/known-items.jsonl` and
-`sets/how-to.jsonl`, over the trees of `sets/repositories.json`. `--build` draws them again: names
-from the index, how-to questions from what people ask of any project, whose answers are found by
-the headings of the prose.
+with values filled in, each also after a prefix as of a log, or with paths filled in; the key of a
+setting; a path. Besides, how-to questions that a README or the docs answer. The sets are
+`sets/known-items.jsonl` and `sets/how-to.jsonl`, over the trees of `sets/repositories.json`.
+`--build` draws them again: names from the index, how-to questions from what people ask of any
+project, whose answers are found by the headings of the prose.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ _HOLE = re.compile(
     r"%[-+0-9.]*[sdqvr]|%\([a-z_]+\)[sdr]|[$#]\{[^}]*\}|\{[A-Za-z_][^{}]*\}|\{\d*\}|\\\([^)]*\)"
 )
 _VALUES = ("index.html", "--verbose", "42", "shop", "admin", "users/42")
+_VALUE = re.compile(r"users/42|index\.html|--verbose|\b(?:42|shop|admin)\b")
+_LONG_VALUES = (
+    "/srv/shop/www/index.html",
+    "https://shop.example/v1/orders/42?page=3",
+    "com.acme.shop.orders.Main",
+    "2026-11-27T09:00:01.234Z",
+)
 _ASIDE = re.compile(r"(?i)(^|[/_.])(tests?|specs?|docs?|examples?|bench\w*|change\w*|vendor)")
 _PROSE = re.compile(r"(?i)\.(md|mdx|rst|txt|adoc|livemd)$")
 _LISTS = re.compile(r"(?i)(^|/)(change|history|news|todo|issue_template)")
@@ -96,7 +103,7 @@ def main() -> None:
 def measure(checkouts: Path, cache: Path) -> dict[str, Any]:
     """hit@k over files, and the number of questions, by kind of question."""
     items = [*read_lines(SETS / "known-items.jsonl"), *read_lines(SETS / "how-to.jsonl")]
-    items += list(after_prefixes(items))
+    items += [*after_prefixes(items), *with_long_values(items)]
     found: dict[str, list[tuple[Item, list[str]]]] = defaultdict(list)
     for name, codebase in each_indexed(checkouts, cache):
         for item in items:
@@ -126,6 +133,15 @@ def after_prefixes(items: Sequence[Item]) -> Iterator[Item]:
         if item["kind"].startswith("message"):
             text = next(prefixes).format(item["repository"]) + item["text"]
             yield item | {"kind": f"{item['kind']} after a prefix", "text": text}
+
+
+def with_long_values(items: Sequence[Item]) -> Iterator[Item]:
+    """The messages with values among `items`, filled in with paths and the like instead."""
+    values = cycle(_LONG_VALUES)
+    for item in items:
+        if item["kind"] == "message with values":
+            text = _VALUE.sub(lambda _: next(values), item["text"])
+            yield item | {"kind": "message with long values", "text": text}
 
 
 def each_indexed(
