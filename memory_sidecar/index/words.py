@@ -136,7 +136,10 @@ def _humps_apart(text: str) -> str:
 
 
 def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
-    """Return the distinct words of a question, and its identifiers as phrases of their parts."""
+    """Return the distinct words of a question, and its identifiers as phrases of their parts.
+
+    Also camelCase words whole, which some write in lower case: GitHub, PostgreSQL.
+    """
     words: dict[str, None] = {}
     phrases: dict[str, None] = {}
     for word in _WORD.findall(folded(text[: 64 * MAX_QUERY_WORDS])):
@@ -145,6 +148,7 @@ def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
             (phrases if " " in term or _UNSPACED.match(term) else words)[term] = None
         if len(parts) > 1:
             phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
+        phrases.update((whole.lower(), None) for whole in _CAMEL_WORD.findall(word))
     return list(words)[:MAX_QUERY_WORDS], list(phrases)
 
 

@@ -19,6 +19,7 @@ BODIES = {
     4: "日本語の検索エンジン",
     5: "import os",
     6: "admins log in with 2FA",
+    7: "postgresql://",
 }
 
 
@@ -63,6 +64,7 @@ def test_a_word_that_begins_with_a_digit_is_found_in_capitals(connection, query)
 
 def test_a_whole_camel_case_word_is_found_in_lower_case(connection):
     assert found(connection, "parsehttpresponse") == [1]
+    assert found(connection, "PostgreSQL") == [7]
 
 
 def test_inflected_words_meet_in_their_stem(connection):
