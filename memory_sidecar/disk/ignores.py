@@ -2,10 +2,11 @@
 
 From strongest to weakest: the source's excludes and the built-in names, `.sidecarignore`,
 `.gitignore`, `.git/info/exclude`, the user's global excludes. An ignored folder is not entered.
-The `ignore` crate (ripgrep's) matches the rules. It differs from git in three rare cases: a tracked
-file that a rule ignores stays ignored, a global exclude with a slash in it is relative to the
-working directory, and a rule file ends at a line that is not UTF-8. The crate opens anything that
-has the name of a rule file, even a device, so `rule_files` checks them first.
+The `ignore` crate (ripgrep's) matches the rules. It differs from git in rare cases: a tracked file
+that a rule ignores stays ignored, a global exclude with a slash in it is relative to the working
+directory, a rule file ends at a line that is not UTF-8, `*.{js,css}` means both, which to git is a
+name with braces, and `[[:upper:]]` is no class. The crate opens anything that has the name of a
+rule file, even a device, so `rule_files` checks them first.
 
 The crate takes every file `.git` for that of a worktree, which shares a git directory. It finds no
 exclude file for a submodule, whose git directory is its own, so each path that the crate lets
