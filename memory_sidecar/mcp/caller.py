@@ -12,10 +12,11 @@ from pathlib import Path
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.model import Source
+from memory_sidecar.core.model import Asked, Source
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter
-from memory_sidecar.mcp.pages import Pages
+from memory_sidecar.disk.usage import H
+from memory_sidecar.mcp.pages import AnswerPage, Pages
 from memory_sidecar.memories.handlers import Memories
 
 
@@ -62,6 +63,12 @@ class Caller:
     def memories(self, reporter: Reporter, *, shared: bool = False) -> Memories:
         """Return the memories of the client's agent, or the shared ones alone (`shared`)."""
         return Memories(self.services.agent(SHARED if shared else self.agent), reporter)
+
+    def ask(self, kind: Asked, text: str, page: AnswerPage, ask: Callable[[], list[H]]) -> list[H]:
+        """Return the hits of `ask`, and log the question `text` with the first page of them."""
+        if page.offset:
+            return ask()
+        return self.services.questions.ask_and_log(kind, self.agent, text, ask)
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -116,9 +116,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     if asked.wait_fresh_ms:
         codebase.wait_fresh(query.filter.sources, asked.wait_fresh_ms, reporter=report)
     found = page.rest(
-        caller.services.questions.ask_and_log(
-            Asked.CODE, caller.agent, asked.query, lambda: codebase.search(query, reporter=report)
-        ),
+        caller.ask(Asked.CODE, asked.query, page, lambda: codebase.search(query, reporter=report)),
         lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
     )
     warn_if_weak(found, report)

@@ -97,10 +97,10 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         filter=asked.filter(),
         prefers="" if asked.all_projects else caller.project,
     )
-    found = caller.services.questions.ask_and_log(
+    found = caller.ask(
         Asked.MEMORIES,
-        caller.agent,
         asked.query,
+        page,
         lambda: caller.memories(report).query(query, with_shared=asked.shared),
     )
     hits = page.rest(found, _key)

@@ -161,8 +161,7 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         return _sessions(caller, report).search(query)
 
     if asked.query.strip():
-        ask = caller.services.questions.ask_and_log
-        hits = ask(Asked.SESSIONS, caller.agent, asked.query, search)
+        hits = caller.ask(Asked.SESSIONS, asked.query, page, search)
     else:
         hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=most))]
     found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))

@@ -580,6 +580,16 @@ def test_without_a_question_the_latest_sessions_are_found(newcomer):
     assert not given(newcomer, "search_sessions", after="2026-03-04")["hits"]
 
 
+def test_a_question_is_logged_once_however_many_pages_are_read(newcomer):
+    for number in range(3):
+        given(newcomer, "store_memory", content=f"Note {number} on tokens", category="pattern")
+    asked = {"query": "notes on tokens", "top_k": 1}
+    first = given(newcomer, "search_memories", **asked)
+    assert given(newcomer, "search_memories", cursor=first["next_cursor"], **asked)["memories"]
+    logged = [each.text for each in newcomer.services.questions.since(0)]
+    assert logged.count("notes on tokens") == 1
+
+
 def test_promoted_session_becomes_memories_once(newcomer):
     given(newcomer, "save_session", **SESSION)
     asked = {"session_id": SESSION["session_id"]}
