@@ -42,7 +42,7 @@ from memory_sidecar.index.running import Pass, Progress
 if TYPE_CHECKING:
     from memory_sidecar.index.engine import Change, Engine
 
-FEW_FILES = 20  # a pass over so few, such as a save, does not pause for queries
+UNPAUSED_FILES = 20  # a pass over so few, such as a save, does not pause for queries
 ENGINE_DESCRIPTORS = 16  # with fewer left, CocoIndex panics and stays unusable in this process
 LARGE_BYTES = 32 << 10  # a file of so many takes 10 ms and more to build
 # Between two slices of a pass, the requests of callers are served and saved files are indexed.
@@ -228,7 +228,7 @@ class Applier:
 
     def _make_way(self) -> None:
         """Wait for running queries, unless the pass has few files."""
-        if self._pass.total > FEW_FILES:
+        if self._pass.total > UNPAUSED_FILES:
             self._give_way()
 
     def _build(self, file: SourceFile) -> Document:

@@ -31,7 +31,7 @@ from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.engine_state import StateBroken, check_state, engine_key, is_unmade
 from memory_sidecar.index.requests import BEAT_S
 
-FEW_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
+INLINE_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
 BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
 DELETIONS_AT_ONCE = 8  # each waits in a thread until its state is on disk; those at once share that
@@ -70,13 +70,13 @@ class _Root:
     batches: asyncio.Queue[tuple[Differences, asyncio.Future[None]] | None]
     failed: asyncio.Future[None]  # holds the first error of the writer or of the state, if any
     is_stopped: threading.Event
-    has_few: bool = True  # files in the batch under way
+    is_inline: bool = True  # whether the batch under way has few files
 
     async def run(
         self, pool: ThreadPoolExecutor, work: Callable[[Argument], T], argument: Argument
     ) -> T:
         """Run `work` in a thread of `pool`, or right here if the batch has few files."""
-        if self.has_few:
+        if self.is_inline:
             return work(argument)
         return await asyncio.get_running_loop().run_in_executor(pool, work, argument)
 
@@ -94,7 +94,7 @@ class _Root:
         await subscriber.mark_ready()
         while (next_batch := await self.batches.get()) is not None:
             batch, done = next_batch
-            self.has_few = len(batch) <= FEW_FILES
+            self.is_inline = len(batch) <= INLINE_FILES
             sending = asyncio.ensure_future(_send(subscriber, batch, self.is_stopped))
             await asyncio.wait((sending, self.failed), return_when=asyncio.FIRST_COMPLETED)
             if not sending.done():

@@ -24,7 +24,7 @@ from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
 from memory_sidecar.index import database
-from memory_sidecar.index.apply import FEW_FILES
+from memory_sidecar.index.apply import UNPAUSED_FILES
 from tests.conftest import STATIC, run_with, write_memory
 from tests.disk.test_watch_faults import Opened
 from tests.finished import Finished
@@ -70,7 +70,7 @@ def test_a_first_index_is_no_fault(services, call, project):
     codebase = services.codebase()
     codebase.registry.add(project)
     (project / "logo.png").unlink()  # what is left out is written before anything is counted
-    for number in range(2 * FEW_FILES):
+    for number in range(2 * UNPAUSED_FILES):
         (project / f"{number}.py").write_text(f"number = {number}\n")
     watching = Watching(services)
     try:

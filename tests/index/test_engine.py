@@ -17,7 +17,7 @@ import pytest
 from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.index import engine as engine_module
 from memory_sidecar.index.document import BuildError, Differences, skipped_document
-from memory_sidecar.index.engine import DELETIONS_AT_ONCE, FEW_FILES, Change, Engine
+from memory_sidecar.index.engine import DELETIONS_AT_ONCE, INLINE_FILES, Change, Engine
 
 FILES = 1000
 MOST_THREADS = 30  # the engine's runtime has one for each processor, besides those that build
@@ -83,7 +83,7 @@ def files(count: int, *, mtime_ns: int = 1) -> list[SourceFile]:
     return [SourceFile(f"m{n}.py", size=1, mtime_ns=mtime_ns, ctime_ns=1) for n in range(count)]
 
 
-@pytest.mark.parametrize("count", [FEW_FILES - 1, 5 * FEW_FILES])
+@pytest.mark.parametrize("count", [INLINE_FILES - 1, 5 * INLINE_FILES])
 def test_what_changed_is_written_and_what_is_gone_is_removed(database, count):
     database.apply(files(count))
     assert set(database.rows) == {f"m{n}.py" for n in range(count)}
@@ -152,18 +152,18 @@ def test_a_write_does_not_wait_for_that_of_another_engine(database, neighbour):
 
     database.on_write = write_slowly
     with ThreadPoolExecutor() as pool:
-        slow = pool.submit(database.apply, files(5 * FEW_FILES))
+        slow = pool.submit(database.apply, files(5 * INLINE_FILES))
         assert is_writing.wait(60)
-        neighbour.apply(files(5 * FEW_FILES))
+        neighbour.apply(files(5 * INLINE_FILES))
         assert not slow.done()
         may_end.set()
         slow.result(60)
-    assert len(database.rows) == len(neighbour.rows) == 5 * FEW_FILES
+    assert len(database.rows) == len(neighbour.rows) == 5 * INLINE_FILES
 
 
 def test_an_engine_that_failed_while_it_wrote_holds_up_no_other(database, neighbour, monkeypatch):
     monkeypatch.setattr(engine_module, "FAILED_PATIENCE_S", 0.05)
-    many = files(5 * FEW_FILES)
+    many = files(5 * INLINE_FILES)
     gone = [file.path for file in many]
     database.apply(many)
     neighbour.apply(many)
