@@ -15,7 +15,7 @@ from memory_sidecar.cli.names import locate, sources_of
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import Within, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
-from memory_sidecar.code.headings import names_around
+from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import known_file
 from memory_sidecar.code.results import MapEntry
@@ -80,9 +80,5 @@ def _file_weights(
 def _map_lines(call: Call, entries: Sequence[MapEntry]) -> Iterator[TextLine]:
     for file, of_file in groupby(entries, key=lambda entry: (entry.source, entry.filename)):
         yield call.places.at(*file)
-        here = list(of_file)
-        for entry, around in zip(here, names_around(here), strict=True):
-            if around:
-                yield f"        in {around}"
-            depth = "  " if entry.enclosing else ""
-            yield Styled(f"{entry.start_line:>6}  ", DIM), depth + entry.signature
+        for row, text in map_lines(list(of_file)):
+            yield Styled(f"{row:>6}  ", DIM), text

@@ -22,7 +22,7 @@ import numpy as np
 
 from memory_sidecar.code.asides import in_tests, is_aside
 from memory_sidecar.code.graph import FUNCTIONS, TYPES, Graph
-from memory_sidecar.code.headings import names_around
+from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.results import CodeHit, MapEntry
 from memory_sidecar.core.model import BYTES_PER_TOKEN
 from memory_sidecar.core.results import rounded
@@ -217,9 +217,7 @@ def read_entries(
 
 def _bytes_shown(entries: Sequence[MapEntry]) -> int:
     """Return how long the lines of a map are that show `entries`, all of one file."""
-    lines = [entry.filename for entry in entries[:1]]
-    lines += [f"in {around}" for around in names_around(entries) if around]
-    lines += ["  " * bool(entry.enclosing) + entry.signature for entry in entries]
+    lines = [*(entry.filename for entry in entries[:1]), *(text for _, text in map_lines(entries))]
     return sum(len(line.encode()) + _MARGIN for line in lines)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from memory_sidecar.chunking.prose import LEVELS, MarkdownSection, rst_sections_of, sections_of
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.navigation import known_file
-from memory_sidecar.code.results import DefinitionHit, DefinitionPlace
+from memory_sidecar.code.results import DefinitionHit, DefinitionPlace, MapEntry
 from memory_sidecar.core.language import detect_language
 
 
@@ -46,6 +46,17 @@ def names_around(hits: Sequence[DefinitionPlace]) -> Iterator[str]:
         is_shown = not around or f"{shown}.".startswith(f"{around}.")
         yield "" if is_shown or re.search(receiver, before_name) else around
         shown = f"{around}.{each.name}" if around else each.name
+
+
+def map_lines(entries: Sequence[MapEntry]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a map that show `entries`, all of one file: a line number, and a text.
+
+    The number is "" where the text says what encloses the next entry.
+    """
+    for entry, around in zip(entries, names_around(entries), strict=True):
+        if around:
+            yield "", f"in {around}"
+        yield str(entry.start_line), "  " * bool(entry.enclosing) + entry.signature
 
 
 def _headings(graph: Graph, source: str, path: str) -> Iterator[DefinitionHit]:

@@ -15,7 +15,7 @@ from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_w
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.files import NamedPath, only_ending, resolve_paths
 from memory_sidecar.code.graph import Graph
-from memory_sidecar.code.headings import names_around, outline_depths, outline_file
+from memory_sidecar.code.headings import map_lines, names_around, outline_depths, outline_file
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
@@ -95,11 +95,11 @@ class Map(Answer):
 
     def text(self) -> str:
         files = groupby(self.definitions, key=lambda entry: _file_label(entry, self.definitions))
-        lines = (line for file, entries in files for line in (file, *_map_lines([*entries])))
-        return (
-            "\n".join(lines)
-            or "nothing found that has room in max_tokens, or that another file uses"
-        )
+        lines = list[str]()
+        for file, entries in files:
+            lines += [file, *(f"{row:>5}  {text}" for row, text in map_lines([*entries]))]
+        nothing = "nothing found that has room in max_tokens, or that another file uses"
+        return "\n".join(lines) or nothing
 
 
 def define(caller: Caller, asked: OfName, report: Reporter) -> Definitions:
@@ -250,14 +250,6 @@ def _definition_line(hit: DefinitionHit, file: str) -> str:
     inside = f" in {hit.enclosing}" if hit.enclosing else ""
     sure = "" if hit.confidence == "exact" else f"  ({hit.confidence})"
     return f"{where}{inside}  {hit.signature}{sure}"
-
-
-def _map_lines(entries: Sequence[MapEntry]) -> Iterator[str]:
-    for entry, around in zip(entries, names_around(entries), strict=True):
-        if around:
-            yield f"       in {around}"
-        depth = "  " if entry.enclosing else ""
-        yield f"{entry.start_line:>5}  {depth}{entry.signature}"
 
 
 def _outline_lines(hit: DefinitionHit, depth: int, around: str) -> Iterator[str]:
