@@ -25,7 +25,7 @@ from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.index.codes import Ids, Mask
 from memory_sidecar.index.ids import locate
-from memory_sidecar.index.report import source_names
+from memory_sidecar.index.report import known_sources
 
 FileNumbers = npt.NDArray[np.int32]
 
@@ -209,7 +209,7 @@ def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFil
     `/tests/**/test_*.py` from the root of the source. Raises UsageError for an invalid glob.
     """
     if wanted == CodeFilter(sources=wanted.sources) and (
-        not wanted.sources or set(wanted.sources) >= set(source_names(connection))
+        not wanted.sources or set(wanted.sources) >= known_sources(connection).keys()
     ):
         return None
     return directory.chunks_in(wanted)

@@ -40,9 +40,9 @@ from memory_sidecar.index.report import (
     count_vectors,
     database_bytes,
     is_indexed,
+    known_sources,
     list_files,
     recorded_roots,
-    scan_times,
 )
 
 T = TypeVar("T")
@@ -257,7 +257,8 @@ class Codebase:
             raise self.nothing()
         snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
         with snapshot as (store, connection):
-            scanned = scan_times(connection)
+            known = known_sources(connection).items()
+            scanned = {name: each.scanned_at for name, each in known}
             asked = wanted or tuple(scanned)
             for name in asked:
                 if name not in scanned:

@@ -38,7 +38,7 @@ from memory_sidecar.index.keyword import (
     match_expression,
     read_postings,
 )
-from memory_sidecar.index.report import VectorCounts, count_vectors, source_names
+from memory_sidecar.index.report import VectorCounts, count_vectors, known_sources
 from memory_sidecar.index.vectors import VectorIndex, stored_vector
 from memory_sidecar.index.words import index_words
 
@@ -143,7 +143,7 @@ class LocalRows:
 
     def vector_counts(self) -> VectorCounts:
         sources = self.wanted.sources
-        if not sources or set(sources) >= set(source_names(self.connection)):
+        if not sources or set(sources) >= known_sources(self.connection).keys():
             return count_vectors(self.connection, [CHUNKS])
         rows: Any = self.connection.execute(
             "SELECT coalesce(sum(chunks), 0) FROM files"

@@ -33,7 +33,7 @@ from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.repository import Origin, origin_of
 from memory_sidecar.index.database import INDEX_PATIENCE_S, Database
 from memory_sidecar.index.embed import EmbedPending
-from memory_sidecar.index.report import source_names
+from memory_sidecar.index.report import known_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import ScanScope
 
@@ -215,7 +215,7 @@ class Sharing:
         Of `local` rows alone if the team's database fails: see `_notice_local_only`.
         """
         if self.team is None:
-            names = local.wanted.sources or source_names(local.connection)
+            names = local.wanted.sources or known_sources(local.connection)
             if was_shared(local.connection, names):
                 _notice_local_only(_NO_DATABASE, local, reporter, doing)
             return question(local)

@@ -24,6 +24,7 @@ from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import Document, FileStatus, SourceFile, Stamp
 from memory_sidecar.core.sqlite import column, connect, give_back_free_pages, is_reusable, snapshot
 from memory_sidecar.core.times import Clock
+from memory_sidecar.index.report import SourceState, known_sources
 from memory_sidecar.index.schema import (
     Schema,
     found_version,
@@ -36,16 +37,6 @@ from memory_sidecar.index.writing import NO_READY_VECTORS, ReadyVectors, Write, 
 
 FILES_VERSION = "files_version"  # key of `identity`: counts the transactions that changed files
 MAX_IDLE_READERS = 4  # connections kept for the next questions
-
-
-@dataclass(frozen=True, slots=True)
-class SourceState:
-    """One row of the `sources` table."""
-
-    root: Path
-    state_id: str
-    chunker: str  # version of the builder; "" while every row is being rebuilt
-    scanned_at: int | None  # epoch ms, end of the last complete scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +201,7 @@ class DerivedStore(ABC):
     def source_state(self, name: str) -> SourceState | None:
         """Return what is known of `name`; `None` for a source that was never begun."""
         with self.reading() as connection:
-            row: Any = connection.execute(
-                "SELECT root, state_id, chunker, scanned_at FROM sources WHERE name = ?", (name,)
-            ).fetchone()
-        return SourceState(Path(row[0]), *row[1:]) if row else None
+            return known_sources(connection).get(name)
 
     def manifest(
         self, source: str, *, under: Iterable[str] | None = None

@@ -28,7 +28,7 @@ from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.arms import SEARCH_POOL
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.report import VectorCounts, source_completeness, source_names
+from memory_sidecar.index.report import VectorCounts, known_sources
 from memory_sidecar.index.schema import found_version, is_outdated, read_identity
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
@@ -321,9 +321,9 @@ class ReadableDatabase(ABC, Generic[S]):
         self, connection: Connection, wanted: Collection[str], reporter: Reporter
     ) -> None:
         begun, rebuilt = list[str](), list[str]()
-        for name, is_scanned, is_whole in source_completeness(connection):
-            if (not wanted or name in wanted) and not (is_scanned and is_whole):
-                (rebuilt if is_scanned else begun).append(name)
+        for name, state in known_sources(connection).items():
+            if (not wanted or name in wanted) and not (state.scanned_at and state.chunker):
+                (rebuilt if state.scanned_at else begun).append(name)
         if begun:
             reporter.notice(f"{name_all(begun)} not completely indexed yet: answering from what is")
         if rebuilt:
@@ -341,7 +341,7 @@ class ReadableDatabase(ABC, Generic[S]):
         """
         if is_of_older := self.file.take_outdated():
             reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")
-        known = set(source_names(connection))
+        known = set(known_sources(connection))
         wanted = self.sources() if sources is None else sources
         missing = [source for source in wanted if source.name not in known]
         if missing and not is_of_older:

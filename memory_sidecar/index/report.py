@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import ListedFile, Time
-from memory_sidecar.core.sqlite import Connection, column, connect, named_errors
+from memory_sidecar.core.sqlite import Connection, connect, named_errors
 from memory_sidecar.core.times import WEEK_SQL
 from memory_sidecar.index.schema import Corpus
 
@@ -24,6 +24,16 @@ WINDOW_S = 10.0  # of the latest work, which a pace is taken over
 SHORTEST_S = 0.25  # in which enough is done for a pace
 VECTORS = "vectors of all sources"  # has blanks, so that it is no source's name
 DATABASE = "the database as a whole"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """One row of the `sources` table."""
+
+    root: Path
+    state_id: str
+    chunker: str  # version of the builder; "" while every row is being rebuilt
+    scanned_at: int | None  # epoch ms, end of the last complete scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +83,16 @@ def recorded_roots(db: Path) -> list[tuple[str, str]]:
         closing(connect(db, read_only=True)) as connection,
         named_errors(db),
     ):
-        rows = connection.execute("SELECT name, root FROM sources ORDER BY name")
-        return [(str(name), str(root)) for name, root in rows]
+        return [(name, str(each.root)) for name, each in known_sources(connection).items()]
     return []
 
 
-def source_names(connection: Connection) -> list[str]:
-    """Return the name of every source that has rows, or was begun, sorted."""
-    return column(connection, "SELECT name FROM sources ORDER BY name")
-
-
-def source_completeness(connection: Connection) -> list[tuple[str, bool, bool]]:
-    """Return for each source its name, whether a scan has completed, and whether it is current.
-
-    A source is not current while all its rows are being rebuilt.
-    """
-    rows = connection.execute(
-        "SELECT name, scanned_at IS NOT NULL, chunker <> '' FROM sources ORDER BY name"
+def known_sources(connection: Connection) -> dict[str, SourceState]:
+    """Return every source that has rows, or was begun, by name, sorted."""
+    rows: Any = connection.execute(
+        "SELECT name, root, state_id, chunker, scanned_at FROM sources ORDER BY name"
     )
-    return [(name, bool(is_scanned), bool(is_whole)) for name, is_scanned, is_whole in rows]
-
-
-def scan_times(connection: Connection) -> dict[str, int | None]:
-    """Return by source when its last complete scan ended, in epoch ms; `None` for none yet."""
-    return dict(connection.execute("SELECT name, scanned_at FROM sources"))
+    return {name: SourceState(Path(root), *state) for name, root, *state in rows}
 
 
 def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
@@ -113,7 +109,7 @@ def count_pending_of(
     connection: Connection, corpora: Iterable[Corpus], sources: Collection[str]
 ) -> int:
     """Count the rows of `sources` that wait for their vector."""
-    if set(sources) >= set(source_names(connection)):
+    if set(sources) >= known_sources(connection).keys():
         return count_pending(connection, corpora)
     of_sources = f"IN ({', '.join('?' * len(sources))})"
     return sum(

@@ -16,7 +16,7 @@ import pytest
 from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import DiskFull, StoreReadOnly
 from memory_sidecar.core.sqlite import connect
-from memory_sidecar.index.derived import SourceState
+from memory_sidecar.index.report import SourceState
 
 NO_CONFIG = {"XDG_CONFIG_HOME": os.devnull}  # that of a test lies where nobody else may look
 
