@@ -19,11 +19,9 @@ from typing import Annotated, Any
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.agents.store import AgentStore
 from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, about, name_first, pluralize
@@ -34,7 +32,6 @@ from memory_sidecar.embedding.static import STATIC_PACKAGE, STATIC_VERSION
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.engine_state import bytes_of, kept_aside
 from memory_sidecar.index.report import SourceCounts, VectorCounts, count_sources, count_vectors
-from memory_sidecar.index.schema import is_outdated
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.health import DOUBTS, FAULTS, SKIPPED, superseding_each_other
 from memory_sidecar.memories.model import address
@@ -202,8 +199,7 @@ def _examine(data: Database[Any], agent: str) -> list[Check]:
     if damage := damage_of(db):
         hint = f"`memory-sidecar reindex {f'--agent {agent}' if agent else '--all'}` rebuilds it"
         return [_check(agent, "", False, f"{db} is damaged: {damage}", hint, remedy="rebuild")]
-    schema = AgentStore.SCHEMA if agent else CodeStore.SCHEMA
-    if is_outdated(db, schema) and not data.owner.loop.other_writer():
+    if data.file.is_outdated and not data.owner.loop.other_writer():
         return [_check(agent, "", True, f"{db} is of an older version", rebuilds, remedy="index")]
     store = data.open()
     with store.reading() as connection:

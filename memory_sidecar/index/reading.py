@@ -29,7 +29,7 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.arms import SEARCH_POOL
 from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.report import VectorCounts, known_sources
-from memory_sidecar.index.schema import found_version, is_outdated, read_identity
+from memory_sidecar.index.schema import found_version, read_identity
 from memory_sidecar.index.vectors import EmbedQuery, Vector
 
 BY_KEYWORD = "by keyword alone"
@@ -95,6 +95,12 @@ class StoreFile(Generic[S]):
             _note_use(self._store)
             return self._store
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the database has an older schema, so that the next `open` makes it anew."""
+        schema = self._type.SCHEMA
+        return found_version(self.path, schema) not in (0, schema.version)
+
     def take_outdated(self) -> bool:
         """Return once whether the database had an older schema when it was opened."""
         with self._lock:
@@ -138,10 +144,10 @@ class StoreFile(Generic[S]):
         A running older daemon would go on writing to the file that is set aside.
         """
         until_s = time.monotonic() + OLDER_PATIENCE_S
-        while is_outdated(self.path, self._type.SCHEMA):
+        while self.is_outdated:
             if self.lock.acquire():
                 try:  # another process may have made it anew before
-                    self._was_outdated |= is_outdated(self.path, self._type.SCHEMA)
+                    self._was_outdated |= self.is_outdated
                     return self._type(self.path, clock=self.clock)
                 finally:
                     self.lock.release()

@@ -147,11 +147,6 @@ def found_version(path: Path, schema: Schema) -> int:
         connection.close()
 
 
-def is_outdated(path: Path, schema: Schema) -> bool:
-    """Whether `path` has an older schema. Writes nothing; raises as `open_current`."""
-    return found_version(path, schema) not in (0, schema.version)
-
-
 def require_ours(path: Path, schema: Schema) -> None:
     """Raise StoreForeign if `path` exists and is no database of `schema`; damaged ones are.
 
