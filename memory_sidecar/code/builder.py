@@ -218,6 +218,11 @@ class CodeBuilder:
         theirs = self.shared.fingerprints(anew=True) if self.shared else {}
         return outdated if theirs is None else [*outdated, *outdated_paths(manifest, theirs)]
 
+    def has_rows_of(self, stored: str, made: str) -> bool:
+        # The team's fingerprint may be a later one here, but only with it the chunks are left out.
+        is_same = split_tracked(stored)[0] == split_tracked(made)[0]
+        return is_same and is_left_out(stored) <= is_left_out(made)
+
     def hand_to_team(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
     ) -> Sequence[Document]:

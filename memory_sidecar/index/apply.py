@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -25,7 +25,7 @@ from memory_sidecar.core.model import Document, Source, SourceFile
 from memory_sidecar.core.process import require_descriptors
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.derived import DerivedStore
+from memory_sidecar.index.derived import DerivedStore, ManifestEntry
 from memory_sidecar.index.document import (
     BuildCrashed,
     Builder,
@@ -164,13 +164,26 @@ class Applier:
         self._beat()
         if done.failures:
             self._store.fail(self._source.name, done.failures)
-        if done.unwritten and (lost := self._store.touch(self._source.name, done.unwritten)):
+        lost = self._lost(done.unwritten)
+        if unchanged := {p: each for p, each in done.unwritten.items() if p not in lost}:
+            self._store.touch(self._source.name, unchanged)
+        if lost:
             # CocoIndex has these files as written. Its state is synced, so a power cut takes the
             # last commits of the database alone; or a person has put an older copy of that back.
             _log.warning("%s: the rows of %d files were lost", self._source.name, len(lost))
             done.unwritten.clear()
             files = [file for file in to_build if file.path in lost]
             self._run(Differences(files, gone=[file.path for file in files]), done)
+
+    def _lost(self, made: Mapping[str, ManifestEntry]) -> set[str]:
+        """Return those paths of `made`, which CocoIndex has as written, whose rows are not here."""
+        here = self._store.manifest(self._source.name, under=made) if made else {}
+        return {
+            path
+            for path, each in made.items()
+            if path not in here
+            or not self._builder.has_rows_of(here[path].fingerprint, each.fingerprint)
+        }
 
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
         """Delete the rows of files that are gone or left out; note the reason for the latter."""

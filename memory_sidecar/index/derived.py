@@ -246,29 +246,14 @@ class DerivedStore(ABC):
             )
             write_identity(write.connection, _rules_key(source), rules)
 
-    def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> set[str]:
-        """Store new stamps of files whose content has not changed, so that no scan reads them.
-
-        Returns the paths that are missing here, or have rows of another content than `files` say,
-        or none since only a team had them, and `files` say that it has not.
-        """
-        lost = set()
+    def touch(self, source: str, files: Mapping[str, ManifestEntry]) -> None:
+        """Store new stamps of files whose content has not changed, so that no scan reads them."""
         with self.writing() as write:
-            for path, f in files.items():
-                if not write.connection.execute(
-                    "UPDATE files"
-                    " SET size = ?1, mtime_ns = ?2, ctime_ns = ?3, status = ?4, reason = ?5"
-                    # Where a team shares the source, the hash that the team has follows and may
-                    # differ; if it is the same, the rows are there alone.
-                    " WHERE source = ?6 AND path = ?7 AND substr(fingerprint, 1, 64) = ?8"
-                    " AND (substr(fingerprint, 66, 64) <> ?8 OR ?9) RETURNING 1",
-                    (
-                        *(*f.stamp, f.status, f.reason, source, path, f.fingerprint[:64]),
-                        f.fingerprint[65:129] == f.fingerprint[:64],
-                    ),
-                ).get:
-                    lost.add(path)
-        return lost
+            write.connection.executemany(
+                "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, status = ?, reason = ?"
+                " WHERE source = ? AND path = ?",
+                [(*f.stamp, f.status, f.reason, source, path) for path, f in files.items()],
+            )
 
     def fail(self, source: str, failures: Sequence[tuple[SourceFile, str]]) -> None:
         """Note which files could not be read, and why; their rows stay."""
