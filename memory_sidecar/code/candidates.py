@@ -97,7 +97,7 @@ class CandidateFinder:
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
         """Return the candidates for the use of `name` at a place of a file."""
-        is_include = at.family == "c" and place.how == "import" and not place.receiver
+        is_include = at.scoping.includes_files and place.how == "import" and not place.receiver
         if is_include or place.receiver in at.scoping.primitives:
             return _NONE_AT_ALL
         family = self._family_of(name, at)
@@ -129,7 +129,7 @@ class CandidateFinder:
             return self._behind(place.receiver, key)
         if at.scoping.imports_packages and (not place.receiver or place.how == "import"):
             return self._imported(name, at, place, key)
-        if at.family == "javascript" and not is_self(place.receiver, at):
+        if at.scoping.imports_paths and not is_self(place.receiver, at):
             return self._followed(name, at, place, key)
         return found_all
 
@@ -241,7 +241,7 @@ class CandidateFinder:
             )
         around = [(d, self._graph.kind_around(d)) for d in found]
         tops = tuple(d for d, kind in around if not kind and not _is_outer_method(d, kind))
-        inner = (d for d, kind in around if kind == "module" and d.at.family == "rust")
+        inner = (d for d, kind in around if kind == "module" and d.at.scoping.module_paths)
         return NameCandidates(
             Meaning(found),
             tuple(
@@ -261,7 +261,7 @@ def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]
     owned: dict[str, list[Defined]] = {}
     for each in definitions:
         owned.setdefault(each.owner, []).append(each)
-        if each.row.kind == "constant" and each.at.family == "c":  # named without its enum
+        if each.row.kind == "constant" and each.at.scoping.loose_constants:
             owned.setdefault(each.row.scope.rpartition(".")[0].rpartition(".")[2], []).append(each)
     return owned
 

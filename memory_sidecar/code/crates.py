@@ -11,7 +11,7 @@ from memory_sidecar.code.results import Confidence
 
 def is_path_of_module(receiver: str, at: NamedFile) -> bool:
     """Whether `receiver` is a module of Rust above that of its file."""
-    return at.family == "rust" and receiver in ("super", "crate")
+    return at.scoping.module_paths and receiver in ("super", "crate")
 
 
 def behind_path(

@@ -275,7 +275,8 @@ class Graph:
 
         Also empty for constants of an enum in C, which are visible outside the enum.
         """
-        if not defined.row.scope or (defined.row.kind == "constant" and defined.at.family == "c"):
+        is_loose = defined.row.kind == "constant" and defined.at.scoping.loose_constants
+        if not defined.row.scope or is_loose:
             return ""
         for each in self._removed:
             if each.at.id == defined.at.id and each.row.path == defined.row.scope:

@@ -102,7 +102,7 @@ class _Resolving:
             return self._resolve_self()
         if found := member_of_variable(self._lineages, self._at, self._place, self._found):
             return found
-        table = self._in_required_table(receiver) if self._at.family == "lua" else ()
+        table = self._in_required_table(receiver) if self._scoping.imports_tables else ()
         sure = _one(self._followed, "exact")
         return sure or _one(table, "likely") or self._resolve_member(receiver)
 
@@ -116,7 +116,7 @@ class _Resolving:
             return _one(inherited, "exact") or Meaning(tuple(inherited))
         if self._graph.imports(self._at, [self._name]):
             return self._resolve_imported()
-        if self._at.family == "csharp" and self._tops:
+        if self._scoping.namespaces and self._tops:
             return self._resolve_in_namespaces()
         tops = [d for d in self._tops if d.is_type or not self._scoping.files_are_classes]
         if not tops and self._scoping.doubts_members:
@@ -126,7 +126,8 @@ class _Resolving:
         if found := near or (_one(tops, "exact") if self._scoping.shares_all else None):
             return found
         if self._scoping.names_all:
-            return self._one_or_all(beside if self._at.family == "go" else self._star_imported())
+            shared = beside if self._scoping.shares_folder else self._star_imported()
+            return self._one_or_all(shared)
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if self._at.file.language == "kotlin":
             return _one(opened, "likely") or self._found.of_any_object
@@ -173,9 +174,9 @@ class _Resolving:
 
         A label of Java is a constant of any enum.
         """
-        if self._at.family == "java" and self._place.how == "call":
+        if self._scoping.bare_constants and self._place.how == "call":
             return self._graph.mentions(self._at, defined.owner)
-        if self._at.family == "java" and defined.row.kind in (*FUNCTIONS, "constant"):
+        if self._scoping.bare_constants and defined.row.kind in (*FUNCTIONS, "constant"):
             return defined.row.kind == "constant"
         return self._graph.imports(self._at, [defined.owner])
 
@@ -213,7 +214,7 @@ class _Resolving:
     def _resolve_imported(self) -> Meaning:
         """Resolve to the imported file, or to a package around it that may re-export the name."""
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
-        sure: Confidence = "likely" if self._at.family == "javascript" else "exact"
+        sure: Confidence = "likely" if self._scoping.imports_paths else "exact"
         if found := _one(self._followed, "exact") or _one(from_there, sure):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
@@ -226,8 +227,7 @@ class _Resolving:
         around, line = self._around, self._place.line
         path = around.row.path if around else ""
         body = around.row.scope if around and line < around.row.start_line else path  # a decorator
-        is_python = self._at.family == "python"
-        imported = self._at.family == "javascript" and self._graph.imports(self._at, [self._name])
+        imported = self._scoping.untyped_objects and self._graph.imports(self._at, [self._name])
         visible = [
             d
             for d in self._candidates
@@ -236,7 +236,7 @@ class _Resolving:
             and (
                 self._scoping.implicit_self
                 or d not in self._members
-                or (is_python and d.row.scope == body and d.row.start_line < line)
+                or (self._scoping.class_bodies and d.row.scope == body and d.row.start_line < line)
             )
             and d.owner != self._name  # not a constructor: its class is meant
             and not (imported and d.row.scope)  # a member: `res.send = …` beside `import send`
@@ -278,7 +278,7 @@ class _Resolving:
         typed = self._types_of_namespace()
         if found := _one(named, "exact") or _one(here, "exact") or _one(typed, "likely"):
             return found
-        tops = () if self._at.family == "c" else self._tops  # there no file is a receiver
+        tops = () if self._scoping.includes_files else self._tops
         is_imported = self._graph.imports(self._at, [receiver])
         modules = [d for d in tops if receiver in d.at.modules and d.at.id != self._at.id]
         if is_imported and (found := _one(modules, "exact")):
@@ -302,19 +302,17 @@ class _Resolving:
             return Meaning(tuple(self._members or self._candidates))
         if is_imported:
             return self._resolve_member_of_import(receiver)
-        is_script = self._at.family == "javascript"  # returns functions
         files = {d.at.id for d in (*modules, *packaged)}
-        is_by_path = self._at.family == "rust"  # a module, without an import
         others = (
             d
-            for d in (self._candidates if is_script else self._tops)
-            if is_by_path or d.row.scope or d.at.id in files
+            for d in (self._candidates if self._scoping.untyped_objects else self._tops)
+            if self._scoping.module_paths or d.row.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
 
     def _types_of_namespace(self) -> Sequence[Defined]:
         """Return the types that a name of C++ behind a namespace means: a macro may open that."""
-        is_typed = self._at.family == "c" and self._place.how != "attribute"
+        is_typed = self._scoping.includes_files and self._place.how != "attribute"
         return self._tops if is_typed and all(d.is_type for d in self._tops) else ()
 
     def _in_required_table(self, variable: str) -> list[Defined]:
@@ -331,9 +329,8 @@ class _Resolving:
     def _resolve_member_of_import(self, receiver: str) -> Meaning:
         if self._graph.is_foreign(self._at, receiver):
             return Meaning(tuple(d for d in self._tops if is_at_root(d)))
-        takes_any_name = self._at.family == "javascript"
         named = self._graph.defined(receiver)
-        is_object = takes_any_name or not all(map(is_field, named))
+        is_object = self._scoping.untyped_objects or not all(map(is_field, named))
         return Meaning((is_object and self._members) or self._tops)
 
     def _one_or_all(self, candidates: Sequence[Defined]) -> Meaning:

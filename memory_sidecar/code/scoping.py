@@ -29,9 +29,13 @@ class Scoping:
     shares_folder: bool = False  # may be defined in a file of the same folder, without an import
     shares_all: bool = False  # or in any file: an import names a namespace, and no file
     names_all: bool = False  # is defined in its file, in one of its folder, or is imported
+    class_bodies: bool = False  # may be a member above in the body of its class itself
+    namespaces: bool = False  # is of the namespace around it, or of one that is opened
 
     # A field, a constant of an enum
     dotted_fields: bool = False  # is named behind a dot or in a literal only
+    loose_constants: bool = False  # is named without its enum, even outside of that
+    bare_constants: bool = False  # or in a label
     calls_fields: bool = True  # may be what is called, and not a method
     dotted_constants: bool = False  # stands behind its enum, nearly always
     behind_enum: bool = False  # does so outside of that enum
@@ -40,6 +44,11 @@ class Scoping:
     whole_classes: bool = False  # one file has all members of a class
     types_variables: bool = False  # a variable is declared with its type before it
     imports_packages: bool = False  # an import names a class with its package, mostly a folder
+    imports_paths: bool = False  # or the path of a file, which may pass on what others define
+    imports_tables: bool = False  # or the table of a file, under a name like that of the file
+    includes_files: bool = False  # or copies a file, whose name stands before no other then
+    module_paths: bool = False  # a module stands before a name without an import, and in files
+    untyped_objects: bool = False  # an object may have any function, under any name
     behind_modules: Collection[str] = ()  # uses behind the module in which a file has a function
     unmeant: Mapping[str, Collection[str]] = field(default_factory=dict)  # kinds, by the use
 
@@ -55,7 +64,9 @@ _C = Scoping(
     shares_folder=True,
     shares_all=True,
     dotted_fields=True,
+    loose_constants=True,
     types_variables=True,
+    includes_files=True,
 )
 _JAVASCRIPT = Scoping(
     family="javascript",
@@ -64,6 +75,8 @@ _JAVASCRIPT = Scoping(
     dotted_fields=True,
     dotted_constants=True,
     behind_enum=True,
+    imports_paths=True,
+    untyped_objects=True,
 )
 _JAVA = Scoping(
     family="java",
@@ -73,6 +86,7 @@ _JAVA = Scoping(
     inherits_bare=True,
     members_of_classes=True,
     shares_folder=True,
+    bare_constants=True,
     calls_fields=False,
     whole_classes=True,
     types_variables=True,
@@ -91,6 +105,7 @@ _SCOPINGS = {
         members_of_classes=True,
         shares_folder=True,
         shares_all=True,
+        namespaces=True,
         dotted_constants=True,
         behind_enum=True,
         opens_enums=True,
@@ -108,7 +123,7 @@ _SCOPINGS = {
     "java": _JAVA,
     "javascript": _JAVASCRIPT,
     "kotlin": replace(_JAVA, members_of_classes=False, calls_fields=True, types_variables=False),
-    "lua": Scoping(shares_all=True, doubts_members=True),
+    "lua": Scoping(shares_all=True, doubts_members=True, imports_tables=True),
     "php": Scoping(
         selves=_SELVES | {"parent", "static"},
         constructors={"__construct"},
@@ -126,6 +141,7 @@ _SCOPINGS = {
         constructors={"__init__", "__new__"},
         tells_members=True,
         names_all=True,
+        class_bodies=True,
         whole_classes=True,
     ),
     "ruby": Scoping(
@@ -143,6 +159,7 @@ _SCOPINGS = {
         calls_fields=False,
         behind_enum=True,
         opens_enums=True,
+        module_paths=True,
         behind_modules={"call", "type", "attribute", "other"},
         unmeant=dict.fromkeys(("call", "type"), ("module",)),
     ),
