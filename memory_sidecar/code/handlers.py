@@ -194,13 +194,13 @@ class Codebase:
         embeds = query.uses_vectors
         with self._open_snapshot(query.filter.sources, reporter, embeds=embeds) as here:
             question, wordings = take_apart(query, here.asked)
-            begun = self.data.begin_embedding(here.connection, wordings)
+            begun = self.data.questions.begin(here.connection, wordings)
 
             def ask(rows: CodeRows) -> list[CodeHit]:  # while the model works
                 embed_query = static = None
                 if embeds:
-                    static = self.data.embed_static(here.connection)
-                    embed_query = self.data.embed_query(
+                    static = self.data.questions.by_static(here.connection)
+                    embed_query = self.data.questions.by_model(
                         here.connection,
                         rows.vector_counts(),
                         reporter,

@@ -1,19 +1,28 @@
-"""The arms of all searches, and the threads beside the keyword arm.
+"""The arms of all searches, the threads beside the keyword arm, and the vectors of questions.
 
 An arm is the ranking of a corpus's rows by words, or by vectors.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from memory_sidecar.core.errors import ModelError, NoIndex
+from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.embedding.embedder import Embedder
+from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.codes import Floats, Ids
 from memory_sidecar.index.ids import locate, mask_allowed
-from memory_sidecar.index.vectors import VectorView
+from memory_sidecar.index.report import VectorCounts
+from memory_sidecar.index.schema import read_identity
+from memory_sidecar.index.vectors import EmbedQuery, Vector, VectorView
 
 Scores = npt.NDArray[np.float64]
 
@@ -73,3 +82,75 @@ class VectorArm:
     def scores_of(self, wanted: Ids) -> Scores:
         """Return the cosines (n,) of the rows `wanted`; NaN for those without a vector."""
         return self._view.cosines_of(self._query, wanted).astype(np.float64)
+
+
+class QuestionEmbedder:
+    """Embeds questions for comparison with the vectors that a database has."""
+
+    def __init__(self, models: Models, *, remedy: str) -> None:
+        """`remedy` is the command that brings the database up to date, for hints."""
+        self._models = models
+        self._remedy = remedy
+
+    def begin(self, connection: Connection, texts: Sequence[str]) -> Sequence[Future[Vector]]:
+        """Begin to embed `texts` in other threads, if `connection` has vectors of our model."""
+        with suppress(ModelError):
+            embedder = self._models.embedder
+            if texts and read_identity(connection, "model") == embedder.files.sha256:
+                return [SEARCH_POOL.submit(embedder.embed_query, text) for text in texts]
+        return ()
+
+    def by_model(
+        self,
+        connection: Connection,
+        asked: VectorCounts,
+        reporter: Reporter,
+        *,
+        required: bool,
+        static: EmbedQuery | None = None,
+    ) -> EmbedQuery | None:
+        """Return a function that embeds a question for comparison with the rows counted in `asked`.
+
+        Returns None, with a notice, where there is no vector to compare with; notices say whether
+        `static` vectors rank such rows. If `required`, raises ModelError or NoIndex instead.
+        """
+        meanwhile = "by keyword and static vectors" if static else "by keyword alone"
+        if not asked.rows and not required:
+            return None
+        try:
+            embedder = self._embedder_for(connection, asked)
+        except (ModelError, NoIndex) as error:
+            if required:
+                raise
+            reporter.notice(f"ranking {meanwhile}: {error.with_hint}")
+            return None
+        if not asked.pending:
+            return embedder.embed_query
+        reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
+        if asked.pending < asked.rows:
+            return embedder.embed_query
+        if required:
+            raise NoIndex(
+                "no vectors yet (0 % done)",
+                hint=f"`--mode hybrid` ranks {meanwhile} until they are there; "
+                "`memory-sidecar status` shows the progress",
+            )
+        return None
+
+    def by_static(self, connection: Connection) -> EmbedQuery | None:
+        """Return a function that makes static vectors of questions; `None` if no row has any."""
+        static = self._models.static
+        if static is None or read_identity(connection, "static") != static.version:
+            return None
+        return lambda text: static.embed([text])[0]
+
+    def _embedder_for(self, connection: Connection, asked: VectorCounts) -> Embedder:
+        """Return the loaded model. Raises ModelError, and NoIndex for vectors of another model."""
+        embedder = self._models.embedder
+        if asked.rows > asked.pending:
+            if read_identity(connection, "model") != embedder.files.sha256:
+                raise NoIndex(
+                    "vectors are of another model", hint=f"`{self._remedy}` makes new ones"
+                )
+            embedder.load()
+        return embedder

@@ -1,4 +1,4 @@
-"""The file of a database and how it is read: snapshots, and vectors to compare questions with.
+"""The file of a database, and the snapshots in which it is read.
 
 Readers open a snapshot and wait for the owner only where there are no rows to answer from. The file
 is opened when first used, and set aside if it is damaged. Idle connections are closed, and if very
@@ -12,28 +12,23 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from memory_sidecar.core.errors import ModelError, NoIndex, StoreBusy, StoreCorrupt
+from memory_sidecar.core.errors import StoreBusy, StoreCorrupt
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, Silent, name_all
 from memory_sidecar.core.sqlite import Connection, named_errors, set_aside
 from memory_sidecar.core.times import Clock
-from memory_sidecar.embedding.embedder import Embedder
 from memory_sidecar.embedding.models import Models
-from memory_sidecar.index.arms import SEARCH_POOL
+from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.derived import DerivedStore
-from memory_sidecar.index.report import VectorCounts, known_sources
-from memory_sidecar.index.schema import found_version, read_identity
-from memory_sidecar.index.vectors import EmbedQuery, Vector
+from memory_sidecar.index.report import known_sources
+from memory_sidecar.index.schema import found_version
 
-BY_KEYWORD = "by keyword alone"
-BY_STATIC = "by keyword and static vectors"
 OLDER_PATIENCE_S, OLDER_POLL_S = 5.0, 0.05  # with a process that writes an older schema
 MAX_OPEN = 8  # files of one process with connections: each takes about ten descriptors
 
@@ -184,6 +179,7 @@ class ReadableDatabase(ABC, Generic[S]):
         `remedy` is the command that brings it up to date, for hints.
         """
         self.models = models
+        self.questions = QuestionEmbedder(models, remedy=remedy)
         self.sources = sources
         self.file = file
         self._remedy = remedy
@@ -257,71 +253,6 @@ class ReadableDatabase(ABC, Generic[S]):
                 connection = stack.enter_context(store.reading())
             self._notice_incomplete(connection, wanted, reporter)
             yield store, connection
-
-    def begin_embedding(
-        self, connection: Connection, texts: Sequence[str]
-    ) -> Sequence[Future[Vector]]:
-        """Begin to embed `texts` in other threads, if `connection` has vectors of our model."""
-        with suppress(ModelError):
-            embedder = self.models.embedder
-            if texts and read_identity(connection, "model") == embedder.files.sha256:
-                return [SEARCH_POOL.submit(embedder.embed_query, text) for text in texts]
-        return ()
-
-    def embed_query(
-        self,
-        connection: Connection,
-        asked: VectorCounts,
-        reporter: Reporter,
-        *,
-        required: bool,
-        static: EmbedQuery | None = None,
-    ) -> EmbedQuery | None:
-        """Return a function that embeds a question for comparison with the rows counted in `asked`.
-
-        Returns None, with a notice, where there is no vector to compare with; notices say whether
-        `static` vectors rank such rows. If `required`, raises ModelError or NoIndex instead.
-        """
-        meanwhile = BY_STATIC if static else BY_KEYWORD
-        if not asked.rows and not required:
-            return None
-        try:
-            embedder = self._embedder_for(connection, asked)
-        except (ModelError, NoIndex) as error:
-            if required:
-                raise
-            reporter.notice(f"ranking {meanwhile}: {error.with_hint}")
-            return None
-        if not asked.pending:
-            return embedder.embed_query
-        reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
-        if asked.pending < asked.rows:
-            return embedder.embed_query
-        if required:
-            raise NoIndex(
-                "no vectors yet (0 % done)",
-                hint=f"`--mode hybrid` ranks {meanwhile} until they are there; "
-                "`memory-sidecar status` shows the progress",
-            )
-        return None
-
-    def embed_static(self, connection: Connection) -> EmbedQuery | None:
-        """Return a function that makes static vectors of questions; `None` if no row has any."""
-        static = self.models.static
-        if static is None or read_identity(connection, "static") != static.version:
-            return None
-        return lambda text: static.embed([text])[0]
-
-    def _embedder_for(self, connection: Connection, asked: VectorCounts) -> Embedder:
-        """Return the loaded model. Raises ModelError, and NoIndex for vectors of another model."""
-        embedder = self.models.embedder
-        if asked.rows > asked.pending:
-            if read_identity(connection, "model") != embedder.files.sha256:
-                raise NoIndex(
-                    "vectors are of another model", hint=f"`{self._remedy}` makes new ones"
-                )
-            embedder.load()
-        return embedder
 
     def _notice_incomplete(
         self, connection: Connection, wanted: Collection[str], reporter: Reporter

@@ -85,7 +85,7 @@ class Recall:
         # Shared memories are an addition: a missing model is an error for the agent's own,
         # and for the shared ones only if there are no own ones.
         is_main = agent is self._agent or not self._agent.exists
-        embed_query = agent.data.embed_query(
+        embed_query = agent.data.questions.by_model(
             connection,
             count_vectors(connection, [MEMORY_CHUNKS]),
             self._reporter,

@@ -134,7 +134,7 @@ class Sessions:
         def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
             embed_query = None
             if corpora:
-                embed_query = self.agent.data.embed_query(
+                embed_query = self.agent.data.questions.by_model(
                     connection,
                     count_vectors(connection, corpora),
                     self._reporter,
