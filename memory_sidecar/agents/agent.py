@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_sidecar.agents.store import AgentStore
+from memory_sidecar.agents.written import index_paths
 from memory_sidecar.code.results import SourceMoved
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import (
@@ -35,14 +36,15 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import IsDeleted, deletions
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index import upkeep
 from memory_sidecar.index.agent_database import Ask
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
-from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import count_sources, recorded_roots
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY
 from memory_sidecar.memories.reads import count_reads
@@ -166,16 +168,15 @@ class Agent:
                 self.data.complete(reporter)
 
         self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
-        self.data.index_written(
-            source, files, reporter, first=first, is_done=lambda: self._is_indexed(source, files)
-        )
+        is_done = partial(self._is_indexed, source, files)
+        index_paths(self.data, source, files, reporter, first=first, is_done=is_done)
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
         """Derive every row again from the files. Raises NoIndex for an agent without sources."""
         sources = self.sources()
         if not sources:
             raise self.no_memories_error()
-        report = self.data.rebuild(sources, all_of_it=True, reporter=reporter)
+        report = upkeep.rebuild(self.data, sources, all_of_it=True, reporter=reporter)
         count_reads(self)
         self.on_use()
         return replace(report, agent=self.name)
@@ -198,7 +199,7 @@ class Agent:
         self._require_apart(root)
         before = self.registry.get(name).root.as_posix()
         moved = self.registry.move(name, root, force=force)
-        self.data.move(moved, reporter=reporter)
+        upkeep.move(self.data, moved, reporter=reporter)
         self.data.update([moved], reporter)
         with self.short_connection() as connection:
             chunks = next(each.chunks for each in count_sources(connection) if each.name == name)
@@ -214,7 +215,7 @@ class Agent:
 
     def unregister(self, name: str, *, reporter: Reporter) -> Source:
         """Remove a registered directory and all rows derived from it. Its files stay."""
-        return self.data.forget(name, self.registry, reporter=reporter)
+        return upkeep.forget(self.data, name, self.registry, reporter=reporter)
 
     def _is_indexed(self, source: Source, files: Collection[str]) -> bool:
         """Whether another process has indexed `files` as they are on disk now."""

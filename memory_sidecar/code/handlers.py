@@ -32,9 +32,9 @@ from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
 from memory_sidecar.disk.roots import deletions, problem_of, readable_folder
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index import upkeep
 from memory_sidecar.index.database import Database
 from memory_sidecar.index.embed import embed_pending
-from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import (
     count_sources,
     count_vectors,
@@ -44,6 +44,7 @@ from memory_sidecar.index.report import (
     list_files,
     recorded_roots,
 )
+from memory_sidecar.index.store_file import StoreFile
 
 T = TypeVar("T")
 
@@ -132,11 +133,11 @@ class Codebase:
     def rebuild(self, names: Sequence[str], *, reporter: Reporter) -> IndexReport:
         """Rebuild all rows of the sources `names` (all if empty) from their files."""
         sources = [self.registry.get(name) for name in names] or self._all_sources()
-        return self.data.rebuild(sources, all_of_it=not names, reporter=reporter)
+        return upkeep.rebuild(self.data, sources, all_of_it=not names, reporter=reporter)
 
     def remove(self, name: str, *, reporter: Reporter) -> Source:
         """Remove a source: its registration, its rows, and its clone if it was an address."""
-        source = self.data.forget(name, self.registry, reporter=reporter)
+        source = upkeep.forget(self.data, name, self.registry, reporter=reporter)
         self.clones.remove(source)
         return source
 
@@ -149,7 +150,7 @@ class Codebase:
         """
         source = self.registry.get(name)
         moved = self.registry.move(source.name, root, force=force)
-        self.data.move(moved, reporter=reporter)
+        upkeep.move(self.data, moved, reporter=reporter)
         self.clones.remove(source)
         self.data.update([moved], reporter)
         chunks = next(each.chunks for each in self.status().sources if each.name == moved.name)
@@ -257,8 +258,7 @@ class Codebase:
             raise self.nothing()
         snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
         with snapshot as (store, connection):
-            known = known_sources(connection).items()
-            scanned = {name: each.scanned_at for name, each in known}
+            scanned = {name: each.scanned_at for name, each in known_sources(connection).items()}
             asked = wanted or tuple(scanned)
             for name in asked:
                 if name not in scanned:

@@ -6,53 +6,46 @@ older schema is built again by the first call that needs it, with a notice.
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import wait
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from time import monotonic
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from memory_sidecar.core.errors import (
     CannotWrite,
-    ModelError,
     NotFound,
     OutOfFiles,
     PathRefused,
     SidecarError,
     StoreBusy,
     StoreCorrupt,
-    UsageError,
-    as_sidecar_error,
 )
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import IndexReport, Reporter, Silent
-from memory_sidecar.core.sqlite import damage_of
-from memory_sidecar.disk.registry import Registry
+from memory_sidecar.core.results import IndexReport, Reporter, Silent, name_all
+from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
-from memory_sidecar.index.embed import EmbedPending, count_waiting, embed_pending
-from memory_sidecar.index.engine_state import remove_state
+from memory_sidecar.index.embed import EmbedPending, embed_pending
 from memory_sidecar.index.index_run import Embed, index_sources
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.reading import ReadableDatabase, S, StoreFile
+from memory_sidecar.index.report import known_sources
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.source import ScanScope, require_files
+from memory_sidecar.index.source import ScanScope
+from memory_sidecar.index.store_file import S, StoreFile
 from memory_sidecar.index.watched import LiveState
 
 STORE_PATIENCE_S = 10.0  # how long a short change waits while another process writes
 INDEX_PATIENCE_S = 60.0  # how long an index run waits while another process writes
 MISSING_PATIENCE_S = 10.0  # how long a question waits for missing rows to be built
-AT_ONCE, AT_ONCE_S = 64, 1.0  # the most texts, and the longest, that a caller waits for embedding
 
-_log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Database(ReadableDatabase[S]):
+class Database(Generic[S]):
     """The database in `file`. Opened when first used; safe to use from several threads."""
 
     def __init__(
@@ -65,10 +58,18 @@ class Database(ReadableDatabase[S]):
         remedy: str,
         embed: EmbedPending = embed_pending,
     ) -> None:
-        """`builder` makes the builder of a source; the rest is as in `ReadableDatabase`."""
-        super().__init__(file, sources=sources, models=models, remedy=remedy)
+        """`sources` returns the sources that the database should hold at the moment.
+
+        `builder` makes the builder of a source. `remedy` is the command that brings the database up
+        to date, for hints.
+        """
+        self.file = file
         self.paths = file.paths
-        self._builder = builder
+        self.sources = sources
+        self.builder = builder
+        self.models = models
+        self.questions = QuestionEmbedder(models, remedy=remedy)
+        self._remedy = remedy
         self._make_owner = partial(
             Owner, file, sources=sources, builder=builder, models=models, embed=embed
         )
@@ -113,52 +114,6 @@ class Database(ReadableDatabase[S]):
 
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
-    def index_written(
-        self,
-        source: Source,
-        under: Collection[str],
-        reporter: Reporter,
-        *,
-        first: Callable[[Reporter], None],
-        is_done: Callable[[], bool],
-    ) -> None:
-        """Index the files at the paths `under`, which the caller just wrote.
-
-        Calls `first` before, under the lock. Embeds them, too, if there is a model, time and little
-        to embed. `is_done()` tells whether another writing process did it. Failures are notices.
-        """
-        began = monotonic()
-
-        def work(reporter: Reporter) -> None:
-            first(reporter)
-            self.owner.refresh(source, reporter, ScanScope(under=under))
-            with suppress(ModelError):
-                waits = self.is_watching and (is_late() or count_waiting(self.open()) > AT_ONCE)
-                if not waits:
-                    self.owner.embed(reporter, parts=[(source.name, "")], until=is_late)
-
-        def is_late() -> bool:
-            return self.is_watching and monotonic() > began + AT_ONCE_S
-
-        try:
-            self.owner.loop.ask(
-                work,
-                reporter,
-                urgency=Urgency.SHORT,
-                patience_s=STORE_PATIENCE_S,
-                is_redundant=is_done,
-            )
-        except UsageError:  # from `first`, which refuses the database
-            raise
-        except Exception as error:
-            named = error if isinstance(error, Stopped) else as_sidecar_error(error, hint="")
-            if named is not error:
-                _log.warning("%s: %s", self.paths.db.stem, named, exc_info=error)
-            reporter.notice(f"written, but not indexed yet: {named}")
-            return
-        self.owner.watch(source)
-        self.owner.embed_soon()
-
     def rescan(
         self, sources: Sequence[Source], reporter: Reporter, *, patience_s: float = 0.0
     ) -> bool:
@@ -183,51 +138,6 @@ class Database(ReadableDatabase[S]):
             done = self.owner.loop.ask_soon(work, urgency=Urgency.SHORT, key="count")
             if wait([done], timeout=wait_s).done:
                 done.result()
-
-    def rebuild(
-        self, sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
-    ) -> IndexReport:
-        """Derive every row of `sources` again; each old row stays until its file is done.
-
-        `all_of_it` also sets a damaged database aside.
-        """
-
-        def work(reporter: Reporter) -> IndexReport:
-            store = self.open()
-            if all_of_it and (damage := damage_of(self.paths.db)):
-                raise StoreCorrupt(f"{self.paths.db} is damaged: {damage}", path=self.paths.db)
-            for source in sources:
-                if store.paths(source.name) and not self._builder(source).trusts_empty_root:
-                    require_files(source)
-            for source in sources:  # without its state, the pass below derives every row again
-                remove_state(self.paths.flow_state(source.name))
-            wanted = self._with_missing(sources, reporter)
-            return index_sources(self.owner, wanted, reporter, embed=True)
-
-        return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
-
-    def forget(self, name: str, registry: Registry, *, reporter: Reporter) -> Source:
-        """Delete the derived rows of a source, then its entry; return that. Raises NotFound."""
-        source = registry.get(name)
-
-        def work(_: Reporter) -> None:
-            remove_state(self.paths.flow_state(source.name))
-            if self.paths.db.exists():
-                self.open().forget_source(source.name)
-            with suppress(NotFound):  # of an emptied list, whose sources are those with rows
-                registry.remove(source.name)
-
-        self._change(source, work, reporter)
-        return source
-
-    def move(self, source: Source, *, reporter: Reporter) -> None:
-        """Assign the rows of `source` to its new root, to which its folder was moved."""
-
-        def work(_: Reporter) -> None:
-            if self.paths.db.exists():
-                self.open().move_source(source.name, source.root)
-
-        self._change(source, work, reporter)
 
     def ask(self, work: Callable[[Reporter], T], reporter: Reporter, *, patience_s: float) -> T:
         """Have the owner run `work`, and return its result. Raises StoreBusy, SidecarError."""
@@ -279,7 +189,63 @@ class Database(ReadableDatabase[S]):
 
     # Reading
 
+    def open(self) -> S:
+        """Return the store, whatever it holds. Raises StoreCorrupt if its file was taken away."""
+        return self.file.open()
+
+    def open_anew(self) -> S:
+        """Return the store; begin a new one first where its file was taken away."""
+        return self.recovering(self.open, Silent())
+
+    def recovering(self, work: Callable[[], T], reporter: Reporter) -> T:
+        """Run `work`, which reads; if the database proves damaged, replace it and run it again."""
+        generation = self.file.generation
+        try:
+            return work()
+        except Exception as error:
+            # If another thread has set the database aside, reading it may raise any error.
+            if self.file.generation == generation:
+                if not (isinstance(error, StoreCorrupt) and error.is_of(self.file.path)):
+                    raise
+                reporter.notice(f"{error.message}: rebuilding it")
+                self.start_over(reporter, unless_after=generation)
+            return work()
+
+    def complete(self, reporter: Reporter) -> S:
+        """Return the store once it has rows of every source; see `snapshot`."""
+        with self.snapshot(reporter):
+            return self.open()
+
+    @contextmanager
+    def snapshot(
+        self,
+        reporter: Reporter,
+        *,
+        sources: Sequence[Source] | None = None,
+        wanted: Collection[str] = (),
+        embeds: bool = False,
+    ) -> Iterator[tuple[S, Connection]]:
+        """Yield the store and one commit of it to read, with rows of all `sources` (default: its).
+
+        Sources without rows are indexed first, with their vectors if the caller `embeds`. A process
+        that watches the sources waits for that only if no source in `wanted` (none: any) has rows
+        yet, not for long, and never for vectors. Notices say which sources are incomplete.
+        """
+        with ExitStack() as stack:
+            store = self.open()
+            connection = stack.enter_context(store.reading())
+            known, missing = self._known_and_missing(connection, sources, reporter)
+            if missing:
+                stack.close()
+                self._index_missing(known, missing, reporter, wanted=wanted, embeds=embeds)
+                store = self.open()
+                connection = stack.enter_context(store.reading())
+            self._notice_incomplete(connection, wanted, reporter)
+            yield store, connection
+
     def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
+        """Replace the database by an empty one, unless `generation` is past `unless_after`."""
+
         def work(_: Reporter) -> None:
             if unless_after in (None, self.file.generation):
                 self.owner.start_over()
@@ -297,6 +263,7 @@ class Database(ReadableDatabase[S]):
         wanted: Collection[str],
         embeds: bool,
     ) -> None:
+        """Have the `missing` sources indexed, as `snapshot` says; `known` are those with rows."""
         self.owner.watch(*missing)
         has_rows = not set(known).isdisjoint(wanted or known)
         if self.is_watching and has_rows:
@@ -324,16 +291,6 @@ class Database(ReadableDatabase[S]):
 
     # Private steps
 
-    def _change(self, source: Source, work: Callable[[Reporter], None], reporter: Reporter) -> None:
-        """Stop watching `source`, then have the owner run `work`, which changes its rows."""
-
-        def unwatched(reporter: Reporter) -> None:
-            self.owner.unwatch(source.name)  # again: a pass may have begun meanwhile
-            work(reporter)
-
-        self.owner.unwatch(source.name)
-        self.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
-
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.
 
@@ -348,3 +305,35 @@ class Database(ReadableDatabase[S]):
             store.forget_source(name)
         self.owner.watch(*asked, *missing)
         return list(asked) if self.is_watching else [*asked, *missing]
+
+    def _notice_incomplete(
+        self, connection: Connection, wanted: Collection[str], reporter: Reporter
+    ) -> None:
+        begun, rebuilt = list[str](), list[str]()
+        for name, state in known_sources(connection).items():
+            if (not wanted or name in wanted) and not (state.scanned_at and state.chunker):
+                (rebuilt if state.scanned_at else begun).append(name)
+        if begun:
+            reporter.notice(f"{name_all(begun)} not completely indexed yet: answering from what is")
+        if rebuilt:
+            reporter.notice(
+                f"{name_all(rebuilt)} being rebuilt: answering from what was indexed before; if"
+                f" that was interrupted, `{self._remedy}` ends it"
+            )
+
+    def _known_and_missing(
+        self, connection: Connection, sources: Sequence[Source] | None, reporter: Reporter
+    ) -> tuple[set[str], list[Source]]:
+        """Return the names of sources that have rows, and the sources that have none, with notices.
+
+        Rows are missing after the database was deleted, damaged, outdated or not built to its end.
+        """
+        if is_of_older := self.file.take_outdated():
+            reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")
+        known = set(known_sources(connection))
+        wanted = self.sources() if sources is None else sources
+        missing = [source for source in wanted if source.name not in known]
+        if missing and not is_of_older:
+            names = ", ".join(source.name for source in missing)
+            reporter.notice(f"{self.file.path.name} holds nothing of {names}: indexing it")
+        return known, missing

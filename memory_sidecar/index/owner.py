@@ -37,9 +37,9 @@ from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static
 from memory_sidecar.index.loop import Loop
-from memory_sidecar.index.reading import S, StoreFile
 from memory_sidecar.index.report import DATABASE, VECTORS, Activity, Failure
 from memory_sidecar.index.source import PassResult, ScanScope, SourceFlow
+from memory_sidecar.index.store_file import S, StoreFile
 from memory_sidecar.index.watched import LiveState, WatchedSource
 
 WHOLE = ScanScope()

@@ -23,7 +23,7 @@ from memory_sidecar.embedding import models
 from memory_sidecar.embedding.embedder import QueryGate
 from memory_sidecar.embedding.static import WEIGHTS, find_static
 from memory_sidecar.embedding.supply import find_model
-from memory_sidecar.index import database
+from memory_sidecar.index import upkeep
 from memory_sidecar.index.apply import UNPAUSED_FILES
 from tests.conftest import STATIC, run_with, write_memory
 from tests.disk.test_watch_faults import Opened
@@ -206,7 +206,7 @@ def test_fix_goes_on_after_a_database_whose_files_are_gone_and_makes_that_anew(
 def test_fix_tells_of_a_database_that_another_process_writes_and_repairs_the_rest(
     run, data_dir, monkeypatch
 ):
-    monkeypatch.setattr(database, "INDEX_PATIENCE_S", 0.0)
+    monkeypatch.setattr(upkeep, "INDEX_PATIENCE_S", 0.0)
     for agent in ("ann", "bob"):
         write_memory(data_dir / "knowledge" / agent, "one.md")
         run("list", "--agent", agent)

@@ -515,7 +515,7 @@ def test_a_removed_source_leaves_nothing_behind(codebase, notices, data_dir):
 
 
 def test_a_source_that_cannot_be_removed_now_can_be_later(codebase, notices, monkeypatch):
-    monkeypatch.setattr("memory_sidecar.index.database.STORE_PATIENCE_S", 0.1)
+    monkeypatch.setattr("memory_sidecar.index.upkeep.STORE_PATIENCE_S", 0.1)
     with FileLock(codebase.paths.writer_lock), pytest.raises(StoreBusy):
         codebase.remove("project", reporter=notices)
     codebase.remove("project", reporter=notices)

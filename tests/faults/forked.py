@@ -36,7 +36,7 @@ HUNG = 124  # as `timeout` says it
 _SLOW_TO_IMPORT = [
     *("numpy", "apsw", "click", "yaml", "rich.progress", "loguru", "sqlite_vec", "msgspec"),
     *("concurrent.futures.process", "pathspec", "watchdog.observers", "tree_sitter"),
-    *("memory_sidecar.cli.main", "memory_sidecar.index.reading", "memory_sidecar.embedding.models"),
+    *("memory_sidecar.cli.main", "memory_sidecar.index.arms", "memory_sidecar.index.store_file"),
     *("memory_sidecar.disk.watch", "memory_sidecar.disk.registry", "memory_sidecar.memories.write"),
     "tests.faults.forked",
 ]

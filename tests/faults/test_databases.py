@@ -14,7 +14,7 @@ from memory_sidecar.code.store import CodeStore
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.sqlite import APPLICATION_ID
-from memory_sidecar.index import reading
+from memory_sidecar.index import store_file
 from tests.faults.conftest import everyday
 
 
@@ -74,7 +74,7 @@ def test_the_doctor_leaves_an_older_schema_alone_until_it_is_to_mend(run, db):
 
 @pytest.mark.parametrize("asked", [*COMMANDS, ("doctor",)], ids=" ".join)
 def test_an_older_schema_that_a_process_writes_is_left_to_it(run, db, asked, monkeypatch):
-    monkeypatch.setattr(reading, "OLDER_PATIENCE_S", 0.0)
+    monkeypatch.setattr(store_file, "OLDER_PATIENCE_S", 0.0)
     set_version(db, CodeStore.SCHEMA.version + 1000)
     make_older(db)
     before = db.read_bytes()

@@ -24,10 +24,10 @@ from memory_sidecar.disk.watch import EVERYTHING
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.embed import embed_pending, next_pending
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.reading import StoreFile
 from memory_sidecar.index.report import DATABASE, FilesUnderWay
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import PassResult, ScanScope
+from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.index.watched import RESCAN_S, WatchedSource
 from tests.conftest import HashEmbedder, HashModels, Notices
 from tests.waiting import DEADLINE_S, eventually

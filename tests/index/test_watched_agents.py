@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
+from memory_sidecar.agents import written
 from memory_sidecar.agents.watching import Watching
 from memory_sidecar.core.results import Silent
 from memory_sidecar.core.sqlite import column
-from memory_sidecar.index import database
 from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.scheduler import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
@@ -92,7 +92,7 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
         return embed(embedder, texts, stop=stop)
 
     monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
-    monkeypatch.setattr(database, "AT_ONCE_S", 0.0)
+    monkeypatch.setattr(written, "AT_ONCE_S", 0.0)
     write_memory(data_dir / "knowledge" / "first", "two.md", "The second.")
     try:
         agent.index_written(["two.md"], reporter=Silent())
@@ -115,7 +115,7 @@ def test_the_first_files_of_an_agent_wait_for_few_vectors_too(
         return embed(embedder, texts, stop=stop)
 
     monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
-    names = [f"{number:03}.md" for number in range(database.AT_ONCE + 1)]
+    names = [f"{number:03}.md" for number in range(written.AT_ONCE + 1)]
     for name in names:
         write_memory(data_dir / "knowledge" / "new", name, f"What {name} says.")
     try:

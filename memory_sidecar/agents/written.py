@@ -1,0 +1,65 @@
+"""Indexes the files that a caller just wrote, so that they are found when its call returns."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from memory_sidecar.core.errors import ModelError, UsageError, as_sidecar_error
+from memory_sidecar.core.model import Source
+from memory_sidecar.core.results import Reporter
+from memory_sidecar.index.database import STORE_PATIENCE_S, Database
+from memory_sidecar.index.document import Stopped
+from memory_sidecar.index.embed import count_waiting
+from memory_sidecar.index.requests import Urgency
+from memory_sidecar.index.source import ScanScope
+
+AT_ONCE, AT_ONCE_S = 64, 1.0  # the most texts, and the longest, that a caller waits for embedding
+
+_log = logging.getLogger(__name__)
+
+
+def index_paths(
+    database: Database[Any],
+    source: Source,
+    under: Collection[str],
+    reporter: Reporter,
+    *,
+    first: Callable[[Reporter], None],
+    is_done: Callable[[], bool],
+) -> None:
+    """Index the files at the paths `under` of `source`; failures are notices.
+
+    Calls `first` before, under the lock. Embeds the texts, too, if there is a model, time and few
+    of them. `is_done()` tells whether another writing process has indexed the files.
+    """
+    owner, began = database.owner, monotonic()
+
+    def work(reporter: Reporter) -> None:
+        first(reporter)
+        owner.refresh(source, reporter, ScanScope(under=under))
+        with suppress(ModelError):
+            waits = database.is_watching and (is_late() or count_waiting(database.open()) > AT_ONCE)
+            if not waits:
+                owner.embed(reporter, parts=[(source.name, "")], until=is_late)
+
+    def is_late() -> bool:
+        return database.is_watching and monotonic() > began + AT_ONCE_S
+
+    try:
+        owner.loop.ask(
+            work, reporter, urgency=Urgency.SHORT, patience_s=STORE_PATIENCE_S, is_redundant=is_done
+        )
+    except UsageError:  # from `first`, which refuses the database
+        raise
+    except Exception as error:
+        named = error if isinstance(error, Stopped) else as_sidecar_error(error, hint="")
+        if named is not error:
+            _log.warning("%s: %s", database.paths.db.stem, named, exc_info=error)
+        reporter.notice(f"written, but not indexed yet: {named}")
+        return
+    owner.watch(source)
+    owner.embed_soon()

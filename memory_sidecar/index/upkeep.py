@@ -1,0 +1,87 @@
+"""Changes to a source of a database as a whole: it is rebuilt, forgotten or moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from memory_sidecar.core.errors import NotFound, StoreCorrupt
+from memory_sidecar.core.model import Source
+from memory_sidecar.core.results import IndexReport, Reporter
+from memory_sidecar.core.sqlite import damage_of, named_errors
+from memory_sidecar.disk.registry import Registry
+from memory_sidecar.index.database import INDEX_PATIENCE_S, STORE_PATIENCE_S, Database
+from memory_sidecar.index.engine_state import remove_state
+
+
+def rebuild(
+    database: Database[Any], sources: Sequence[Source], *, all_of_it: bool, reporter: Reporter
+) -> IndexReport:
+    """Derive every row of `sources` again; each old row stays until its file is done.
+
+    `all_of_it` also sets a damaged database aside.
+    """
+    paths = database.paths
+
+    def work(reporter: Reporter) -> IndexReport:
+        store = database.open()
+        if all_of_it and (damage := damage_of(paths.db)):
+            raise StoreCorrupt(f"{paths.db} is damaged: {damage}", path=paths.db)
+        for source in sources:
+            if store.paths(source.name) and not database.builder(source).trusts_empty_root:
+                _require_files(source)
+        for source in sources:  # without its state, the pass below derives every row again
+            remove_state(paths.flow_state(source.name))
+        return database.update(sources, reporter, embed=True)
+
+    return database.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
+
+
+def _require_files(source: Source) -> None:
+    """Raise NotFound if the root of `source` is missing or empty: its rows could not be rebuilt."""
+    with named_errors(source.root):
+        if not source.root.is_dir() or not any(source.root.iterdir()):
+            raise NotFound(
+                f"{source.root} is not there or empty, so its database stays as it was",
+                hint="mount its disk again, rebuild the others by --source, or "
+                f"`memory-sidecar source move` or `source remove {source.name}`",
+            )
+
+
+def forget(database: Database[Any], name: str, registry: Registry, *, reporter: Reporter) -> Source:
+    """Delete the derived rows of a source, then its entry; return that. Raises NotFound."""
+    source = registry.get(name)
+
+    def work(_: Reporter) -> None:
+        remove_state(database.paths.flow_state(source.name))
+        if database.paths.db.exists():
+            database.open().forget_source(source.name)
+        with suppress(NotFound):  # of an emptied list, whose sources are those with rows
+            registry.remove(source.name)
+
+    _change(database, source, work, reporter)
+    return source
+
+
+def move(database: Database[Any], source: Source, *, reporter: Reporter) -> None:
+    """Assign the rows of `source` to its new root, to which its folder was moved."""
+
+    def work(_: Reporter) -> None:
+        if database.paths.db.exists():
+            database.open().move_source(source.name, source.root)
+
+    _change(database, source, work, reporter)
+
+
+def _change(
+    database: Database[Any], source: Source, work: Callable[[Reporter], None], reporter: Reporter
+) -> None:
+    """Stop watching `source`, then have the owner run `work`, which changes its rows."""
+
+    def unwatched(reporter: Reporter) -> None:
+        database.owner.unwatch(source.name)  # again: a pass may have begun meanwhile
+        work(reporter)
+
+    database.owner.unwatch(source.name)
+    database.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
