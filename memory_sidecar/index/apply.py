@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 class Applier:
     """Writes the rows of `source` through an engine, which is opened at the first difference.
 
-    One thread uses it, which holds the database's writer lock until `close`.
+    One thread uses it, for one pass; it holds the database's writer lock until `close`.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Applier:
         Each step of a long pass first waits for queries to `models`. `between` is called after each
         slice with the number of files left, to do what is urgent, which may begin an inner pass.
         """
+        self.source = source
+        self.builder = builder
+        self.store = store
+        self.state = EngineState(state)
         self.under_way: Pass | None = None
-        self._source = source
-        self._builder = builder
-        self._store = store
-        self._state = EngineState(state)
         self._at_hand = vector_lookup(models, store.SCHEMA.corpora)
         self._give_way = models.gate.pass_through
         self._between = between
@@ -94,11 +94,11 @@ class Applier:
         """
         around = self.under_way
         done = self.under_way = Pass(
-            len(found), progress, is_full=is_full, around=around, began_at=self._store.now()
+            len(found), progress, is_full=is_full, around=around, began_at=self.store.now()
         )
         try:
             if found:
-                with named_errors(self._state.folder):
+                with named_errors(self.state.folder):
                     self._run(found, done)
         except BaseException:
             with suppress(Exception):  # closing may fail for the same reason
@@ -114,7 +114,7 @@ class Applier:
 
     def serves(self, source: Source) -> bool:
         """Whether this is of `source` as it is defined now, and was not stopped."""
-        return source == self._source and not self._is_stopped.is_set()
+        return source == self.source and not self._is_stopped.is_set()
 
     def stop(self) -> None:
         """End `apply` soon, and any later one. Any thread may call this."""
@@ -128,7 +128,7 @@ class Applier:
         try:
             if engine is not None:
                 engine.close()
-                self._state.note_usable()
+                self.state.note_usable()
         finally:
             if crashes is not None:  # last: it notes what the engine still builds
                 crashes.close()
@@ -139,7 +139,7 @@ class Applier:
         left_out = [file for file in found.changed if file.skip_reason]
         slices = in_slices([file for file in found.changed if not file.skip_reason])
         to_build = [*chain.from_iterable(slices)]
-        with self._builder.preparing_to_build(to_build):
+        with self.builder.preparing_to_build(to_build):
             try:
                 # First: a new file may have the id of a session or a memory that is gone.
                 for at in range(0, max(len(found.gone), len(left_out)), SLICE_FILES):
@@ -153,7 +153,7 @@ class Applier:
                 for files in slices:
                     changed = Differences(done.left_of(files), gone=())
                     self._opened_engine().apply(changed, beat=self._beat)
-                    self._state.note_usable()
+                    self.state.note_usable()
                     left -= len(files)
                     self._pause(left)
                     if done.is_overtaken:
@@ -163,26 +163,26 @@ class Applier:
                 raise
         self._beat()
         if done.failures:
-            self._store.fail(self._source.name, done.failures)
+            self.store.fail(self.source.name, done.failures)
         lost = self._lost(done.unwritten)
         if unchanged := {p: each for p, each in done.unwritten.items() if p not in lost}:
-            self._store.touch(self._source.name, unchanged)
+            self.store.touch(self.source.name, unchanged)
         if lost:
             # CocoIndex has these files as written. Its state is synced, so a power cut takes the
             # last commits of the database alone; or a person has put an older copy of that back.
-            _log.warning("%s: the rows of %d files were lost", self._source.name, len(lost))
+            _log.warning("%s: the rows of %d files were lost", self.source.name, len(lost))
             done.unwritten.clear()
             files = [file for file in to_build if file.path in lost]
             self._run(Differences(files, gone=[file.path for file in files]), done)
 
     def _lost(self, made: Mapping[str, ManifestEntry]) -> set[str]:
         """Return those paths of `made`, which CocoIndex has as written, whose rows are not here."""
-        here = self._store.manifest(self._source.name, under=made) if made else {}
+        here = self.store.manifest(self.source.name, under=made) if made else {}
         return {
             path
             for path, each in made.items()
             if path not in here
-            or not self._builder.has_rows_of(here[path].fingerprint, each.fingerprint)
+            or not self.builder.has_rows_of(here[path].fingerprint, each.fingerprint)
         }
 
     def _forget(self, gone: Sequence[str], left_out: Sequence[SourceFile]) -> None:
@@ -206,18 +206,18 @@ class Applier:
             from memory_sidecar.index.engine import Engine
 
             self._is_ending = threading.Event()
-            self._state.note_opening()
+            self.state.note_opening()
             engine = Engine(
-                self._state.engine,
-                name=self._source.name,
+                self.state.engine,
+                name=self.source.name,
                 build=self._build,
                 write=self._write,
                 is_stopped=self._is_ending,
             )
             engine.start()
-            self._state.note_made()
+            self.state.note_made()
             self._engine = engine
-            self._crashes = CrashLog(self._state.folder, "in_flight")
+            self._crashes = CrashLog(self.state.folder, "in_flight")
         return self._engine
 
     @property
@@ -255,16 +255,16 @@ class Applier:
         if self._is_ending.is_set():
             raise Stopped
         assert self._crashes
-        key = json.dumps([self._builder.version, file.path, *file.stamp])
+        key = json.dumps([self.builder.version, file.path, *file.stamp])
         if self._crashes.is_barred(key):
             return self._skipped(file, "crashed the indexer three times")
         try:
-            if self._builder.is_isolated:
-                document = self._builder.build(file)
+            if self.builder.is_isolated:
+                document = self.builder.build(file)
                 self._crashes.reset(key)
                 return document
             with self._crashes.under_way(key):
-                return self._builder.build(file)
+                return self.builder.build(file)
         except FileVanished:
             raise
         except Exception as error:
@@ -283,12 +283,12 @@ class Applier:
             fault = (type(error), frame.f_code.co_filename, line)  # those of a worker share a line
             trace = None if fault in self._faults else error
             self._faults.add(fault)
-            _log.warning("%s of %s: %s", file.path, self._source.name, why, exc_info=trace)
+            _log.warning("%s of %s: %s", file.path, self.source.name, why, exc_info=trace)
             self._pass.failures.append((file, why))
             raise BuildError(why) from error
 
     def _skipped(self, file: SourceFile, reason: str) -> Document:
-        return skipped_document(self._source, file, reason, version=self._builder.version)
+        return skipped_document(self.source, file, reason, version=self.builder.version)
 
     def _write(self, changes: Sequence[Change]) -> None:
         """Write the changes that CocoIndex sends, in one transaction."""
@@ -298,11 +298,11 @@ class Applier:
         at_hand = self._at_hand([text for d in documents for text in d.embedded_texts])
         gone = [path for path, document in changes if document is None]
         elsewhere = sum(len(each.embedded_texts) for each in documents)
-        documents = [*self._builder.hand_to_team(documents, gone, at_hand)]
+        documents = [*self.builder.hand_to_team(documents, gone, at_hand)]
         elsewhere -= sum(len(each.embedded_texts) for each in documents)
-        indexed, deleted = self._store.write(
+        indexed, deleted = self.store.write(
             self._one_by_one(documents),
-            gone=[(self._source.name, path) for path in gone],
+            gone=[(self.source.name, path) for path in gone],
             at_hand=at_hand,
             queued_at=self._pass.began_at,
         )

@@ -4,14 +4,13 @@
     a caller makes a request ──▶ the queue of the loop ──────┤
                                                              ▼
         `Loop`: one thread at a time, which holds the writer's lock
-            scan     disk → differences              } `SourceFlow.refresh`, in slices of files
+            scan     disk → differences              } `source.pass_over`, in slices of files
             apply    differences → rows and words    }
             embed    rows → vectors, in slices of texts
 
 Requests come before background work. Between two slices of long work, more urgent requests are
 served, and files are indexed that were saved meanwhile, or before the daemon started. There the
-`Scheduler` starts the loop when a deadline has passed. Readers never come here: they open a
-snapshot.
+`Scheduler` starts the loop when a deadline has passed. Readers open snapshots without it.
 
 Background work that fails (a full disk, a busy file, a lock held by another process) is retried
 with a growing back-off, and `status` shows the failure. A caller who waits gets the error instead.
@@ -34,11 +33,12 @@ from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.rule_files import folders_of
 from memory_sidecar.embedding.models import Models
+from memory_sidecar.index.apply import Applier
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, adopt_model, adopt_static
 from memory_sidecar.index.loop import Loop
 from memory_sidecar.index.report import DATABASE, VECTORS, Activity, Failure
-from memory_sidecar.index.source import PassResult, ScanScope, SourceFlow
+from memory_sidecar.index.source import PassResult, ScanScope, pass_over
 from memory_sidecar.index.store_file import S, StoreFile
 from memory_sidecar.index.watched import LiveState, WatchedSource
 
@@ -80,7 +80,7 @@ class Owner(Generic[S]):
         self._now_s = now_s
         self._state = threading.Lock()  # of the next two
         self._watched: dict[str, WatchedSource] = {}
-        self._under_way: dict[str, SourceFlow] = {}  # passes that run now, by source
+        self._under_way: dict[str, Applier] = {}  # passes that run now, by source
         self._seen: set[str] = set()  # sources that this process has scanned as a whole
         self._has_pending = True  # rows may wait for vectors
 
@@ -108,9 +108,9 @@ class Owner(Generic[S]):
     def unwatch(self, name: str) -> None:
         """Stop watching the source called `name`, and stop the pass over it, if one runs."""
         with self._state:
-            watched, flow = self._watched.pop(name, None), self._under_way.get(name)
-        if flow is not None:
-            flow.stop()
+            watched, applier = self._watched.pop(name, None), self._under_way.get(name)
+        if applier is not None:
+            applier.stop()
         if watched is not None:
             watched.close()
         self.activity.clear_failure(name)
@@ -158,7 +158,7 @@ class Owner(Generic[S]):
     # Called by requests, in the thread that runs the loop
 
     def refresh(self, source: Source, reporter: Reporter, scope: ScanScope = WHOLE) -> PassResult:
-        """Scan `source` within `scope` and apply what changed, as `SourceFlow.refresh` does.
+        """Scan `source` within `scope` and apply what changed, as `source.pass_over` does.
 
         A `scope` of some paths is widened to the whole source until this process has scanned that.
         """
@@ -255,31 +255,31 @@ class Owner(Generic[S]):
 
         around = self._under_way.get(source.name)
         if around is not None and around.serves(source):
-            return around.refresh(scope, progress, reporter.notice)
+            return pass_over(around, scope, progress, reporter.notice)
         if around is not None:  # by another root or other excludes: it ends right after this one
             around.stop()
             with suppress(Exception):  # its state may have been deleted while it was open
                 around.close()
         self._require_registered(source)
-        flow = self._make_flow(source)
+        applier = self._make_applier(source)
         with self._state:
-            self._under_way[source.name] = flow
+            self._under_way[source.name] = applier
         if self.loop.is_closing.is_set():
-            flow.stop()
+            applier.stop()
         try:
             with self.activity.track_pass(source.name) as report:
 
                 def both(done: int, total: int) -> None:
                     report(done, total)
-                    if flow.under_way and flow.under_way.processed:
+                    if applier.under_way and applier.under_way.processed:
                         self.activity.clear_failure(source.name, DATABASE)
                     progress(done, total)
 
-                refreshed = flow.refresh(scope, both, reporter.notice)
+                refreshed = pass_over(applier, scope, both, reporter.notice)
         finally:
             with self._state:
                 self._under_way.pop(source.name, None)  # a pass within it may have taken its place
-            flow.close()
+            applier.close()
         if scope.under is None:
             self._seen.add(source.name)
         if refreshed.chunks_indexed or scope.under is None:  # a missing model may be there by now
@@ -288,8 +288,8 @@ class Owner(Generic[S]):
 
     def _stop_passes(self) -> None:
         with self._state:
-            for flow in self._under_way.values():
-                flow.stop()
+            for applier in self._under_way.values():
+                applier.stop()
 
     def _require_registered(self, source: Source) -> None:
         """Raise SourceGone if `source` was removed or moved: no later pass would delete its rows.
@@ -314,12 +314,12 @@ class Owner(Generic[S]):
         self.activity.clear_failure(source.name)
         return refreshed
 
-    def _make_flow(self, source: Source) -> SourceFlow:
-        """Return a new flow for `source`, once the store fits the installed models."""
+    def _make_applier(self, source: Source) -> Applier:
+        """Return a new applier for `source`, once the store fits the installed models."""
         store, models = self.file.open(), self.models
         adopt_static(store, models)
         adopt_model(store, models.sha256)  # before the first vector comes
-        return SourceFlow(
+        return Applier(
             source,
             builder=self._builder(source),
             store=store,

@@ -20,7 +20,6 @@ from shlex import quote
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import FileStatus, Scan, Source, SourceFile, Stamp
-from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.roots import has_files, require_root_is_itself
 from memory_sidecar.disk.rule_files import folders_of, rules_above
 from memory_sidecar.disk.walk import were_rules_written
@@ -69,112 +68,116 @@ class PassResult:
     unreadable: tuple[str, ...]  # folders whose files were left as they were
 
 
-class SourceFlow(Applier):
-    """Keeps the rows of one source in line with its files; made by the owner for one pass.
+def pass_over(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
+    """Scan the source of `applier` and index what changed; returns when it is committed.
 
-    One thread uses it, which holds the database's writer lock from `refresh` to `close`. `refresh`
-    may be called again between two slices of a running pass; if that inner pass was over the whole
-    source, the outer one has nothing left to do.
+    May be called again between two slices of a running pass; if that inner pass was over the whole
+    source, the outer one has nothing left to do. Raises NotFound where the root is missing or has
+    lost every file, PathRefused where it cannot be read; the rows stay then. Raises Stopped after
+    `stop`; what was committed stays.
     """
+    try:
+        return _attempt(applier, scope, progress, notice)
+    except StateBroken as broken:
+        applier.close()
+        text = f"the state of {applier.source.name} is broken ({broken}): rebuilding it"
+        _log.warning("%s; it is kept as %s", text, applier.state.set_aside())
+        notice(text)
+        return _attempt(applier, scope.widened(), progress, notice)
 
-    def refresh(self, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
-        """Scan the source and index what changed; returns when it is committed.
 
-        Raises NotFound where the root is missing or has lost every file, PathRefused where it
-        cannot be read; the rows stay then. Raises Stopped after `stop`; what was committed stays.
-        """
-        try:
-            return self._refresh(scope, progress, notice)
-        except StateBroken as broken:
-            self.close()
-            text = f"the state of {self._source.name} is broken ({broken}): rebuilding it"
-            _log.warning("%s; it is kept as %s", text, self._state.set_aside())
-            notice(text)
-            return self._refresh(scope.widened(), progress, notice)
+def _attempt(applier: Applier, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
+    source, builder, store = applier.source, applier.builder, applier.store
+    require_root_is_itself(source)
+    version, around = builder.version, applier.under_way
+    made_by = _made_by(applier)
+    if made_by != version and around is None:
+        scope = scope.widened()  # a part would leave the rows of an older builder in the rest
+    under = scope.under
+    manifest = store.manifest(source.name, under=under)
+    scan, rules = _scan(applier, scope, manifest)
+    if under is None and not (scan.files or scope.full or builder.trusts_empty_root):
+        require_rows_unneeded(source, store, scope.seen)
+    if made_by is None:
+        _reset_state(applier)
+    for path in builder.outdated_paths(manifest):
+        manifest[path] = replace(manifest[path], fingerprint="")
+    found = differences(scan, manifest, everything=scope.full or made_by != version)
+    if len(found.changed) >= MANY_FILES and not manifest:
+        notice(_many_files_notice(found.changed))
+    done = applier.apply(found, progress, is_full=scope.full)
+    if under is None and done.later is not None:
+        scan = done.later  # whose end is noted
+    elif under is None:
+        store.end_scan(source.name, chunker=version, rules=rules)
+    if under is None and not done.is_overtaken:
+        builder.finish(store)
+        if around is not None:
+            around.overtake(scan, is_full=scope.full)
+    return PassResult(
+        folders=scan.folders,
+        files_total=len(scan.files),
+        files_processed=done.processed,
+        files_failed=len(done.failures),
+        files_deleted=done.deleted,
+        chunks_indexed=done.chunks_indexed,
+        chunks_deleted=done.chunks_deleted,
+        unreadable=scan.unreadable,
+    )
 
-    def _refresh(self, scope: ScanScope, progress: Progress, notice: Notice) -> PassResult:
-        require_root_is_itself(self._source)
-        name, version, around = self._source.name, self._builder.version, self.under_way
-        made_by = self._made_by()
-        if made_by != version and around is None:
-            scope = scope.widened()  # a part would leave the rows of an older builder in the rest
-        under = scope.under
-        manifest = self._store.manifest(name, under=under)
-        scan, rules = self._scan(scope, manifest)
-        if under is None and not (scan.files or scope.full or self._builder.trusts_empty_root):
-            require_rows_unneeded(self._source, self._store, scope.seen)
-        if made_by is None:
-            self._reset_state()
-        for path in self._builder.outdated_paths(manifest):
-            manifest[path] = replace(manifest[path], fingerprint="")
-        found = differences(scan, manifest, everything=scope.full or made_by != version)
-        if len(found.changed) >= MANY_FILES and not manifest:
-            notice(_many_files_notice(found.changed))
-        done = self.apply(found, progress, is_full=scope.full)
-        if under is None and done.later is not None:
-            scan = done.later  # whose end is noted
-        elif under is None:
-            self._store.end_scan(name, chunker=version, rules=rules)
-        if under is None and not done.is_overtaken:
-            self._builder.finish(self._store)
-            if around is not None:
-                around.overtake(scan, is_full=scope.full)
-        return PassResult(
-            folders=scan.folders,
-            files_total=len(scan.files),
-            files_processed=done.processed,
-            files_failed=len(done.failures),
-            files_deleted=done.deleted,
-            chunks_indexed=done.chunks_indexed,
-            chunks_deleted=done.chunks_deleted,
-            unreadable=scan.unreadable,
-        )
 
-    def _scan(self, scope: ScanScope, manifest: Mapping[str, ManifestEntry]) -> tuple[Scan, str]:
-        """Scan the source within `scope`; return the scan and `outer_rules_digest`.
+def _scan(
+    applier: Applier, scope: ScanScope, manifest: Mapping[str, ManifestEntry]
+) -> tuple[Scan, str]:
+    """Scan the source within `scope`; return the scan and `outer_rules_digest`.
 
-        The digest is "" where ignore rules were written during the scan, so that the next scan does
-        not rely on this one.
-        """
-        before, under = self._store.rules_of(self._source.name), scope.under
-        if under is not None:
-            rules, known = self._builder.outer_rules_digest(()), None
-            if rules and rules.partition(" ")[0] == before.partition(" ")[0]:
-                above = self._store.manifest(self._source.name, under=rules_above(under))
-                known = _stamps({**manifest, **above})
-            return self._builder.scan(under, known=known), ""
-        began_ns = time.time_ns()
-        rules = self._builder.outer_rules_digest(folders_of(manifest))
-        if rules and not scope.full and rules == before:
-            scan = self._builder.scan(None, known=_stamps(manifest))
-        else:
-            scan, around = self._builder.scan(None), rules.partition(" ")[0]
-            rules = self._builder.outer_rules_digest(folders_of(file.path for file in scan.files))
-            if rules.partition(" ")[0] != around:
-                rules = ""
-        return scan, "" if were_rules_written(scan.files, since_ns=began_ns) else rules
+    The digest is "" where ignore rules were written during the scan, so that the next scan does
+    not rely on this one.
+    """
+    source, builder, store, under = applier.source, applier.builder, applier.store, scope.under
+    before = store.rules_of(source.name)
+    if under is not None:
+        rules, known = builder.outer_rules_digest(()), None
+        if rules and rules.partition(" ")[0] == before.partition(" ")[0]:
+            above = store.manifest(source.name, under=rules_above(under))
+            known = _stamps({**manifest, **above})
+        return builder.scan(under, known=known), ""
+    began_ns = time.time_ns()
+    rules = builder.outer_rules_digest(folders_of(manifest))
+    if rules and not scope.full and rules == before:
+        scan = builder.scan(None, known=_stamps(manifest))
+    else:
+        scan, around = builder.scan(None), rules.partition(" ")[0]
+        rules = builder.outer_rules_digest(folders_of(file.path for file in scan.files))
+        if rules.partition(" ")[0] != around:
+            rules = ""
+    return scan, "" if were_rules_written(scan.files, since_ns=began_ns) else rules
 
-    def _made_by(self) -> str | None:
-        """Return the version of the builder that made the rows, "" while all are being rebuilt.
 
-        None where the rows and the CocoIndex state do not belong together, as one of them was lost.
-        """
-        known = self._store.source_state(self._source.name)
-        if known is None or known.root != self._source.root:
-            return None
-        if self._state.is_empty and self._store.manifest(self._source.name):
-            return None
-        return known.chunker if known.state_id == self._state.paired_with else None
+def _made_by(applier: Applier) -> str | None:
+    """Return the version of the builder that made the rows, "" while all are being rebuilt.
 
-    def _reset_state(self) -> None:
-        """Begin an empty CocoIndex state, so that this pass writes the rows of every file again."""
-        with suppress(Exception):  # the state may have been deleted while it was open
-            self.close()
-        self._state.clear()
-        state_id = secrets.token_hex(16)
-        root, version = self._source.root, self._builder.version
-        self._store.begin_source(self._source.name, root=root, state_id=state_id, chunker=version)
-        self._state.pair(state_id)
+    None where the rows and the CocoIndex state do not belong together, as one of them was lost.
+    """
+    source, store, state = applier.source, applier.store, applier.state
+    known = store.source_state(source.name)
+    if known is None or known.root != source.root:
+        return None
+    if state.is_empty and store.manifest(source.name):
+        return None
+    return known.chunker if known.state_id == state.paired_with else None
+
+
+def _reset_state(applier: Applier) -> None:
+    """Begin an empty CocoIndex state, so that this pass writes the rows of every file again."""
+    with suppress(Exception):  # the state may have been deleted while it was open
+        applier.close()
+    applier.state.clear()
+    source, state_id = applier.source, secrets.token_hex(16)
+    applier.store.begin_source(
+        source.name, root=source.root, state_id=state_id, chunker=applier.builder.version
+    )
+    applier.state.pair(state_id)
 
 
 def _stamps(manifest: Mapping[str, ManifestEntry]) -> dict[str, Stamp]:
@@ -248,14 +251,3 @@ def require_rows_unneeded(
             hint="mount its disk again, `memory-sidecar source move` it or, if they are gone for "
             f"good, run `memory-sidecar index --full` or `source remove {source.name}`",
         )
-
-
-def require_files(source: Source) -> None:
-    """Raise NotFound if the root of `source` is missing or empty: its rows could not be rebuilt."""
-    with named_errors(source.root):
-        if not source.root.is_dir() or not any(source.root.iterdir()):
-            raise NotFound(
-                f"{source.root} is not there or empty, so its database stays as it was",
-                hint="mount its disk again, rebuild the others by --source, or "
-                f"`memory-sidecar source move` or `source remove {source.name}`",
-            )

@@ -30,10 +30,10 @@ from memory_sidecar.disk import watch
 from memory_sidecar.disk.watch import Watch
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import loop
+from memory_sidecar.index.apply import Applier
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.scheduler import Scheduler
-from memory_sidecar.index.source import SourceFlow
 from memory_sidecar.index.watched import DEBOUNCE_MS, WORTH_SAYING
 from tests.waiting import eventually
 
@@ -494,12 +494,12 @@ def test_a_save_during_a_pass_over_its_file_keeps_its_times(
 @pytest.mark.usefixtures("_three_slices")
 def test_a_save_does_not_wait_until_many_files_are_removed(live, root, monkeypatch):
     removed, removed_before = list[int](), list[int]()
-    forget, build = SourceFlow._forget, CodeBuilder.build
+    forget, build = Applier._forget, CodeBuilder.build
 
     def forget_and_save(
-        flow: SourceFlow, gone: Sequence[str], left_out: Sequence[SourceFile]
+        applier: Applier, gone: Sequence[str], left_out: Sequence[SourceFile]
     ) -> None:
-        forget(flow, gone, left_out)
+        forget(applier, gone, left_out)
         removed.append(len(gone))
         if len(removed) == 1:
             (watched,) = live.owner.watched_sources()
@@ -512,7 +512,7 @@ def test_a_save_does_not_wait_until_many_files_are_removed(live, root, monkeypat
         removed_before.append(sum(removed))
         return build(builder, file)
 
-    monkeypatch.setattr(SourceFlow, "_forget", forget_and_save)
+    monkeypatch.setattr(Applier, "_forget", forget_and_save)
     monkeypatch.setattr(CodeBuilder, "build", note)
     (root / "pkg").rename(root.with_name("away"))
     eventually(lambda: live.owner.states()["project"].is_current and removed_before)
@@ -646,14 +646,14 @@ def beginning(codebase, live, root, monkeypatch):
         (new / "herons" / f"h{number}.min.js").write_text("heron()\n")
     (new / "kept.py").write_text("def okapi(): pass\n")
     begins, goes_on = threading.Event(), threading.Event()
-    forget = SourceFlow._forget
+    forget = Applier._forget
 
-    def forget_slowly(flow: SourceFlow, *parts: Sequence[Any]) -> None:
+    def forget_slowly(applier: Applier, *parts: Sequence[Any]) -> None:
         begins.set()
         assert goes_on.wait(DEADLINE_S)
-        forget(flow, *parts)
+        forget(applier, *parts)
 
-    monkeypatch.setattr(SourceFlow, "_forget", forget_slowly)
+    monkeypatch.setattr(Applier, "_forget", forget_slowly)
     live.owner.watch(codebase.registry.add(new))
     assert begins.wait(DEADLINE_S)
     yield new, goes_on
