@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -49,21 +50,19 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
     Another rendering of the same question, such as with more hits, is not recorded again.
     """
     limit = limit_of(visit, kinds)
-    asks: dict[Asked, Callable[[], list[Any]]] = {
-        Asked.CODE: lambda: _in_code(visit, question, mode, limit),
-        Asked.MEMORIES: lambda: _in_memories(visit, question, mode, limit),
-        Asked.SESSIONS: lambda: _in_sessions(visit, question, mode, limit),
+    asks: dict[Asked, Callable[[Visit, str, SearchMode, int], list[Any]]] = {
+        Asked.CODE: _in_code,
+        Asked.MEMORIES: _in_memories,
+        Asked.SESSIONS: _in_sessions,
     }
     asker = visit.seen_as or visit.services.settings.agent
     is_new = not any(map(visit.text, ("n", "mode", "file", "json")))
     found: dict[str, tuple[Any, ...]] = {}
     for kind in kinds:
+        ask = partial(asks[kind], visit, question, mode, limit)
         try:
-            hits = (
-                visit.services.questions.ask_and_log(kind, asker, question, asks[kind])
-                if is_new
-                else asks[kind]()
-            )
+            log = visit.services.questions
+            hits = log.ask_and_log(kind, asker, question, ask) if is_new else ask()
         except WITHOUT_TEAM as error:  # memories and sessions may answer all the same
             visit.notice(error.with_hint)
             hits = []
