@@ -136,25 +136,13 @@ def import_code(
     """
     try:
         with named_errors(file), _opened(file) as whole, ZipFile(whole) as kept:
-            with kept.open(HEADER) as first:
-                header = json.loads(first.read(MAX_HEADER_BYTES))
-            if header["version"] > VERSION:
-                raise StoreNewer(
-                    f"{file} has schema {header['version']}, this version knows {VERSION}",
-                    hint="update memory-sidecar on this machine",
-                )
-            sources = [ExportedSource(**each) for each in header["sources"]]
+            sources = _read_sources(kept, file)
             make_schema(link, reporter)
             with link.writing(patience_s=inf) as connection:
                 try:
                     for table in _TABLES:
-                        connection.execute(
-                            f"CREATE TEMP TABLE imported_{table} (LIKE {table}) ON COMMIT DROP"
-                        )
-                        into = f"COPY imported_{table} FROM STDIN (FORMAT binary)"
-                        with kept.open(table) as stream, connection.cursor().copy(into) as copy:
-                            while block := stream.read(BLOCK_BYTES):
-                                copy.write(block)
+                        with kept.open(table) as stream:
+                            _copy_from(connection, table, stream)
                     _insert_sources(connection, sources, replaces=replaces)
                 except (psycopg.DataError, ProgramLimitExceeded) as error:  # of malformed rows
                     raise ValueError(str(error)) from error
@@ -171,6 +159,25 @@ def _opened(file: Path) -> IO[bytes]:
     """Open the file that a user named, but no FIFO, on which opening would wait."""
     real = Path(os.path.realpath(file))
     return os.fdopen(Tree(real.parent).open(real.name), "rb")
+
+
+def _read_sources(kept: ZipFile, file: Path) -> list[ExportedSource]:
+    with kept.open(HEADER) as first:
+        header = json.loads(first.read(MAX_HEADER_BYTES))
+    if header["version"] > VERSION:
+        raise StoreNewer(
+            f"{file} has schema {header['version']}, this version knows {VERSION}",
+            hint="update memory-sidecar on this machine",
+        )
+    return [ExportedSource(**each) for each in header["sources"]]
+
+
+def _copy_from(connection: Connected, table: str, stream: IO[bytes]) -> None:
+    connection.execute(f"CREATE TEMP TABLE imported_{table} (LIKE {table}) ON COMMIT DROP")
+    into = f"COPY imported_{table} FROM STDIN (FORMAT binary)"
+    with connection.cursor().copy(into) as copy:
+        while block := stream.read(BLOCK_BYTES):
+            copy.write(block)
 
 
 def _copy_to(connection: Connected, table: str, sources: Sequence[int], stream: IO[bytes]) -> None:

@@ -20,6 +20,8 @@ def read_documents(
     documents: list[CodeDocument] = []
     known: dict[str, Floats] = {}
     static: dict[str, Floats] = {}
+    tables = [(CHUNKS.vector_table, known)]
+    tables += [(CHUNKS.static_table, static)] if CHUNKS.static_table else []
     with store.reading() as connection:
         for path in paths:
             rows: list[Any] = connection.execute(
@@ -43,9 +45,8 @@ def read_documents(
                     found=findable(path, chunks, [head for _, head, *_ in rows]),
                 )
             )
-            for table, vectors in ((CHUNKS.vector_table, known), (CHUNKS.static_table, static)):
-                if table is not None:
-                    for row_id, head, *_ in rows:
-                        if (vector := stored_vector(connection, table, row_id)) is not None:
-                            vectors[head] = vector
+            for table, vectors in tables:
+                for row_id, head, *_ in rows:
+                    if (vector := stored_vector(connection, table, row_id)) is not None:
+                        vectors[head] = vector
     return documents, ReadyVectors(known, static)
