@@ -69,7 +69,8 @@ def update_history(source: Source, store: DerivedStore, clock: Clock = system_cl
     state = f"{repository.head} {layout}" if repository else ""
     with store.reading() as connection:
         before = _read_state(connection, source.name)
-        known = _stored_shas(connection, source.name) if before else set()
+        stored = "SELECT sha FROM commits WHERE source = ?"
+        known = set[str](column(connection, stored, (source.name,))) if before else set()
     if state == before:
         return
     pause_ms = 0
@@ -152,10 +153,6 @@ def _changed_files(
 def _read_state(connection: Connection, source: str) -> str:
     found = connection.execute("SELECT state FROM histories WHERE source = ?", (source,)).get
     return str(found or "")
-
-
-def _stored_shas(connection: Connection, source: str) -> set[str]:
-    return set(column(connection, "SELECT sha FROM commits WHERE source = ?", (source,)))
 
 
 def _insert(connection: Connection, source: str, commit: Commit) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError
 from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.results import IndexReport, Reporter
-from memory_sidecar.index.derived import DerivedStore
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import count_pending_of, count_rows, list_files
+from memory_sidecar.index.report import count_pending_of, count_vectors, list_files
 from memory_sidecar.index.source import PassResult, ScanScope
 
 Embed = bool | Sequence[Path]
@@ -48,34 +47,7 @@ def index_sources(
         folders = () if embed is True else embed
         parts = [(each.name, part) for each in sources for part in _parts_of(each, folders)]
         embedded = owner.embed(reporter, parts=parts or None)
-    return _report_of(
-        owner.file.open(),
-        sources,
-        passes,
-        absent=absent,
-        embedded=embedded,
-        seconds=time.monotonic() - started,
-    )
-
-
-def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
-    """Return the `folders` that lie in `source`, relative to it; [""], all of it, for none."""
-    real = [Path(os.path.realpath(folder)) for folder in folders]
-    inside = [each.relative_to(source.root) for each in real if each.is_relative_to(source.root)]
-    return ["" if each == Path() else each.as_posix() for each in inside] or [""]
-
-
-def _report_of(
-    store: DerivedStore,
-    sources: Sequence[Source],
-    passes: Sequence[PassResult],
-    *,
-    absent: Collection[str],
-    embedded: int,
-    seconds: float,
-) -> IndexReport:
-    """Return the report of an index run; `absent` are the names of sources without a pass."""
-    names = {source.name for source in sources}
+    store, names = owner.file.open(), {source.name for source in sources}
     with store.reading() as connection:
         skipped = list_files(connection, FileStatus.SKIPPED)
         failed = list_files(connection, FileStatus.FAILED)
@@ -87,11 +59,18 @@ def _report_of(
             files_deleted=sum(p.files_deleted for p in passes),
             chunks_indexed=sum(p.chunks_indexed for p in passes),
             chunks_deleted=sum(p.chunks_deleted for p in passes),
-            chunks_total=count_rows(connection, store.SCHEMA.corpora),
+            chunks_total=count_vectors(connection, store.SCHEMA.corpora).rows,
             vectors_embedded=embedded,
             vectors_pending=count_pending_of(connection, store.SCHEMA.corpora, names),
             files_skipped=tuple(f for f in skipped if f.source in names),
             files_failed=tuple(f for f in failed if f.source in names),
             folders_unreadable=tuple(folder for p in passes for folder in p.unreadable),
-            seconds=round(seconds, 3),
+            seconds=round(time.monotonic() - started, 3),
         )
+
+
+def _parts_of(source: Source, folders: Sequence[Path]) -> list[str]:
+    """Return the `folders` that lie in `source`, relative to it; [""], all of it, for none."""
+    real = [Path(os.path.realpath(folder)) for folder in folders]
+    inside = [each.relative_to(source.root) for each in real if each.is_relative_to(source.root)]
+    return ["" if each == Path() else each.as_posix() for each in inside] or [""]

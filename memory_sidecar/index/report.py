@@ -95,11 +95,6 @@ def known_sources(connection: Connection) -> dict[str, SourceState]:
     return {name: SourceState(Path(root), *state) for name, root, *state in rows}
 
 
-def count_rows(connection: Connection, corpora: Iterable[Corpus]) -> int:
-    """Count the rows of `corpora`."""
-    return sum(row_count(connection, corpus.rows) for corpus in corpora)
-
-
 def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Count the rows of `corpora` that wait for their vector."""
     return sum(row_count(connection, corpus.pending) for corpus in corpora)
@@ -125,7 +120,8 @@ def count_pending_of(
 def count_vectors(connection: Connection, corpora: Iterable[Corpus]) -> VectorCounts:
     """Count the rows of `corpora`, and those that wait for their vector."""
     corpora = tuple(corpora)
-    return VectorCounts(count_rows(connection, corpora), count_pending(connection, corpora))
+    rows = sum(row_count(connection, corpus.rows) for corpus in corpora)
+    return VectorCounts(rows, count_pending(connection, corpora))
 
 
 def list_files(connection: Connection, status: FileStatus) -> list[ListedFile]:
