@@ -1,4 +1,4 @@
-"""Runs the daemon in a process that is nobody's child, before it imports what takes time.
+"""Runs the daemon in a process without a parent, before it imports what takes time.
 
 `python -m memory_sidecar.cli.detached DATA_DIR PIPE`; see `spawn_daemon`.
 """

@@ -74,7 +74,7 @@ _LANGUAGE = re.compile(
     re.IGNORECASE,
 )
 
-# A question of somebody who uses or builds the project, which its README and docs answer.
+# A question of users or builders of the project, which its README and docs answer.
 _GUIDE = re.compile(
     r"\bhow (?:do|can|should|would) (?:i|you|one)\b"
     r"|\bhow (?:to|(?:do|can|should) we) (?:install|run|build|compile|configure|set ?up|contribute"

@@ -174,7 +174,7 @@ class AgentPaths(StorePaths):
 
     @property
     def locks(self) -> Path:
-        """The folder of the locks for folders of memories, whichever agents share these."""
+        """The folder of the locks for folders of memories, which agents may share."""
         return self.state.parent / ".locks"
 
     @property

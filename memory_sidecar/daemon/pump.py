@@ -2,7 +2,7 @@
 
 A host starts one such process per agent, so it imports next to nothing. Of JSON-RPC it knows how
 the host opened the conversation, which it repeats to the next daemon, and which requests await an
-answer: if their daemon is lost they get an error, since nobody knows whether they were carried out.
+answer: if their daemon is lost they get an error, as they may or may not have been carried out.
 A stopped daemon stays stopped until the next request.
 """
 

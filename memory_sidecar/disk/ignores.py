@@ -101,7 +101,7 @@ class IgnoreRules:
 
         `start` itself may be ignored. Folders that could not be listed are added to `unreadable`;
         an error that names no folder adds `start`. Raises PathRefused if rules cannot be read,
-        since then nobody knows what they ignore.
+        since it is unknown then what they ignore.
         """
         if not is_utf8(start):  # the crate cannot start there
             above, inside = os.fspath(Path(start).parent), with_separator(start)
@@ -215,7 +215,7 @@ class _Nested:
 
 
 def is_own_folder(path: str) -> bool:
-    """Whether `path` is a folder that we made in a data directory, for whichever agents it is."""
+    """Whether `path` is a folder that we made in a data directory, for any agents."""
     above, _, name = path.rpartition(os.sep)
     return name in OWN_FOLDERS and (
         os.path.lexists(f"{above}{os.sep}{KNOWLEDGE}{os.sep}.state")

@@ -79,7 +79,7 @@ def make_schema(link: TeamLink, reporter: Reporter = _SILENT) -> None:
         raise
     if brought:
         reporter.notice(brought)
-        _log.info(brought)  # a daemon has nobody to notice it
+        _log.info(brought)  # the notices of a daemon go nowhere
 
 
 def _make_schema(link: TeamLink) -> str:
