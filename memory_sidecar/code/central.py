@@ -136,8 +136,7 @@ class UseGraph:
                     weight = 0.0
                 around = scope.rpartition(".")[2]
                 class_name = around if around in types else ""
-                is_shown = kind in _SHOWN
-                each = _Defined(file, number, weight, class_name, not around, is_shown)
+                each = _Defined(file, number, weight, class_name, not around, kind in _SHOWN)
                 names[file].setdefault(name, []).append(each)
         uses = [
             (user, each.file, each.number, len(places), each.weight / len(meant) ** 2)
