@@ -93,7 +93,7 @@ class JudgedSet:
 
         return next(each for each in self._rewrite(change) if judged.is_same(each))
 
-    def remove(self, text: str, place: str = "") -> list[JudgedQuestion]:
+    def remove(self, text: str, place: str | None = None) -> list[JudgedQuestion]:
         """Take back that `place`, or by default anything, answers `text`; return what is left.
 
         Raises NotFound if no question `text` has that answer.
@@ -103,12 +103,16 @@ class JudgedSet:
             left = [
                 each
                 if each.text != text
-                else replace(each, relevant=tuple(r for r in each.relevant if place not in ("", r)))
+                else replace(
+                    each, relevant=tuple(r for r in each.relevant if place not in (None, r))
+                )
                 for each in known
             ]
             if left == known:
                 raise NotFound(
-                    f"{place} does not answer {text!r}" if place else f"no question is {text!r}",
+                    f"no question is {text!r}"
+                    if place is None
+                    else f"{place!r} does not answer {text!r}",
                     hint="`memory-sidecar judged list` shows the questions and their answers",
                 )
             return [each for each in left if each.relevant]

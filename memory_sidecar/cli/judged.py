@@ -52,9 +52,9 @@ def list_judged(call: Call) -> list[JudgedQuestion]:
 
 @judged.command()
 @click.argument("question")
-@click.argument("place", required=False, default="")
+@click.argument("place", required=False)
 @with_call
-def remove(call: Call, *, question: str, place: str) -> list[JudgedQuestion]:
+def remove(call: Call, *, question: str, place: str | None) -> list[JudgedQuestion]:
     """Take back that PLACE, as `judged list` shows it, or anything answers QUESTION.
 
     Shows the questions that are left.

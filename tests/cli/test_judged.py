@@ -39,6 +39,7 @@ def test_right_answers_are_kept_and_the_benchmark_ranks_by_them(
     assert measured["sessions"]["keyword"]["hit@1"] == 1
     assert measured["code"]["keyword"]["mrr@10"] == 1
 
+    assert run("judged", "remove", "charge card", "").status == 3  # an empty place is not all
     left = run("judged", "remove", "charge card", "shop/payment.py", "--json").json
     assert left[0]["relevant"] == ["shop/cart.py"]
     assert len(run("judged", "remove", "charge card", "--json").json) == 2
