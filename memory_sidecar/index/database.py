@@ -112,6 +112,7 @@ class Database(Generic[S]):
             embeds = not self.is_watching if embed is None else embed
             return index_sources(self.owner, wanted, reporter, full=full, embed=embeds)
 
+        self.owner.watch(*sources)  # ends a pass over one with other excludes
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
     def rescan(

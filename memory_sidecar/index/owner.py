@@ -72,12 +72,9 @@ class Owner(Generic[S]):
             around=self._run_recovering,
             now_s=now_s,
         )
-        self.file = file
-        self.models = models
-        self._sources = sources
-        self._builder = builder
-        self._embed_pending = embed
-        self._now_s = now_s
+        self.file, self.models = file, models
+        self._sources, self._builder = sources, builder
+        self._embed_pending, self._now_s = embed, now_s
         self._state = threading.Lock()  # of the next two
         self._watched: dict[str, WatchedSource] = {}
         self._under_way: dict[str, Applier] = {}  # passes that run now, by source
@@ -87,7 +84,7 @@ class Owner(Generic[S]):
     # Called from any thread
 
     def watch(self, *sources: Source) -> None:
-        """Watch the files of `sources`, but of those of which the same definition is watched."""
+        """Watch the files of `sources`; end a pass over one as it was defined before."""
         for source in sources:
             with self._state:
                 before = self._watched.get(source.name)
@@ -101,6 +98,9 @@ class Owner(Generic[S]):
                     now_s=self._now_s,
                     on_due=self.loop.wake,
                 )
+                applier = self._under_way.get(source.name)
+            if applier is not None and not applier.serves(source):
+                applier.stop()
             if before is not None:
                 before.close()
             self.loop.wake()

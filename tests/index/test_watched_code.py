@@ -687,6 +687,27 @@ def test_what_is_changed_about_a_source_during_its_pass_holds_at_once(
     assert len(live.open().paths("new")) == paths
 
 
+def test_an_index_run_ends_for_one_with_other_excludes(codebase, live, root, monkeypatch):
+    new = root.with_name("new")
+    (new / "herons").mkdir(parents=True)
+    for number in range(4 * SLICE):
+        (new / "herons" / f"h{number}.py").write_text(f"def heron{number}(): pass\n")
+    (new / "kept.py").write_text("def okapi(): pass\n" * 9)
+    started, goes_on, built = held_builds(monkeypatch, lambda _, file: "heron" in file.path)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(codebase.index, [new], reporter=Silent())
+        assert started.wait(DEADLINE_S)
+        again = threads.submit(
+            codebase.index, [new], excludes=("/herons/",), reporter=Silent(), embed=False
+        )
+        eventually(lambda: live.owner.loop._queue)
+        goes_on.set()
+        with pytest.raises(SidecarError, match="did not finish"):
+            first.result(DEADLINE_S)
+        assert again.result(DEADLINE_S).chunks_total == 2  # with that of "project"
+    assert len(built) <= 2 * SLICE
+
+
 def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it(
     codebase, live, tmp_path
 ):
