@@ -2,10 +2,11 @@
 
 A name that no source defines is first looked for in the text of chunks, letter by letter: it may be
 the key of a setting, a flag, a parameter or a field, or defined by another package. If no chunk
-holds it, it stands for the defined names that begin with it, else for those that do so whatever the
-case of letters, else for those one typo away: a letter too many, too few, wrong, or two swapped. A
-name with many candidates stands for none. A query of one word in lower case also stands for the
-names that differ in the case of letters alone: `router` for `Router`.
+holds it, it stands for the defined names that begin with it, else for it in another style
+(`parseArgs` for `parse_args`), else for those that begin with it whatever the case of letters, else
+for those one typo away: a letter too many, too few, wrong, or two swapped. A name with many
+candidates stands for none. A query of one word in lower case also stands for the names that differ
+in the case of letters alone: `router` for `Router`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ MESSAGE_DEPTH = 100
 MAX_PHRASE_CHUNKS = 50  # that are read to look for an unknown name
 MIN_LETTERS = 4  # of an unknown name that is completed or corrected
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER = re.compile(r"[^\W\d][\w-]*")
 
 
 class Defining(NamedTuple):

@@ -130,7 +130,7 @@ def is_one_typo_apart(name: str, other: str) -> bool:
 
 
 def _normalized(name: str) -> str:
-    return name.replace("_", "").lower()
+    return name.replace("_", "").replace("-", "").lower()
 
 
 class DefinedNames:
@@ -171,13 +171,15 @@ class DefinedNames:
         return _unless_many(self._between(prefix, prefix + _LAST))
 
     def in_any_case(self, prefix: str) -> list[str]:
-        """Return the names equal to `prefix` but for case, else those with it as a prefix so.
+        """Return the names equal to `prefix` but for case, else but for `_` and `-` as well.
 
-        None if there are many.
+        Else those that begin with it but for case. None if there are many.
         """
-        return self.same_but_for_case(prefix) or _unless_many(
-            self._with_first_letter(prefix, prefix=prefix)
-        )
+        plain = _normalized(prefix)
+        found = self._with_first_letter(prefix, prefix=prefix, plain=plain)
+        same = [other for other in found if other.lower() == prefix.lower()]
+        alike = [other for other in found if _normalized(other) == plain]
+        return _unless_many(same or alike or found)
 
     def same_but_for_case(self, name: str) -> list[str]:
         """Return the names equal to `name` but for the case of letters; none if there are many."""
@@ -197,20 +199,32 @@ class DefinedNames:
             or [other for other in near if is_one_typo_apart(name.lower(), other.lower())]
         )
 
-    def _with_first_letter(self, name: str, *, length: int = 0, prefix: str = "") -> list[str]:
+    def _with_first_letter(
+        self, name: str, *, length: int = 0, prefix: str = "", plain: str = ""
+    ) -> list[str]:
         """Return the names of `_between` that begin with the first letter of `name` in any case."""
         return [
             other
             for first in sorted({name[0].lower(), name[0].upper()})
-            for other in self._between(first, first + _LAST, length=length, prefix=prefix)
+            for other in self._between(
+                first, first + _LAST, length=length, prefix=prefix, plain=plain
+            )
         ]
 
     def _between(
-        self, low: str, high: str, *, length: int = 0, prefix: str = "", fields: bool = True
+        self,
+        low: str,
+        high: str,
+        *,
+        length: int = 0,
+        prefix: str = "",
+        plain: str = "",
+        fields: bool = True,
     ) -> list[str]:
         """Return the names from `low` to `high` with `prefix`, the case of ASCII letters ignored.
 
         `length`: only names of this length, or one more or less; 0 for any.
+        `plain`: names that `_normalized` makes this, too.
         """
         in_sources = (
             " AND (?3 = '[]' OR file IN (SELECT id FROM code_files"
@@ -220,9 +234,11 @@ class DefinedNames:
             self._connection,
             "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
             " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
-            f" AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)){in_sources}"
+            " AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)"
+            " OR (length(name) >= length(?7) AND ?7 <> ''"
+            f" AND lower(replace(replace(name, '_', ''), '-', '')) = ?7)){in_sources}"
             " AND (?6 OR kind <> 'field')",
-            (low, high, json.dumps(sorted(self._sources)), length, prefix, fields),
+            (low, high, json.dumps(sorted(self._sources)), length, prefix, fields, plain),
         )
 
 

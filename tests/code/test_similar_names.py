@@ -53,6 +53,20 @@ def test_what_is_meant_comes_first(search, text, file, reason):
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["drainRetryQueue", "DrainRetryQueue", "drain-retry-queue", "why drainRetryQueue is called"],
+)
+def test_a_name_is_found_as_other_languages_would_write_it(search, text):
+    best = search(text)[0]
+    assert (best.filename, best.explain.boosts.get("exact_symbol")) == ("odd.py", 1)
+
+
+def test_a_word_of_nothing_but_underscores_is_like_no_name(search, project):
+    (project / "inner.py").write_text("def _drain(): pass\n")
+    assert all("exact_symbol" not in hit.explain.boosts for hit in search("____"))
+
+
+@pytest.mark.parametrize(
     "text", ["drainretryqueue", "DrainRetry", "drainrertyqueue", "DRAINRETRYQUEUE"]
 )
 def test_case_hides_no_name_nor_its_half_nor_a_slip(search, project, text):
