@@ -227,7 +227,7 @@ class OutOfFiles(CannotWrite):
 
 
 def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> SidecarError:
-    """Return `error` as a SidecarError: itself, a limit of the system, or an internal error.
+    """Return `error` as a SidecarError: itself, what the system refused, or an internal error.
 
     `hint` is the hint of an internal error, and `at` is appended to its label: where it happened.
     """
@@ -242,6 +242,9 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
         if isinstance(cause, RuntimeError) and str(cause) == "can't start new thread":
             raised = "raise the limit of processes (`ulimit -u`, `pids.max` of a container)"
             return SidecarError("no thread can be started", hint=f"{raised}, then try again")
+    refused = (errno.EACCES, errno.EPERM, errno.EROFS)
+    if isinstance(error, OSError) and error.errno in refused and error.filename:
+        return StoreReadOnly(f"{error.filename}: {error.strerror}", hint="check its permissions")
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return SidecarError(f"internal error{at}: {what}", hint=hint)
 

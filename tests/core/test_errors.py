@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from memory_sidecar.core.errors import DiskFull, OutOfFiles, as_sidecar_error
+from memory_sidecar.core.errors import DiskFull, OutOfFiles, StoreReadOnly, as_sidecar_error
 
 
 @pytest.mark.timeout(20)
@@ -29,6 +29,21 @@ def test_a_limit_of_the_system_is_found_below_an_error():
 def test_a_full_disk_and_a_used_up_quota_are_no_error_of_ours(number):
     error = OSError(number, "no room", "/data/a.md")
     assert isinstance(as_sidecar_error(error, hint=""), DiskFull)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_what_may_not_be_used_is_no_error_of_ours(number):
+    named = as_sidecar_error(
+        OSError(number, "not permitted", "/data/knowledge/a"), hint="report it"
+    )
+    assert isinstance(named, StoreReadOnly)
+    assert named.with_hint == "/data/knowledge/a: not permitted; check its permissions"
+
+
+def test_an_error_of_ours_is_one_though_something_was_refused_before():
+    error = TypeError("odd")
+    error.__context__ = PermissionError(errno.EACCES, "not permitted", "/data/knowledge/a")
+    assert as_sidecar_error(error, hint="").message == "internal error: TypeError: odd"
 
 
 WITHOUT_THREADS = """
