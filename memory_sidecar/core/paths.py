@@ -240,7 +240,7 @@ def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str])
     named = str(option) if option is not None else None
     root = Path(locate_data_dir(named, cwd=str(cwd), environ=environ)[0])
     try:
-        os.scandir(root).close()
+        os.scandir(f"{root}/.").close()  # which may be read, and entered
     except PermissionError as error:
         raise StoreReadOnly(
             f"the data directory {root} cannot be read: {error.strerror}",

@@ -123,6 +123,17 @@ def test_a_data_directory_that_may_not_be_read_is_named_in_one_line(run, unreada
     assert f"{folder} cannot be read: Permission denied" in done.error["message"]
 
 
+@pytest.mark.parametrize("words", ["doctor", "query x", "store x --agent a"])
+def test_a_data_directory_that_may_not_be_entered_is_named_in_one_line(run, unreadable, words):
+    _, elsewhere = unreadable
+    folder = elsewhere / "listed"
+    folder.mkdir(0o600)
+    no_config = {"XDG_CONFIG_HOME": os.devnull}
+    done = run(*words.split(), "--data-dir", folder, "--json", cwd=elsewhere, environ=no_config)
+    assert (done.status, done.error["code"]) == (1, "store_read_only")
+    assert f"{folder} cannot be read: Permission denied" in done.error["message"]
+
+
 def test_an_empty_folder_is_a_source_without_files(run, tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("index", tmp_path / "empty", "--json")
