@@ -148,7 +148,8 @@ def words_and_phrases(text: str) -> tuple[list[str], list[str]]:
             (phrases if " " in term or _UNSPACED.match(term) else words)[term] = None
         if len(parts) > 1:
             phrases[_UNSPACED.sub(r" \1 ", " ".join(parts))] = None
-        phrases.update((whole.lower(), None) for whole in _CAMEL_WORD.findall(word))
+        whole = map(str.lower, _CAMEL_WORD.findall(word))
+        phrases.update((each, None) for each in whole if each not in parts)
     return list(words)[:MAX_QUERY_WORDS], list(phrases)
 
 

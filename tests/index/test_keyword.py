@@ -108,6 +108,13 @@ def test_a_word_is_found_however_its_script_writes_it(text, query):
     assert all(len(word) > 1 for word in words if len(query) > 2)  # not cut at each vowel sign
 
 
+def test_a_word_counts_once_however_it_is_written():
+    assert words_and_phrases("MIME of GitHub-URL") == (
+        ["mime", "of", "git", "hub", "url"],
+        ["git hub url", "github"],
+    )
+
+
 def test_a_word_is_found_beside_a_script_without_spaces():
     words, phrases = words_and_phrases("Redisの設定")
     assert words == ["redis"]
