@@ -345,5 +345,6 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
 def _disk_fails(path: Path, error: object) -> CannotWrite:
     return CannotWrite(
         f"{path} cannot be read or written: {error}",
-        hint="its disk fails, or was taken away: see the system's log, and save what you need",
+        hint="a quota or a limit of file sizes (`ulimit -f`) is reached, or its disk fails or was"
+        " taken away: see the system's log, and save what you need",
     )

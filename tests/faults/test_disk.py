@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -14,8 +15,8 @@ import apsw
 import pytest
 
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import DiskFull, StoreReadOnly
-from memory_sidecar.core.sqlite import connect
+from memory_sidecar.core.errors import CannotWrite, DiskFull, StoreReadOnly
+from memory_sidecar.core.sqlite import connect, named_errors
 from memory_sidecar.index.report import SourceState
 
 NO_CONFIG = {"XDG_CONFIG_HOME": os.devnull}  # that of a test lies where nobody else may look
@@ -185,6 +186,20 @@ def test_a_move_on_a_full_disk_is_told_as_done(run, mount):
         assert (done.status, done.json["path"]) == (0, f"new/{path}")
         assert "no longer count: no room left to write" in done.err
     assert [each["path"] for each in run("list", *data).json] == [f"new/{path}"]
+
+
+def test_a_limit_of_file_sizes_is_not_told_as_a_failing_disk_alone(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = tmp_path / "x.sqlite"
+    connection = connect(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, before[1]))  # SQLite says as of a quota
+    try:
+        with pytest.raises(CannotWrite) as told, named_errors(path):
+            connection.execute("CREATE TABLE t AS SELECT zeroblob(100000)")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        connection.close()
+    assert "a quota or a limit of file sizes" in told.value.hint
 
 
 def test_doctor_says_that_a_disk_is_full(run, mount):
