@@ -48,6 +48,19 @@ class FileStatus(StrEnum):
 Stamp = tuple[int, int, int]
 """Size in bytes, mtime in ns and ctime in ns of a file: while these stay, it is not read again."""
 
+_LAST_NS = 2**63 - 1  # of the year 2262, the last time in ns that SQLite holds
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Return the stamp of a file; a time before 1677 or after 2262 counts as the nearest between.
+
+    Some file systems hold such times, and a damaged archive sets them.
+    """
+    modified, changed = (
+        max(-_LAST_NS, min(each, _LAST_NS)) for each in (status.st_mtime_ns, status.st_ctime_ns)
+    )
+    return (status.st_size, modified, changed)
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -81,8 +94,7 @@ class SourceFile:
         cls, path: str, status: os.stat_result, *, skip_reason: str = "", is_asked_for: bool = False
     ) -> SourceFile:
         """Return the file at `path`, whose `lstat` returned `status`."""
-        times = (status.st_mtime_ns, status.st_ctime_ns)
-        return cls(path, status.st_size, *times, skip_reason, is_asked_for)
+        return cls(path, *stamp_of(status), skip_reason, is_asked_for)
 
     @property
     def stamp(self) -> Stamp:

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import PathRefused
-from memory_sidecar.core.model import Scan, SourceFile, Stamp
+from memory_sidecar.core.model import Scan, SourceFile, Stamp, stamp_of
 from memory_sidecar.core.opening import escape_bytes, is_folder, is_utf8, real_path, with_separator
 from memory_sidecar.disk.ignores import IgnoreRules, is_own_folder
 from memory_sidecar.disk.read import size_limit, skip_as_secret, skip_by_name
@@ -249,7 +249,7 @@ class Recheck:
             status = entry.stat(follow_symlinks=False)
             # Of a link the stamp tells nothing about the rules that it leads to.
             is_link = stat.S_ISLNK(status.st_mode)
-            if path in self._rule_files and not is_link and self._known[path] == _stamp(status):
+            if path in self._rule_files and not is_link and self._known[path] == stamp_of(status):
                 self._rule_files.remove(path)
             self.files.append((path, status))
         elif entry.name in RULE_NAMES:
@@ -291,12 +291,8 @@ def _stamp_at(rules: IgnoreRules, path: str) -> Stamp | None:
         status = os.lstat(_absolute(rules, path))
     except OSError:
         return None
-    return _OF_LINK if stat.S_ISLNK(status.st_mode) else _stamp(status)
+    return _OF_LINK if stat.S_ISLNK(status.st_mode) else stamp_of(status)
 
 
 def _absolute(rules: IgnoreRules, path: str) -> str:
     return f"{rules.root}{os.sep}{path}" if path else rules.root
-
-
-def _stamp(status: os.stat_result) -> Stamp:
-    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)

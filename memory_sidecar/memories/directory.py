@@ -23,6 +23,7 @@ from memory_sidecar.core.atomic import (
 )
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
 from memory_sidecar.core.locks import hold_lock
+from memory_sidecar.core.model import stamp_of
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.sqlite import named_errors
@@ -128,14 +129,13 @@ class KnowledgeDirectory:
                     content, status = folder.read(name, MAX_PAGE_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        mtime_ms = status.st_mtime_ns // 1_000_000
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise PathRefused(
                 f"{path} is not UTF-8 (byte {error.start})", hint="convert it to UTF-8"
             ) from error
-        return MemoryFile.of(path, text, mtime_ms=mtime_ms)
+        return MemoryFile.of(path, text, mtime_ms=_mtime_ms(status))
 
     def has_folder(self, path: str) -> bool:
         """Whether a folder is at `path`. Raises PathRefused for one behind a link."""
@@ -192,9 +192,7 @@ class KnowledgeDirectory:
         if not is_written:
             raise Conflict(f"{old.path} was changed in the meantime", hint="run it again")
         status = self.tree.status(file)
-        return MemoryFile.of(
-            old.path, text, mtime_ms=status.st_mtime_ns // 1_000_000 if status else 0
-        )
+        return MemoryFile.of(old.path, text, mtime_ms=_mtime_ms(status) if status else 0)
 
     def delete(self, path: str) -> None:
         """Delete the file at `path`, and the folders above it that become empty."""
@@ -206,3 +204,8 @@ class KnowledgeDirectory:
     def tidy(self, path: str) -> None:
         """Remove the empty folders above `path`, but not the root."""
         remove_empty_folders(self.tree, self.root / path, keep=self.root)
+
+
+def _mtime_ms(status: os.stat_result) -> int:
+    _, modified_ns, _ = stamp_of(status)
+    return modified_ns // 1_000_000

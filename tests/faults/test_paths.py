@@ -193,6 +193,22 @@ def test_any_name_is_found_or_skipped_with_its_reason(run, tmp_path):
     assert r"bad\xff.py" in shown.out
 
 
+def test_a_time_that_no_database_holds_keeps_no_file_from_being_found(run, tmp_path, data_dir):
+    (tmp_path / "source").mkdir()
+    code, note = tmp_path / "source" / "cart.py", data_dir / "knowledge" / "a" / "till.md"
+    note.parent.mkdir(parents=True)
+    code.write_text("def total(prices): return sum(prices)\n")
+    note.write_text("The till is opened at nine.\n")
+    for file in (code, note):
+        os.utime(file, ns=(10**19, 10**19))  # the year 2286
+    assert run("index", code.parent, "--json").json["files_processed"] == 1
+    (hit,) = run("search", "--all", "total", "--mode", "keyword", "--json").json
+    assert hit["filename"] == "cart.py"
+    (memory,) = run("list", "--agent", "a", "--json").json
+    assert memory["updated_at"].startswith("2262-")
+    assert run("update", "till.md", "--pin", "--agent", "a").status == 0
+
+
 @pytest.mark.parametrize("files", [1, 250])
 def test_nothing_of_an_indexed_folder_is_run(sidecar, tmp_path, files):
     root = tmp_path / "source"
