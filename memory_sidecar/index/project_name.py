@@ -31,7 +31,7 @@ def without_project(text: str, project: str) -> str:
     return cut_out(
         rf"""(?:(?:\A\W*|\ )(?:in|inside|within|of|by|for)\ {name} | \A\W*{name}
         | (?<![\w./-]){name}(?='s) | \b(?P<does>do|does|did|can|should)\ {name})
-        (?:'s)?(?![\w/-]|\.\w)""",
+        (?:'s)?(?![\w/\\-]|(?:\.|::|->|\#)\w)""",
         text,
     )
 

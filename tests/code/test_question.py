@@ -304,6 +304,8 @@ def test_the_name_of_the_project_tells_nothing_of_how_to_use_it():
     ("asked", "about"),
     [
         ("how does shop round prices", "how does it round prices"),
+        ("Shop\\Cart rounds prices", "Shop\\Cart rounds prices"),
+        ("shop::Cart rounds prices", "shop::Cart rounds prices"),
         ("in shop, how are prices rounded", "how are prices rounded"),
         ("how does shop handle the rounding of prices?", "the rounding of prices"),
         ("where are prices rounded in Shop?", "prices rounded"),
