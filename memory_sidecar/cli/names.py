@@ -302,8 +302,8 @@ def _path_of(folder: Path, file: ChangedFile) -> Path | None:
     path = file.path
     names = (path[2:], path) if path[1:2] == "/" else (path,)
     above = (folder, *folder.parents)
-    found = (each / name for each in above for name in names)
+    top = next((each for each in above if (each / ".git").exists()), folder)
     if file.is_gone:
-        top = next((each for each in above if (each / ".git").exists()), folder)
         return top / names[0]
+    found = (each / name for each in (top, *above) for name in names)
     return next((each for each in found if each.is_file()), None)

@@ -828,6 +828,16 @@ def test_an_impact_is_what_uses_what_a_diff_changed(own, shop, call, ask):
     assert call("impact").status == 2
 
 
+def test_a_diff_names_the_file_at_the_top_of_the_repository_from_any_folder(run, shop):
+    (shop / ".git").mkdir()
+    folder = shop / "web" / "shop"
+    folder.mkdir()
+    (folder / "money.py").write_text("def paid():\n    return 1\n\npaid()\n")
+    run("index", shop, "--wait", "keyword")
+    done = run("impact", "--diff", "--json", stdin=DIFF.encode(), cwd=shop / "web")
+    assert places(done.json)[0] == "shop/cart.py:1  exact"
+
+
 @pytest.mark.parametrize("prefix", ["b/", "w/", ""])
 def test_a_diff_is_read_however_git_writes_its_paths(run, shop, prefix):
     (shop / "shop" / "kürbis.py").write_text("def peel():\n    return 1\n")
