@@ -74,7 +74,7 @@ def _holds_home(folder: Path) -> bool:
 def _unsearchable_above(path: Path) -> tuple[str, str] | None:
     """Return a reason and a hint if a folder above `path` denies access, else None."""
     nearest = next(folder for folder in path.parents if os.path.lexists(folder))
-    if os.access(nearest, os.X_OK):
+    if os.access(nearest, os.X_OK) or not nearest.is_dir():
         return None
     return f"{nearest} cannot be entered: Permission denied", "check its permissions"
 

@@ -600,6 +600,7 @@ def test_what_is_gone_is_not_said_to_be_indexed(make_codebase, project):
     assert told.reason == "it is gone: searches answer from what was indexed"
     image.unlink()
     assert codebase.why(image).reason.endswith("none was indexed")
+    assert codebase.why(project / "shop/payment.py/inside").fate == "absent"
     shutil.rmtree(project)
     told = codebase.why(cart)
     assert told.fate == "absent"
