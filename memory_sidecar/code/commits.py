@@ -170,8 +170,7 @@ def _commit(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
 def _describe(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str) -> Commit:
     import pygit2
 
-    message = commit.raw_message.decode("utf-8", "replace").strip()
-    subject, _, body = message.partition("\n")
+    subject, _, body = _message(commit).strip().partition("\n")
     described: Commit = {
         "sha": str(commit.id),
         "subject": subject.strip()[:MAX_SUBJECT],
@@ -191,6 +190,13 @@ def _describe(repository: pygit2.Repository, commit: pygit2.Commit, prefix: str)
         {path[len(prefix) :] for path in paths if path.startswith(prefix) and len(path) <= MAX_PATH}
     )
     return described
+
+
+def _message(commit: pygit2.Commit) -> str:
+    try:
+        return commit.raw_message.decode(commit.message_encoding or "utf-8", "replace")
+    except (LookupError, ValueError):  # it names an encoding that is none to Python
+        return commit.raw_message.decode("utf-8", "replace")
 
 
 def _changes(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Diff | None:

@@ -33,7 +33,7 @@ MAX_ROWS = 2_000  # commits to score, about: see `Keywords.rarest`
 RETRY_FIRST_MS, RETRY_LONGEST_MS = 600_000, 86_400_000  # after the child was killed as too slow
 
 _RETRY = re.compile(r"after:(\d+):(\d+) ")  # in place of the head: not before, the pause so far
-_VERSION = "1"  # of what the tables hold of a commit; another one has all commits read again
+_VERSION = "2"  # of what the tables hold of a commit; another one has all commits read again
 
 COMMITS: Final = Corpus(
     name="commit",

@@ -113,6 +113,17 @@ def test_odd_bytes_are_told_as_text(repository):
     assert read(repository).newest[0] == str(odd)
 
 
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "no-such-encoding", "idna", "\xff"])
+def test_a_message_is_read_in_the_encoding_that_its_commit_names(repository, encoding):
+    repository.commit("Begin", "a.py")
+    tree = repository.made.index.write_tree()
+    head = f"tree {tree}\nauthor t <e> 1 +0000\ncommitter t <e> 1 +0000\nencoding {encoding}\n\n"
+    data = head.encode("latin-1") + b"Caf\xe9\n"
+    repository.made.set_head(repository.made.write(pygit2.enums.ObjectType.COMMIT, data))
+    told = {"ISO-8859-1": "Caf\xe9"}.get(encoding, "Caf\ufffd")
+    assert read(repository).unknown[0]["subject"] == told
+
+
 def test_a_packed_branch_and_a_worktree_are_followed(repository, tmp_path):
     commit = repository.commit("Begin", "a.py")
     branch = repository.root / ".git" / "refs" / "heads" / "main"
