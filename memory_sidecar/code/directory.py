@@ -62,8 +62,11 @@ def parse_place(text: str) -> tuple[str, int, int] | None:
 
 
 def is_at(filename: str, path: str) -> bool:
-    """Whether `path` means the file at `filename` in its source: it is its end, or absolute."""
-    if path.startswith("/") or path[1:3] == ":/":
+    """Whether `path` means the file at `filename` in its source: it is its end, or absolute.
+
+    Lua shows the end of a long path alone: `...re/nvim/lua/shop.lua`.
+    """
+    if path.startswith(("/", "...")) or path[1:3] == ":/":
         return path.endswith(f"/{filename}")
     return f"/{filename}".endswith(f"/{path}")
 

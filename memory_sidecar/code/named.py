@@ -68,6 +68,7 @@ class NamedChunks:
     ids: Sequence[int]  # all of them
     literal_ids: Sequence[int]  # those that hold its text, make it as a message, or hold its lines
     qualified: Collection[int | None]  # those at the place that a qualified name means
+    at_lines: Sequence[int] = ()  # those that hold its lines, in the order of these
 
     def definitions_in(
         self, ids: Sequence[int], question: Question, rows: CodeRows
@@ -104,7 +105,7 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
     pages: Sequence[int] = ()
     if question.asks_for_guide:
         pages = rows.named_chunks(QueryNames((), (), is_single_word=False, paths=ENTRY_PAGES))
-    return NamedChunks(names, [*ids, *literal_ids, *pages], literal_ids, qualified)
+    return NamedChunks(names, [*ids, *literal_ids, *pages], literal_ids, qualified, at_lines)
 
 
 def _resolve_undefined(names: QueryNames, rows: CodeRows) -> tuple[QueryNames, list[int]]:
@@ -206,14 +207,19 @@ def _files_called(names: QueryNames, question: Question, rows: CodeRows) -> Sequ
 
 
 def _chunks_at_lines(rows: CodeRows, names: QueryNames, named: Sequence[int]) -> list[int]:
-    """Return the chunks that hold the lines in `names`, in the files of the chunks `named`."""
+    """Return the chunks that hold the lines in `names`, in their order, each once.
+
+    Their files are those of the chunks `named`. Of those that one absolute path ends with, it means
+    the one that has most of it.
+    """
     if not names.lines:
         return []
-    files, numbers = rows.files_of(distinct(np.array(named, np.int64)))
-    found = [
-        rows.chunk_at(Line(file.source, file.path, line))
-        for file in {files[number] for number in numbers.tolist()}
-        for path, line in names.lines
-        if is_at(file.path, path)
-    ]
-    return [each for each in found if each is not None]
+    known, numbers = rows.files_of(distinct(np.array(named, np.int64)))
+    files = sorted({known[number] for number in numbers.tolist()})
+    found: list[int | None] = []
+    for path, line in names.lines:
+        meant = [file for file in files if is_at(file.path, path)]
+        least = min(len(path), max((len(file.path) for file in meant), default=0))
+        places = (Line(file.source, file.path, line) for file in meant if len(file.path) >= least)
+        found += map(rows.chunk_at, places)
+    return [each for each in dict.fromkeys(found) if each is not None]

@@ -37,7 +37,22 @@ _NAME = re.compile(
 )
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
-_LINE = re.compile(r"(?:\"?, |:)line (\d{1,9})\b")  # behind a path in a traceback
+# A line behind a path as tracebacks, compilers and people write it, for `parse_place`: `", line 3`,
+# `:line 3`, ` on line 3`, `":3`, `.php(3)`, `.cs(3,5)`; `:3` before the `:in` of Ruby.
+_LINE = re.compile(
+    r"(?:\"?,?(?: on)? |:)lines? (\d{1,9})\b|\":(\d{1,9})\b|(?<=\w)\((\d{1,9})(?:,\d+)*\)"
+    r"|:(\d{1,9}):in\b"
+)
+_LINE_OF = re.compile(r"\blines? (\d{1,9})(?:-\d+)? (?:of|in) ([\w./\\:-]*\w)")
+_INNERMOST_LAST = re.compile(  # the frames of Python and pytest
+    r"\bmost recent call last\b|\bFile \"[^\"\n]{1,256}\", line \d|\.py:\d+: in \w"
+)
+# What stands before the path of a file: in a diff, an address, the folder of installed modules
+# (whose paths are those in their sources, too), or a quoted path with blanks.
+_DIFF_SIDE = re.compile(r"^(---|\+\+\+) [ab]/", re.MULTILINE)
+_ADDRESS = re.compile(r"\A[a-z][\w+.-]+:/+(?:\./)?", re.IGNORECASE)
+_INSTALLED = re.compile(r"\A.*/(?:(?:site|dist)-packages|lib/python[\d.]+|rustc/\w{40})/")
+_BEFORE_BLANK = re.compile(r"(?<=\")(?:/|[a-zA-Z]:[/\\])[^\"\n]{0,256} [^\"\n/\\]{0,64}(?=[/\\])")
 _MAX_PATH = 256
 
 MAX_SIMILAR_NAMES = 10  # that an unknown name may stand for
@@ -55,7 +70,7 @@ class QueryNames:
     symbols: tuple[tuple[str, ...], ...]  # each with its qualifiers: ("Cart", "add")
     tokens: tuple[str, ...]  # the same as written; and a query of one word, whatever that is
     is_single_word: bool  # whether the query is one word
-    paths: tuple[str, ...]  # as written, with / for each backslash
+    paths: tuple[str, ...]  # as written, with / for each backslash, less what stands before
     lines: tuple[tuple[str, int], ...] = ()  # of those of `paths` that come with one
     undefined: tuple[str, ...] = ()  # of `tokens`: those that nothing defines, once looked for
 
@@ -90,7 +105,11 @@ class QueryNames:
 
 
 def names_in(text: str) -> QueryNames:
-    """Find the names and paths in the text of a query."""
+    """Find the names and paths in the text of a query.
+
+    Its lines stand in their order, those of Python's and pytest's tracebacks in the reverse: so the
+    innermost frame is the first.
+    """
     query = text.strip()
     is_single_word = len(query.split()) == 1
     symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
@@ -105,17 +124,31 @@ def names_in(text: str) -> QueryNames:
         if word == query or LOOKS_LIKE_NAME.search(word):
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
-    parts = _BETWEEN_WORDS.split(_LINE.sub(r":\1 ", query))
-    words = (word.replace("\\", "/").rstrip(".:?!") for word in parts)
-    parsed = (parse_place(word) or (word, 0, 0) for word in words if len(word) <= _MAX_PATH)
-    places = [(path.removeprefix("./"), line) for path, line, _ in parsed if _PATH.search(path)]
+    places = list(_places_in(query))
+    lines = [place for place in places if place[1]]
+    if _INNERMOST_LAST.search(query):
+        lines.reverse()
     return QueryNames(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
         tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],
         is_single_word=is_single_word,
         paths=tuple(dict.fromkeys(path for path, _ in places))[:MAX_NAMES],
-        lines=tuple(dict.fromkeys(place for place in places if place[1]))[:MAX_NAMES],
+        lines=tuple(dict.fromkeys(lines))[:MAX_NAMES],
     )
+
+
+def _places_in(query: str) -> Iterator[tuple[str, int]]:
+    """Yield each path in `query`, with its line or 0."""
+    text = _BEFORE_BLANK.sub("", _DIFF_SIDE.sub(r"\1 ", query))
+    text = _LINE_OF.sub(r"\2:\1", text)
+    text = _LINE.sub(lambda found: f":{found[found.lastindex or 0]} ", text)
+    for part in _BETWEEN_WORDS.split(text):
+        word = part.replace("\\", "/").rstrip(".:?!")
+        if len(word) > _MAX_PATH:
+            continue
+        path, line, _ = parse_place(word) or (word, 0, 0)
+        if _PATH.search(path):
+            yield _INSTALLED.sub("", _ADDRESS.sub("/", path)).removeprefix("./"), line
 
 
 def is_one_typo_apart(name: str, other: str) -> bool:

@@ -29,7 +29,8 @@ match stays weak. Each term is here because ranking on named sets got worse with
 A curve makes the relevance a score in 0…1: 0.75 for a full match, and never above 0.9, whatever
 boosts are added. Chunks that the query names get scores from 0.9 on, in the order of their
 relevance. Of the chunks of one file the second, third and fourth are each scored lower than the one
-before, so that the first ranks show several files.
+before, so that the first ranks show several files. The first chunks at lines that the query names,
+as the innermost frames of a traceback, come before all others, in the order of these lines.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ COMMON_WORDS_RANK_OF_LANGUAGE = 12  # where the question names a programming lan
 COMMON_RANK = 30  # the relevance at this rank is the common level
 FURTHER_CHUNK = 0.85  # the share of its score that the second chunk of a file keeps; third: squared
 FURTHER_CHUNKS = 3  # the highest power
+LEADING_LINES = 5  # chunks at lines that the question names that come first
 WEAK_BELOW = 0.58  # .4 % of the best hits of questions with an answer, two thirds of the others
 
 INNER_TEST_PENALTY = 0.1  # of a chunk in a module of tests beside the code
@@ -95,6 +97,7 @@ def rank_hybrid(
     defining: Sequence[Defining],
     at_named_path: Mask,
     holds_message: Mask,
+    at_lines: Ids,
     words: Sequence[tuple[float, Ids]],
 ) -> ScoredRows:
     """Score `candidates` by all arms, by their paths and by what `question` names.
@@ -103,6 +106,7 @@ def rank_hybrid(
     `defining`, by chunk: what it defines.
     `at_named_path`, by file of `candidates`: whether the question names its path.
     `holds_message`, by chunk: whether the message that the question is stands or is made there.
+    `at_lines`: the rows of the chunks that hold the lines which the question names, in their order.
     `words`: each word's share of the question's idf, and the chunks that hold it.
     """
     known = ~np.isnan(candidates.cosine)
@@ -148,6 +152,8 @@ def rank_hybrid(
     rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
     steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
     scores += steps["further_chunk"]
+    steps["line"] = _leading(scores, at_lines[:LEADING_LINES])
+    scores += steps["line"]
     ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
     return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
 
@@ -194,6 +200,15 @@ def _file_boosts(
         "defined": DEFINED_WEIGHT * shares * (1 - 1 / count),
     }
     return {name: np.array(values)[candidates.file_numbers] for name, values in by_file.items()}
+
+
+def _leading(scores: Scores, rows: Ids) -> Scores:
+    """Return what puts `rows` before all others, in their order: (n,)."""
+    steps = np.zeros(len(scores))
+    if len(rows):
+        best = np.delete(scores, rows).max(initial=NAMED_FROM)
+        steps[rows] = np.linspace(1.0, best, len(rows) + 2)[1:-1] - scores[rows]
+    return steps
 
 
 def _in_tests(candidates: Candidates, defining: Sequence[Defining]) -> Mask:

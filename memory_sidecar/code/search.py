@@ -42,7 +42,7 @@ from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
-from memory_sidecar.index.ids import distinct, mask_allowed
+from memory_sidecar.index.ids import distinct, locate, mask_allowed
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
@@ -147,6 +147,7 @@ def _hybrid(
         defining=[defined.get(each, Defining()) for each in ids],
         at_named_path=np.array(named.names.match_paths(paths), np.bool_),
         holds_message=mask_allowed(candidates.ids, distinct(np.array(named.literal_ids, np.int64))),
+        at_lines=locate(np.array(named.at_lines, np.int64), candidates.ids)[0],
         words=[(keywords.coverage((stem,)), ids) for stem, ids in holding.items()],
     )
     return candidates, ranked

@@ -59,6 +59,81 @@ def test_paths_are_recognised(query, path):
     assert path in names_in(query).paths
 
 
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("at lib/cart.rb:12:in `add'\n\tfrom lib/shop.rb:3:in 'Shop#sell'", "cart.rb:12 shop.rb:3"),
+        (
+            "#0 src/Cart.php(12): Shop->sell()\n  thrown in src/Shop.php on line 3",
+            "Cart.php:12 Shop.php:3",
+        ),
+        ("src\\Cart.cs(12,5): error CS0103\nsrc\\Shop.cs(3): error", "Cart.cs:12 Shop.cs:3"),
+        (
+            '"src/cart.js":12, src/shop.js line 3 and line 7 of src/till.js?',
+            "cart.js:12 shop.js:3 till.js:7",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "shop.py", line 3, in sell\n    add(1)\n'
+            '  File "cart.py", line 12, in add\nKeyError: 1',
+            "cart.py:12 shop.py:3",
+        ),
+        (
+            "tests/test_shop.py:3: in test_sell\n    add(1)\ncart.py:12: KeyError",
+            "cart.py:12 test_shop.py:3",
+        ),
+    ],
+)
+def test_lines_are_read_as_tracebacks_and_people_write_them(query, lines):
+    found = (f"{path.rpartition('/')[2]}:{line}" for path, line in names_in(query).lines)
+    assert " ".join(found) == lines
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file:///srv/shop/src/app.py",
+        "https://example.com/me/shop/blob/main/src/app.py",
+        "webpack://shop/./src/app.py",
+        "...ome/me/shop/src/app.py",
+        '"/srv/me and you/shop/src/app.py"',
+        "--- a/src/app.py",
+        "/usr/lib/python3/dist-packages/src/app.py",
+    ],
+)
+def test_the_path_of_a_file_is_told_from_what_stands_before_it(path):
+    names = names_in(f"what is wrong here?\n{path}")
+    assert names.match_paths(["src/app.py", "other/app.py"]) == [True, False]
+
+
+def test_a_path_in_an_installed_package_means_no_file_called_like_its_last_part():
+    names = names_in('File "/srv/.venv/lib/python3.11/site-packages/flask/app.py", line 3, in run')
+    assert names.match_paths(["app.py", "src/flask/app.py"]) == [False, True]
+
+
+def test_the_innermost_frames_of_a_traceback_come_first(make_codebase, tmp_path):
+    (tmp_path / "src").mkdir()
+    steps = "".join(
+        f"def step{n}(cart):\n" + f"    step{n + 1}(cart)\n" * 30 + "\n" for n in range(9)
+    )
+    (tmp_path / "src/cart.py").write_text(steps)
+    (tmp_path / "src/till.py").write_text("def pay(cart):\n    raise KeyError(cart)\n")
+    (tmp_path / "cart.py").write_text("def step1(cart):\n    return cart\n" * 50)
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    frames = [("src/cart.py", 4), ("src/cart.py", 70), ("src/cart.py", 260), ("src/till.py", 2)]
+    traceback = "".join(
+        f'  File "/ci/{path}", line {line}, in step1\n    step1(cart)\n' for path, line in frames
+    )
+    query = f"Traceback (most recent call last):\n{traceback}KeyError: step1"
+    found = codebase.search(CodeQuery(query, explain=True), reporter=Silent())
+    for (path, line), hit in zip(reversed(frames), found, strict=False):
+        assert hit.filename == path
+        assert hit.start_line <= line <= hit.end_line
+        assert sum(hit.explain.terms.values()) == pytest.approx(hit.score, abs=1e-4)
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_the_chunk_that_holds_the_line_of_a_traceback_comes_first(make_codebase, tmp_path):
     (tmp_path / "shop").mkdir()
     padding = "".join(f"        total = total + {n} * price_of(item, {n})\n" for n in range(25))

@@ -18,6 +18,7 @@ from memory_sidecar.code.ranking import (
     rank_hybrid,
 )
 from memory_sidecar.core.language import detect_language
+from memory_sidecar.index.scored import NAMED_FROM
 
 
 def candidates(paths, cosine, keyword=None, history=None):
@@ -43,6 +44,7 @@ def ranked(
     keyword=None,
     words=(),
     scopes=None,
+    at_lines=(),
 ):
     found = candidates(paths, cosine, keyword, history)
     question, none = Question.of(text), [""] * len(paths)
@@ -56,6 +58,7 @@ def ranked(
         ],
         at_named_path=np.zeros(len(found.files), np.bool_),
         holds_message=np.zeros(len(paths), np.bool_),
+        at_lines=np.array(at_lines, np.int64),
         words=words,
     )
 
@@ -172,3 +175,9 @@ def test_code_keeps_its_place_where_no_guide_is_asked_for():
     paths = ["run.py", "README.md"]
     found, result = ranked(paths, [0.7, 0.75], "what runs the tests")
     assert paths[found.ordered(result.scores)[0]] == "run.py"
+
+
+def test_chunks_at_lines_come_first_in_their_order_and_within_the_scale():
+    found, result = ranked(["a.py", "a.py", "b.py", "c.py"], [0.9, 0.2, 0.1, 0.8], at_lines=[2, 1])
+    assert [found.ids[row] for row in found.ordered(result.scores)] == [3, 2, 1, 4]
+    assert 1 > result.scores[2] > result.scores[1] > NAMED_FROM
