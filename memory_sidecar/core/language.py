@@ -78,7 +78,7 @@ _INTERPRETERS: Mapping[str, tuple[str, ...]] = {
     "javascript": ("node", "nodejs"),
     "lua": ("lua", "luajit"),
     "php": ("php",),
-    "python": ("pypy", "python"),
+    "python": ("pypy", "python", "uv"),
     "ruby": ("ruby",),
     "swift": ("swift",),
     "typescript": ("deno",),
@@ -101,7 +101,7 @@ _ALIASES = {
     "plain": TEXT,
     "shell": "bash",
 }
-_SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+)*)?([A-Za-z]+)")
+_SHEBANG = re.compile(r"#!\s*(?:\S*/)?(?:env\s+(?:(?:-|\w+=)\S*\s+)*)?([A-Za-z]+)")
 _CPP_HEADER = re.compile(
     r"^[ \t]*(?:class\s+(?:\w+\s+)?\w+\s*(?:final\s*)?[:{;]|namespace\b[\w\s:]*(?:\{|$)"
     r"|template\s*<|using\s+(?:namespace\s|\w+\s*=|\w+::)|(?:public|private|protected)\s*:\s*$"

@@ -81,6 +81,8 @@ def test_name_tells_the_language(path, language):
         ("#!/bin/sh\n", "bash"),
         ("#!/usr/bin/env python3.12\n", "python"),
         ("#! /usr/bin/env -S node --harmony\n", "javascript"),
+        ("#!/usr/bin/env -S uv run --script\n", "python"),
+        ("#!/usr/bin/env -S LEVEL=1 EMPTY= python -u\n", "python"),
         ("#!/usr/bin/perl\n", "text"),
         ("no shebang\n#!/bin/sh\n", "text"),
     ],
