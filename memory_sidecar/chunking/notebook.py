@@ -2,7 +2,7 @@
 
 Jupyter writes each line of a cell as a line of JSON. So a program with the same lines, and blank
 ones for all the JSON around them, can be cut and searched like any other, and every line number
-leads to the right place of the file.
+leads to the right place of the file. Where a whole cell is in one line, it is one of the program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 from memory_sidecar.core.language import LANGUAGES, detect_language
 
-_CELL = re.compile(r'\s*"cell_type": "(\w+)"')
+_CELL = re.compile(r'\s*\{?\s*"cell_type": "(\w+)"(?:.*(?="source": ))?')
 _SOURCE = '"source": '
 _LANGUAGE = re.compile(  # of the notebook: cells and their outputs may name others
     r'"(?:kernelspec|language_info)": \{(?:[^{}]|\{[^{}]*\})*?'
@@ -50,7 +50,7 @@ def read_notebook(text: str) -> tuple[str, str] | None:
     for number, row in enumerate(rows):
         if cell := _CELL.match(row):
             is_code, is_magic = cell[1] == "code", False
-        literal = row.strip().removesuffix(",")
+        literal = row[cell.end() if cell else 0 :].strip().removesuffix(",")
         if literal.startswith(_SOURCE):
             literal = literal.removeprefix(_SOURCE)
             is_source = literal == "["
@@ -58,17 +58,19 @@ def read_notebook(text: str) -> tuple[str, str] | None:
             continue
         elif literal == "]":
             is_source = False
-        if literal.startswith('"'):
-            line = _string(literal)
-            is_magic = is_magic or (line.startswith("%%") and not _OF_PYTHON.match(line))
-            is_comment = not is_code or is_magic or line.lstrip().startswith(_MAGIC)
-            program[number] = comment + line if is_comment and line else line
+        if literal.startswith(('"', '["')):
+            lines: dict[bool, list[str]] = {False: [], True: []}  # by whether they are comments
+            for line in _lines(literal):
+                is_magic = is_magic or (line.startswith("%%") and not _OF_PYTHON.match(line))
+                is_comment = not is_code or is_magic or line.lstrip().startswith(_MAGIC)
+                lines[is_comment].append(comment + line if is_comment and line else line)
+            program[number] = " ".join(lines[False] + lines[True])
     return ("\n".join(program), language) if language in LANGUAGES and any(program) else None
 
 
-def _string(literal: str) -> str:
-    """Return the text of a JSON string in one line; the literal itself if it is no valid one."""
+def _lines(literal: str) -> list[str]:
+    """Return the lines of a JSON string, or a list of them; the `literal` if it is no valid one."""
     try:
-        return " ".join(str(json.loads(literal)).rstrip().splitlines())
-    except ValueError:
-        return literal
+        return "".join(json.JSONDecoder().raw_decode(literal)[0]).rstrip().splitlines()
+    except (TypeError, ValueError):
+        return [literal]

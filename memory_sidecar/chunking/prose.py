@@ -1,7 +1,8 @@
 """Cuts Markdown at its headings. A fenced block stays whole up to 4,000 bytes.
 
 The scope of a chunk is the path of its headings, "Setup > Linux". Front matter is a chunk of its
-own. Headings are the two kinds of CommonMark, ATX and setext; those of HTML do not count.
+own. Headings are the two kinds of CommonMark, ATX and setext; those of HTML, and those
+in a comment, do not count.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ LEVELS = 6  # of headings
 _LANGUAGE = "markdown"
 _FRONT_MATTER = {"---": ("---", "..."), "+++": ("+++",)}
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+_COMMENT = re.compile(r" {0,3}<!--")
 _ATX = re.compile(r" {0,3}(#{1,6})([ \t].*)?")
 _SETEXT = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
 _RST_LINE = re.compile(r"([!-/:-@\[-`{-~])\1+")
@@ -94,8 +96,12 @@ def _sections(rows: Sequence[str], body: int) -> Iterator[MarkdownSection]:
     titles: list[tuple[int, str]] = []
     section = MarkdownSection(body, 0, "")
     fence = ""  # the opening fence of the current block
+    in_comment = False
     for row in range(body, len(rows)):
         text = rows[row]
+        if in_comment or (not fence and _COMMENT.match(text)):
+            in_comment = "-->" not in text
+            continue
         if mark := _FENCE.match(text):
             if not fence and not (mark[1][0] == "`" and "`" in mark[2]):
                 fence = mark[1]

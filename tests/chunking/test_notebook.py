@@ -48,6 +48,21 @@ def test_prose_and_magic_commands_are_comments_and_outputs_are_nothing():
     ]
 
 
+def test_the_lines_of_a_cell_may_be_in_one_line_of_the_file_and_so_may_a_cell():
+    cell = '{"cell_type": "code", "outputs": [], "source": %s},'
+    (_, lines), (_, timed) = LOADS, TIMED
+    text = f'{{"cells": [\n{cell % json.dumps(timed)}\n{cell % json.dumps("x = 1")}\n'
+    text += f'{{\n"cell_type": "code",\n"source": {json.dumps(lines)}\n}}\n]}}\n'
+    program, _ = read_notebook(text) or ("", "")
+    assert list(enumerate(program.split("\n")))[1:6] == [
+        (1, "load('a.csv') # %%time"),
+        (2, "x = 1"),
+        (3, ""),
+        (4, ""),
+        (5, "def load(path):     return open(path) # %matplotlib inline"),
+    ]
+
+
 @pytest.mark.parametrize(
     "metadata",
     [{"kernelspec": {"language": "Go"}}, {"language_info": {"file_extension": ".go"}}],

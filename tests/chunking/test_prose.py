@@ -61,6 +61,12 @@ def test_hash_in_a_fence_is_no_heading():
     assert scopes(chunk_text(text, "markdown")) == ["A", "A > B"]
 
 
+def test_hash_in_a_comment_is_no_heading():
+    comment = "<!--\n# draft\n```\n# more\n-->"
+    text = f"# A\n{PARAGRAPH}\n{comment}\n\n## B\n{PARAGRAPH}\n<!-- short -->\n# C\n{PARAGRAPH}"
+    assert scopes(chunk_text(text, "markdown")) == ["A", "A > B", "C"]
+
+
 def test_fence_is_never_split_below_its_limit():
     fence = "```python\n" + "print('a line of code')\n\n" * 120 + "```\n"
     chunks = chunk_text(f"# A\n{PARAGRAPH}\n{fence}\n{PARAGRAPH * 5}", "markdown")
