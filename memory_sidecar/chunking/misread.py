@@ -109,7 +109,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         _words(rb"\bactual(?=[ \t]+constructor\b)"),  # `internal actual constructor(`
         _words(rb"\$\$+(?=\")"),  # `$$"{price}"`
         _words(rb"^[ \t]*context\([^()\n]*\)(?=\s+(?:\w+ )*(?:fun|val|var)\b)"),
-        _words(rb"(?<=[^\s{;>])[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
+        _words(rb"(?<=[^\s{;])(?<!->)[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
     "swift": _CONDITIONS,
     "sql": (  # of SQL Server

@@ -235,8 +235,8 @@ def _nest(
     for match in sorted(found, key=_Match.order):
         while around and around[-1][0].end_byte <= match.start_byte:
             around.pop()
-        if around and around[-1][0].node == match.node:  # `int a, b;` are neighbours
-            around.pop()
+        beside = around and around[-1][0].node == match.node  # `int a, b;` are neighbours
+        first_beside = around.pop() if beside else None
         if len(around) >= _MAX_DEPTH:
             continue
         owner, outer, floor, owner_kind = around[-1] if around else (None, "", 0, "")
@@ -274,7 +274,7 @@ def _nest(
                 match.is_part,
             ),
         )
-        around.append((match, path, start, kind))
+        around.append(first_beside or (match, path, start, kind))
 
 
 def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str:

@@ -264,6 +264,22 @@ IDIOMS = [
         "class C { static make = function () {}; }\n",
         "variable VERSION, function g, class C, method C.make",
     ),
+    *(
+        (
+            "what an exported pattern binds",
+            language,
+            "export const { a, b: c, d = 1, e: f = 2, ...g } = h;\n"
+            "export const [i, j = 1, ...k] = l;\nfunction m() { const [n] = o; }\n",
+            ", ".join(f"variable {each}" for each in "acdfgijk") + ", function m",
+        )
+        for language in ("javascript", "typescript")
+    ),
+    (
+        "a struct with a name for a pointer to it",
+        "c",
+        "typedef struct Node { int a; } Node, *NodePtr;\n",
+        "struct Node, type NodePtr, field Node.a",
+    ),
 ]
 
 

@@ -93,6 +93,12 @@ ONE_BRANCH = "".join(
             "class A {\n  fun f() = when (x) {\n    is B if x.c -> 1\n    else -> 2\n  }\n}",
             "A f",
         ),
+        (
+            "kotlin",
+            "interface A<T> { data object B : A<C> }\n@D value class E(val f: G)\n"
+            "class H {\n    fun i(j: K) = l { j.m { n(it) } }\n}\nfun o() {}\n",
+            "A B E f H i o",
+        ),
     ],
 )
 def test_what_is_misread_hides_no_definition(language, text, names):

@@ -17,7 +17,10 @@
 (program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
 (program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
 (export_statement (lexical_declaration (variable_declarator name: [(identifier) @name
-  (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)])]) @definition))
+  (object_pattern [(shorthand_property_identifier_pattern) @name (rest_pattern (identifier) @name)
+    (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+    (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)])])
+  (array_pattern [(identifier) @name (rest_pattern (identifier) @name) (assignment_pattern left: (identifier) @name)])]) @definition))
 (variable_declarator name: (identifier) @name value: (class body: (class_body) @body) @kind) @definition
 (decorator) @lead
 (comment) @lead
