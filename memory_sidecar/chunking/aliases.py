@@ -32,6 +32,7 @@ _PATHS_OF_MODULES = frozenset(
 _IMPORTER = re.compile(
     rb"(?:\b(?:require\w*|load|preload|source|alias|import|use)|(?:\A|\s)\.)[\s(]*[\"'`]?\Z"
 )
+_GLOBAL_USING = re.compile(rb"\bglobal\s+using\s[^;]*\Z")
 _PLAIN_PATH = re.compile(r"\S{1,200}")
 
 
@@ -96,7 +97,11 @@ def modules_of_imports(
     """Return what each of `imports` of JavaScript is from, by first byte: the path behind it.
 
     A path itself counts as an import, too. Left out are paths with spaces, or of over 200 bytes.
+    In C# it is `global` for a using that counts for other files.
     """
+    if language == "csharp":
+        starts = (node.start_byte for node in imports)
+        return {n: "global" for n in starts if _GLOBAL_USING.search(data, max(0, n - 200), n)}
     if language not in _WITH_MODULES:
         return {}
     found = {a.name.start_byte: _text(data, a.module) for a in aliases.values() if a.module}

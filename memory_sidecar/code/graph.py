@@ -228,11 +228,13 @@ class Graph:
         """
         above, _, last = namespace.rpartition(".")
         above = above.rpartition(".")[2]
-        imported = "' ' || places || ' ' GLOB '* i[0-9]*' || ? || ' *'"
-        users = self._users_of(last, imported, above and f".{above}") if last else {at.id}
-        return at.id in users or any(
+        imported = "' ' || places || ' ' GLOB '* i[0-9]*' || ? || '[ =]*'"
+        receiver = above and f".{above}"
+        if not last or at.id in self._users_of(last, imported, receiver):
+            return True
+        return any(
             at.file.path.startswith(self._folder(each).removesuffix("Properties/"))
-            for each in users & self._users_of("global", _IMPORTED)
+            for each in self._users_of(last, imported, f"{receiver}=global")
         )
 
     def _folder(self, file_id: int) -> str:

@@ -1,4 +1,4 @@
-; C#. Attributes are types, and what stands before a nested type; `global` tells that a using counts for other files. `Cart cart = new()` calls the constructor, like `new Cart()`. A pattern of one name (`o is Cart`) may be a constant: it counts as `other`.
+; C#. Attributes are types, and what stands before a nested type. `Cart cart = new()` calls the constructor, like `new Cart()`. A pattern of one name (`o is Cart`) may be a constant: it counts as `other`.
 (identifier) @other
 (invocation_expression function: [
   (identifier) @call
@@ -40,7 +40,6 @@
 (type_argument_list (qualified_name qualifier: (identifier) @type))
 (base_list (qualified_name qualifier: (identifier) @type))
 (qualified_name qualifier: (identifier) @skip)
-(using_directive "global" @import)
 (constructor_initializer) @chained
 (using_directive (qualified_name (qualified_name name: (identifier) @skip)))
 (alias_qualified_name alias: (identifier) @skip)
