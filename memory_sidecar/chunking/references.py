@@ -5,7 +5,7 @@ Captures of `queries/references/<language>.scm` say how a name is used: `@call`,
 `@path` a string that names a file, `@argument` one that may (after `require(`); `@key` a field, an
 attribute of the type of the `@literal` around it. These are no references: a `@bound` variable, a
 `@never`, as of a definition, and a `@skip` that no other holds. `@chained`: another constructor;
-`@tokens`: names in the value of a macro.
+`@tokens`: names in the value of a macro; `@trait`: what is implemented by the `@implementer`.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
 also defines or imports that name is it a variable just in the definitions that bind it.
@@ -107,7 +107,8 @@ class Reference(NamedTuple):  # made in a third of the time that a frozen datacl
     row: int
     how: How
     receiver: str = ""  # the name before the dot; "?" for another expression (`make().run`)
-    module: str = ""  # in JavaScript and TypeScript, what an import is from: `./shop/cart`
+    module: str = ""  # what an import is from: see `modules_of_imports`; the trait of an impl
+    byte: int = 0  # its first one; 0 if it is implied
 
 
 def has_references(language: str) -> bool:
@@ -141,6 +142,8 @@ def find_references(
     }
     imports = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
     modules = modules_of_imports(captures["import"], aliases, data, language)
+    implementing = zip(captures.get("implementer", ()), captures.get("trait", ()), strict=False)
+    modules |= {each.start_byte: _decode(data[slice(*of.byte_range)]) for each, of in implementing}
     spans = _variable_spans(bound, imports | own, defined)
     variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": spans}
     if language in _CALLS_VARIABLES:
@@ -287,7 +290,8 @@ class _ReferenceFinder:
                 text = last_part(text, self.language)
             row += data.count(b"\n", counted, start)
             counted = start
-            references.append(Reference(text, row, how, receiver, self.modules.get(start, "")))
+            module = self.modules.get(start, "")
+            references.append(Reference(text, row, how, receiver, module, start))
         return references
 
     def _is_behind_dot(self, byte: int) -> bool:

@@ -111,8 +111,15 @@ class Lineages:
         return line
 
     def _bases(self, defined: Defined) -> list[str]:
-        """Return the names of types used in the head of a class, which may take several lines."""
+        """Return the names of types used in the head of a class, which may take several lines.
+
+        In Rust those of the traits that it implements in its source.
+        """
         row = defined.row
+        if defined.at.family == "rust" and row.kind != "trait":
+            uses = self.graph.uses(row.name)
+            alike = (u for u in uses if u.at.file[::2] == defined.at.file[::2])
+            return [each.module for used in alike for each in used.places if each.module]
         head = (
             row.signature if defined.at.family == "python" else _PARAMETERS.sub("", row.signature)
         )

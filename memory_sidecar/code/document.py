@@ -65,7 +65,7 @@ class Place:
     how: How
     within: int | None  # the number of the enclosing definition in its file, from 0
     receiver: str  # what stands before the dot: see `chunking.references`
-    module: str = ""  # what an import of JavaScript is from
+    module: str = ""  # what an import is from, or what an `impl` of the type implements
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +191,11 @@ def _places(
     definitions: Sequence[Definition], references: Sequence[Reference]
 ) -> Iterator[tuple[str, str]]:
     """Return each used name with its places, in the format that `read_places` parses."""
-    rows, numbers = _innermost(definitions)
+    starts, numbers = _innermost(definitions)
     by_name: dict[str, dict[str, None]] = {}
-    for name, row, how, receiver, module in references:
+    for name, row, how, receiver, module, byte in references:
         place = f"{_LETTERS[how]}{row + 1}"
-        if within := numbers[bisect_right(rows, row) - 1]:
+        if within := numbers[bisect_right(starts, (row, byte)) - 1]:
             place += f":{within}"
         if receiver:
             place += f".{receiver}"
@@ -209,24 +209,27 @@ def _places(
         yield name, " ".join(places)
 
 
-def _innermost(definitions: Sequence[Definition]) -> tuple[list[int], list[str]]:
-    """Return the rows where the innermost definition changes, and its number from each of them on.
+def _innermost(definitions: Sequence[Definition]) -> tuple[list[tuple[int, int]], list[str]]:
+    """Return where the innermost definition changes, and its number from each such place on.
 
-    The number is "" where there is none. Mere bindings of values do not count.
+    A place is a row, and a byte if another definition begins before that in the row. The number is
+    "" where there is none. Mere bindings of values do not count.
     """
-    rows, numbers = [-1], [""]
+    starts, numbers = [(-1, 0)], [""]
     around: list[tuple[int, str]] = []  # stop, number
+    last = -1  # row in which a definition began
 
     def leave(row: int) -> None:
         while around and around[-1][0] <= row:
-            rows.append(around.pop()[0])
+            starts.append((around.pop()[0], 0))
             numbers.append(around[-1][1] if around else "")
 
     for number, each in enumerate(definitions):
         if not each.is_binding:
             leave(each.start)
             around.append((each.stop, str(number)))
-            rows.append(each.start)
+            starts.append((each.start, each.head[0][0] if each.start == last else 0))
             numbers.append(str(number))
+            last = each.start
     leave(sys.maxsize)
-    return rows, numbers
+    return starts, numbers

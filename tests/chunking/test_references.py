@@ -33,7 +33,8 @@ def references(
     parsed = parse(data, language)
     assert parsed is not None
     tree, spelled = parsed
-    return find_references(tree.root_node, data, language, defined, spelled)
+    found = find_references(tree.root_node, data, language, defined, spelled)
+    return [one._replace(byte=0) for one in found]
 
 
 def shown(found: list[Reference]) -> list[str]:

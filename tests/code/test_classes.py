@@ -110,6 +110,12 @@ def test_who_makes_an_object_calls_the_constructor(tmp_path, name, constructor, 
             "struct Penny : Coin {\n void pay() override {} };\n",
             {3: "likely"},
         ),
+        (
+            "a.rs",
+            "pub trait Coin {\n fn pay(&self);\n fn buy(&self) { self.pay(); } }\nstruct Penny;\n"
+            "impl<T> fmt::Coin<T> for crate::Penny {\n fn pay(&self) {} }\n",
+            {3: "likely"},
+        ),
     ],
 )
 def test_what_calls_a_method_of_a_base_likely_calls_what_overrides_it(tmp_path, name, text, lines):

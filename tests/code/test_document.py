@@ -140,3 +140,23 @@ def test_a_call_in_the_code_of_a_property_is_within_it(language, text):
     }
     properties = {("g", row.path) for row in names.definitions if row.kind == "field"}
     assert within == {("f", "A"), *properties} - {("g", "A.x")}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "within"),
+    [
+        ("javascript", "function a() { x(); } function b() { y(); }", {"x": "a", "y": "b"}),
+        ("rust", "#[x] fn a() { y() } fn b() { z() }", {"x": "a", "y": "a", "z": "b"}),
+        (
+            "kotlin",
+            "class A : X { fun b() { y() } }\nfun c() { z() }",
+            {"X": "A", "y": "b", "z": "c"},
+        ),
+    ],
+)
+def test_each_of_several_definitions_in_a_line_has_its_own_uses(language, text, within):
+    names = FileNames.of(parse_text(text, language))
+    found = {name: [place.within for place in read_places(at)] for name, at in names.places}
+    assert {
+        name: names.definitions[at].name for name, (at,) in found.items() if at is not None
+    } == within

@@ -47,6 +47,11 @@
 (field_initializer field: (field_identifier) @key)
 (shorthand_field_initializer (identifier) @key)
 (field_pattern name: [(field_identifier) (shorthand_field_identifier)] @key)
+(impl_item
+  trait: [(type_identifier) @trait (scoped_type_identifier name: (_) @trait)
+    (generic_type type: [(type_identifier) @trait (scoped_type_identifier name: (_) @trait)])]
+  type: [(type_identifier) @implementer (scoped_type_identifier name: (_) @implementer)
+    (generic_type type: [(type_identifier) @implementer (scoped_type_identifier name: (_) @implementer)])])
 (lifetime (identifier) @never)
 (label (identifier) @never)
 (struct_item name: (type_identifier) @never)
