@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 from memory_sidecar.agents.agent import Agent
@@ -100,11 +101,14 @@ def _data_dir(root: Path) -> Check:
     there = next(filter(os.path.lexists, (root, *root.parents)), root)  # none: Windows, no drive Z:
     if not there.is_dir():
         return Check(check, False, f"{there} is no folder", "name another with --data-dir")
-    if not os.access(there, os.W_OK):
-        hint = "what is there is found: check its permissions, or name another with --data-dir"
-        return Check(check, False, f"{there} cannot be written", hint)
     if is_full(there):
         return Check(check, False, f"no room left to write {there}", "free some space")
+    try:
+        with TemporaryFile(buffering=0, dir=there) as file:  # `os.access` knows of no failed disk
+            file.write(b"0")
+    except OSError as error:
+        hint = "what is there is found: check its permissions, or name another with --data-dir"
+        return Check(check, False, f"{there} cannot be written", f"{error.strerror}; {hint}")
     if there != root:
         return Check(check, True, f"{root} is not there", "`index` or `store` creates it")
     if remote_folders(root, [""]):

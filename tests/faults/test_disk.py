@@ -188,18 +188,33 @@ def test_a_move_on_a_full_disk_is_told_as_done(run, mount):
     assert [each["path"] for each in run("list", *data).json] == [f"new/{path}"]
 
 
+@contextmanager
+def small_files(limit_bytes: int) -> Iterator[None]:
+    """No file of this process may grow beyond `limit_bytes`: SQLite says as of a used up quota."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def test_a_limit_of_file_sizes_is_not_told_as_a_failing_disk_alone(tmp_path):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     path = tmp_path / "x.sqlite"
     connection = connect(path)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, before[1]))  # SQLite says as of a quota
-    try:
-        with pytest.raises(CannotWrite) as told, named_errors(path):
-            connection.execute("CREATE TABLE t AS SELECT zeroblob(100000)")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        connection.close()
+    with small_files(1 << 14), pytest.raises(CannotWrite) as told, named_errors(path):
+        connection.execute("CREATE TABLE t AS SELECT zeroblob(100000)")
+    connection.close()
     assert "a quota or a limit of file sizes" in told.value.hint
+
+
+def test_doctor_tries_to_write(run, data_dir):
+    data_dir.mkdir()
+    with small_files(0):  # which the permissions of the folder do not show
+        done = run("doctor", "--json")
+    (found,) = [each for each in done.json if each["check"] == "data directory"]
+    assert (found["ok"], found["text"]) == (False, f"{data_dir} cannot be written")
+    assert found["hint"].startswith("File too large; ")
 
 
 def test_doctor_says_that_a_disk_is_full(run, mount):
