@@ -121,10 +121,9 @@ class Owner(Generic[S]):
 
     def states(self) -> dict[str, LiveState]:
         """Return the state of every watched source, by its name."""
-        return {
-            each.source.name: each.state(self.activity.files_under_way(each.source.name))
-            for each in self.watched_sources()
-        }
+        under_way, stuck = self.activity.files_under_way, self.activity.failure_of(DATABASE)
+        watched = {each.source.name: each for each in self.watched_sources()}
+        return {name: each.state(under_way(name), stuck) for name, each in watched.items()}
 
     def embed_soon(self) -> None:
         """Have the rows that wait for vectors embedded in the background."""

@@ -252,6 +252,11 @@ class Activity:
         for what in whats:
             self._failures.pop(what, None)
 
+    def failure_of(self, what: str) -> str:
+        """Return the message of the failure of `what` that was not cleared, "" for none."""
+        failure = self._failures.get(what)
+        return failure.message if failure else ""
+
     @property
     def last_failure(self) -> Failure | None:
         """The latest failure that was not cleared, if any."""

@@ -122,9 +122,11 @@ class WatchedSource:
             is_waiting |= len(under_way) > 1 or bool(self.error)
             return math.inf if is_waiting else self._gathering.due_s
 
-    def state(self, indexing: FilesUnderWay | None) -> LiveState:
+    def state(self, indexing: FilesUnderWay | None, stuck: str = "") -> LiveState:
+        """`stuck`: why the database cannot be written, which matters to what waits; "" if not."""
         with self._lock:
             waiting = self._gathering.count
+            error = self.error or (stuck if waiting else "")
             is_behind = waiting or self._passes or self.refreshed_at is None
             is_behind = is_behind or self._watch.has_broken_off
             return LiveState(
@@ -132,7 +134,7 @@ class WatchedSource:
                 waiting=waiting,
                 indexing=indexing,
                 refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,
-                error="" if indexing else self.error,  # a retry is under way
+                error="" if indexing else error,  # a retry is under way
                 polled=self._watch.unwatched,
                 notice=self._watch.limit_notice,
             )

@@ -764,6 +764,21 @@ def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monke
     assert codebase.files(FileStatus.FAILED) == []
 
 
+def test_an_answer_says_that_a_save_waits_as_nothing_can_be_written(
+    codebase, live, root, notices, monkeypatch
+):
+    monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
+    lock = live.file.paths.writer_lock
+    lock.unlink()
+    lock.mkdir()  # refused as on a disk that became read-only
+    (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
+    said = "Is a directory: answering from what was indexed of project"
+    eventually(lambda: not files_with(codebase, "zebra", notices) and notices.has(said))
+    lock.rmdir()
+    eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
+    assert live.owner.states()["project"].error == ""
+
+
 def test_what_failed_in_a_pass_and_is_saved_during_it_is_no_failure(
     codebase, live, root, monkeypatch
 ):
