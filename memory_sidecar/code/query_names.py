@@ -35,6 +35,8 @@ MAX_NAMES = 32  # of each kind in a query
 _NAME = re.compile(
     rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
 )
+_MARKS = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # around the name that a query is
+_TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>\Z")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 # A line behind a path as tracebacks, compilers and people write it, for `parse_place`: `", line 3`,
@@ -112,6 +114,8 @@ def names_in(text: str) -> QueryNames:
     """
     query = text.strip()
     is_single_word = len(query.split()) == 1
+    if is_single_word:
+        query = _MARKS.sub("", query) or query
     symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
     for match in _NAME.finditer(query):
         word = match.group()
@@ -121,7 +125,7 @@ def names_in(text: str) -> QueryNames:
             continue
         if match.end() == len(query):
             word = word.rstrip("?!")
-        if word == query or LOOKS_LIKE_NAME.search(word):
+        if word in (query, _TYPE_ARGUMENTS.sub("", query)) or LOOKS_LIKE_NAME.search(word):
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
     places = list(_places_in(query))
