@@ -69,6 +69,18 @@ def overridden(
     ]
 
 
+def inherited(graph: Graph, class_name: str, name: str) -> list[Defined]:
+    """Return the members called `name` of the bases of a class, those of the nearest base first."""
+    lineages = Lineages(graph)
+    found: list[Defined] = []
+    for each in graph.defined(class_name):
+        bases = lineages.of(each.at, class_name)[1:] if each.is_type else ()
+        members = (d for base in bases for d in graph.defined_near(name, base) if d.owner == base)
+        own = (each.at.file.source, each.at.family)
+        found += [d for d in members if (d.at.file.source, d.at.family) == own]
+    return list(dict.fromkeys(found))
+
+
 def may_reach(lineages: Lineages, at: NamedFile, place: Place, override: Defined) -> bool:
     """Whether what uses a method of a base class may use its `override` in a derived class.
 

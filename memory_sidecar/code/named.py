@@ -100,7 +100,10 @@ def find_named(question: Question, keywords: Keywords, rows: CodeRows) -> NamedC
         names = replace(names, paths=tuple({*names.paths}.difference(dict(names.lines))))
         literal_ids = at_lines if names.is_single_word else [*literal_ids, *at_lines]
     symbols = asked.symbols if is_about_name else ()
-    places = (place for name in symbols for place in rows.defined_names.places_of(name))
+    of_bases = names.is_single_word or not question.message  # the values of one mean no such name
+    places = (
+        place for name in symbols for place in rows.defined_names.places_of(name, of_bases=of_bases)
+    )
     qualified = set(map(rows.chunk_at, places))
     pages: Sequence[int] = ()
     if question.asks_for_guide:

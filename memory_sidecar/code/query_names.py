@@ -16,8 +16,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from memory_sidecar.code.classes import inherited
 from memory_sidecar.code.directory import Line, is_at, parse_place
-from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.name_parts import (
     QUALIFIER_SEPARATOR,
     definitions_meant,
@@ -188,16 +189,25 @@ class DefinedNames:
         near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
         return [other for normalized in near for other in known[normalized]]
 
-    def places_of(self, name: Sequence[str]) -> Iterator[Line]:
-        """Yield the first lines that define the qualified `name`, as `def` finds them.
+    def places_of(self, name: Sequence[str], *, of_bases: bool = True) -> Iterator[Line]:
+        """Yield the first lines that define the qualified `name`.
 
-        They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`.
+        They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`; or in
+        a base of the class that it names, if `of_bases`.
         """
         parts = without_prototype(list(name))
-        named = Graph(self._connection).defined_near(parts[-1], parts[-2]) if len(parts) > 1 else []
-        known = [d for d in named if not self._sources or d.at.file.source in self._sources]
-        for each in definitions_meant(parts, known)[:MAX_PLACES]:
+        if len(parts) < 2:
+            return
+        graph = Graph(self._connection)
+        near = self._in_sources(graph.defined_near(parts[-1], parts[-2]))
+        found = definitions_meant(parts, near)
+        if not found and of_bases and self.has(parts[-1]):
+            found = self._in_sources(inherited(graph, *parts[-2:]))
+        for each in found[:MAX_PLACES]:
             yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
+
+    def _in_sources(self, found: Iterable[Defined]) -> list[Defined]:
+        return [d for d in found if not self._sources or d.at.file.source in self._sources]
 
     def has(self, name: str) -> bool:
         """Whether anything but a field is called `name`: chunks of some languages name no field."""

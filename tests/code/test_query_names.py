@@ -192,6 +192,26 @@ def test_a_qualified_name_finds_its_definition_outside_of_what_qualifies_it(
         assert "cart.cc" in exact, query
 
 
+def test_a_name_qualified_by_a_class_finds_the_member_of_its_base(make_codebase, tmp_path):
+    (tmp_path / "base.py").write_text(
+        "class Scaffold:\n    def route(self, rule):\n        return rule\n"
+        + "\n".join(
+            f"    def other{n}(self, rule):\n        return rule + {n}\n" for n in range(40)
+        )
+    )
+    (tmp_path / "app.py").write_text(
+        "from base import Scaffold\n\nclass App(Scaffold):\n    def run(self):\n        return 1\n"
+    )
+    (tmp_path / "routes.py").write_text("def app_routes(app):\n    return app.route\n")
+    (tmp_path / "other.py").write_text("class Other:\n    def route(self):\n        return 2\n")
+    codebase = make_codebase()
+    codebase.index([tmp_path], reporter=Silent(), embed=False)
+    for query in ("App.route", "how does App.route work"):
+        found = codebase.search(CodeQuery(query, explain=True), reporter=Silent())
+        exact = [hit.filename for hit in found if "exact_symbol" in hit.explain.boosts]
+        assert exact == ["base.py"], query
+
+
 def test_a_message_and_a_question_for_tests_lead_to_no_qualified_name_in_them(
     make_codebase, tmp_path
 ):
