@@ -1,8 +1,9 @@
 """Finds the names and paths that a query quotes, and what is defined that is called like them.
 
 A word of a query counts as a name if it is written like one (`parse_args`, `HttpClient`,
-`Cart.add`, `main()`, `src/app.py`) or is the whole query. Plain words in a sentence do not count: a
-question about how to `set` a `name` is not about functions called `set` and `name`.
+`Cart.add`, `main()`, `src/app.py`) or is the whole query. So do a few words that are all of the
+query (`parse args`), in every style. Plain words in a sentence do not count: a question about how
+to `set` a `name` is not about functions called `set` and `name`.
 
 Which defined names an unfinished or mistyped one may mean, `DefinedNames` tells. What a name that
 nothing defines stands for, `code.named` decides.
@@ -32,12 +33,14 @@ from memory_sidecar.index.words import MARKS
 MAX_FILES_AT_PATHS = 3  # that the paths in a sentence may mean, together
 MAX_PLACES = 10  # of a qualified name; the chunk of each is looked up
 MAX_NAMES = 32  # of each kind in a query
+MAX_SPELLED = 4  # words of a name that is written apart
 
 _NAME = re.compile(
     rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
 )
 _MARKS = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # around the name that a query is
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>\Z")
+_PLAIN_WORD = re.compile(r"[A-Za-z][a-z0-9]*")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
 _PATH = re.compile(r"[\w\-+@]\.\w{1,10}$|[^/]/[^/]")
 # A line behind a path as tracebacks, compilers and people write it, for `parse_place`: `", line 3`,
@@ -133,6 +136,8 @@ def names_in(text: str) -> QueryNames:
     lines = [place for place in places if place[1]]
     if _INNERMOST_LAST.search(query):
         lines.reverse()
+    if not tokens and not places:
+        symbols += [(name,) for name in _names_spelled(query.split())]
     return QueryNames(
         symbols=tuple(dict.fromkeys(symbols))[:MAX_NAMES],
         tokens=tuple(dict.fromkeys(tokens))[:MAX_NAMES],
@@ -165,6 +170,16 @@ def is_one_typo_apart(name: str, other: str) -> bool:
     while name and other and name[-1] == other[-1]:
         name, other = name[:-1], other[:-1]
     return max(len(name), len(other)) <= 1 or (len(name) == 2 and name == other[::-1])
+
+
+def _names_spelled(words: Sequence[str]) -> list[str]:
+    """Return the names that `words` are in each style, if they are few and plain: parse_args."""
+    if not 2 <= len(words) <= MAX_SPELLED or not all(map(_PLAIN_WORD.fullmatch, words)):
+        return []
+    lower = [word.lower() for word in words]
+    pascal = "".join(map(str.capitalize, lower))
+    snake = "_".join(lower)
+    return [snake, snake.upper(), pascal, lower[0] + pascal[len(lower[0]) :], "".join(lower)]
 
 
 def _normalized(name: str) -> str:

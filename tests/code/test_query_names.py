@@ -27,6 +27,12 @@ from memory_sidecar.core.results import Silent
         ("main()", {("main",)}),
         ("main", {("main",)}),  # the whole query
         ("how to set a name", set()),  # words of a sentence
+        (
+            "parse args",
+            {("parse_args",), ("parseArgs",), ("ParseArgs",), ("PARSE_ARGS",), ("parseargs",)},
+        ),
+        ("parse the args of main", set()),
+        ("parse args?", set()),
         ("", set()),
         ("empty?", {("empty?",), ("empty",)}),
         ("Cart#clear!", {("Cart", "clear!"), ("Cart", "clear")}),
