@@ -240,7 +240,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(
     r"""[-?:,\[\]{}#&*!|>'"%@`\s] | .*(?: :\s | \s\# | :$ | \s$ )""", re.VERBOSE
 )
-_NEEDS_QUOTES_INSIDE = re.compile(r".*[,\[\]{}]")
+_NEEDS_QUOTES_INSIDE = re.compile(r".*[,?\[\]{}]")
 
 # Text that a YAML parser, of version 1.2 or 1.1, takes for another type. Dates are missing here on
 # purpose: everybody writes them without quotes, and they mean the same either way.

@@ -6,6 +6,7 @@ import random
 import time
 
 import pytest
+import yaml
 
 from memory_sidecar.core.errors import PageBroken, UsageError
 from memory_sidecar.disk.frontmatter import edit_page, new_page, parse_page, with_body
@@ -322,6 +323,15 @@ def test_random_pages_are_read_back_and_survive_edits():
         edited = parse_page(edit_page(page, changes))
         wanted = {key: value for key, value in (meta | changes).items() if value is not None}
         assert (edited.meta, edited.body, edited.problem) == (wanted, body, "")
+
+
+@pytest.mark.parametrize("text", ["why?", "what is it? this", "why:?", "a?b"])
+def test_a_question_mark_in_a_list_is_read_by_every_parser(text):
+    page = new_page({"tags": [text], "of": {text: text}}, "body\n")
+    assert parse_page(page).meta == {"tags": [text], "of": {text: text}}
+    assert parse_page(page).problem == ""
+    front = page.split("---\n")[1]
+    assert yaml.load(front, Loader=yaml.BaseLoader) == parse_page(page).meta
 
 
 def test_quotes_only_where_they_are_needed():
