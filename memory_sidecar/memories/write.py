@@ -2,7 +2,7 @@
 
 Storing is idempotent by content: the same text in the same category is the same memory, however
 often it is stored. Storing it again adds new tags, evidence and links, and makes a memory current
-again that has expired or was superseded.
+again that has expired or was superseded or invalidated.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import chain
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
 from memory_sidecar.core.times import iso_utc
+from memory_sidecar.disk.atoms import Standing, standing_of
 from memory_sidecar.disk.frontmatter import edit_page, new_page, with_body
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import PROPERTIES, Changes, Draft
@@ -27,7 +28,7 @@ from memory_sidecar.memories.files import (
     normalised_content,
     texts,
 )
-from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, is_markdown
 
 EDIT_TRIES = 3
 
@@ -88,7 +89,7 @@ def update(
         old = directory.read(path, if_hash=if_hash)
         superseded = _require_present(directory, changes.supersedes)
         changes = replace(changes, supersedes=superseded)
-        _check_order(directory, old.path, superseded)
+        _check_order(directory, old, superseded)
         text = edit_page(old.text, _meta_changes(old.path, old.page, changes))
         if changes.content is not None:
             body = _as_body(changes.content)
@@ -196,6 +197,8 @@ def _merge_draft(
         meta["expires_at"] = None
     if page.superseded_by:
         meta["superseded_by"] = None
+    if draft.status is None and standing_of(page.status.lower()) is not Standing.ACTIVE:
+        meta["status"] = None
     return _rewrite(directory, old, edit_page(old.text, meta), now_ms)
 
 
@@ -285,18 +288,21 @@ def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> tup
     return tuple(file.path for file in files)
 
 
-def _check_order(directory: KnowledgeDirectory, path: str, superseded: Iterable[str]) -> None:
-    """Raise Conflict if one of `superseded` supersedes `path`, directly or through others."""
-    left, seen = [(each, each) for each in superseded if each != path], {path}
+def _check_order(directory: KnowledgeDirectory, old: MemoryFile, superseded: Iterable[str]) -> None:
+    """Raise Conflict if one of `superseded` supersedes `old`, directly or through others."""
+    left, seen = [(each, each) for each in superseded if each != old.path], {old.path}
+    named = texts(old.page.superseded_by)
+    successors = {each if is_markdown(each) else each + MEMORY_SUFFIX for each in named}
     while left:
         first, each = left.pop()
         with suppress(UsageError, PathRefused, PageBroken):  # written by hand
-            file = directory.find(check_path(each))
-            further = [check_path(target) for target in file.page.supersedes] if file else []
-            if path in further:
+            if (file := directory.find(check_path(each))) is None:
+                continue
+            further = [check_path(target) for target in file.page.supersedes]
+            if old.path in further or each in successors:
                 raise Conflict(
-                    f"{first} supersedes {path} already",
-                    hint="change what the newer memory supersedes",
+                    f"{first} supersedes {old.path} already",
+                    hint=f"store the text of {old.path} again: that makes it current",
                 )
             left += [(first, target) for target in further if target not in seen]
             seen.update(further)

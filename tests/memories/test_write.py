@@ -216,6 +216,17 @@ def test_a_superseded_memory_that_is_said_again_counts_again(directory, remember
     assert directory.read(new).page.supersedes == ()
 
 
+@pytest.mark.parametrize("status", ["superseded", "Stale", "invalidated"])
+def test_what_a_status_takes_out_of_use_counts_again_once_it_is_said_again(
+    directory, remember, status
+):
+    path = remember("Use Postgres.", status=status).file.path
+    assert remember("Use Postgres.", at=LATER, status=status).changed == ()
+    assert remember("Use Postgres.", at=LATER).file.page.status == ""
+    update(directory, path, Changes(status="challenged"), now_ms=LATER)
+    assert remember("Use Postgres.", at=LATER).file.page.status == "challenged"
+
+
 def test_two_may_change_their_minds(directory, remember):
     one = remember("Use Postgres.").file.path
     two = remember("Use SQLite.", supersedes=(one,)).file.path
@@ -426,3 +437,17 @@ def test_nothing_supersedes_what_supersedes_it(directory, remember, steps):
     with pytest.raises(Conflict, match="already"):
         update(directory, paths[0], Changes(supersedes=(paths[-1],)), now_ms=LATER)
     assert [directory.read(path).text for path in paths] == before
+
+
+@pytest.mark.parametrize("named", ["use-sqlite.md", "use-sqlite", "[use-files, use-sqlite]"])
+def test_nothing_supersedes_what_its_own_page_alone_calls_its_successor(directory, remember, named):
+    old, new = (remember(text).file.path for text in ("Use Postgres.", "Use SQLite."))
+    file = directory.root / old
+    file.write_text(file.read_text().replace("---\n", f"---\nsuperseded_by: {named}\n", 1))
+    before = tree(directory.root)
+    with pytest.raises(Conflict, match="already") as conflict:
+        update(directory, old, Changes(supersedes=(new,)), now_ms=LATER)
+    assert "again" in conflict.value.hint
+    assert tree(directory.root) == before
+    remember("Use Postgres.", at=LATER)
+    assert update(directory, old, Changes(supersedes=(new,)), now_ms=LATER).changed == (old, new)
