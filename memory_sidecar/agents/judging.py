@@ -24,9 +24,9 @@ from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import QUESTIONS
-from memory_sidecar.core.results import Reporter, about
+from memory_sidecar.core.results import Reporter, Silent, about
 from memory_sidecar.core.sqlite import named_errors
-from memory_sidecar.memories.lists import MemoryRows
+from memory_sidecar.memories.recall import Recall
 
 JUDGED = "queries.jsonl"
 MAX_BYTES = 16 << 20
@@ -148,17 +148,8 @@ class JudgedSet:
         if kind is Asked.SESSIONS:
             session = self._services.sessions(of, reporter=self._reporter).get(place)
             return "", str(session.document["session_id"])
-        agent = self._services.agent(of)
-        for each in (agent, agent.shared):
-            if each is not None and each.paths.db.exists():
-                with each.short_connection() as connection:
-                    found = MemoryRows.of(each, connection).find(place)
-                if found is not None:
-                    return "", found.memory.path
-        raise NotFound(
-            f"{of} has no memory {place!r}",
-            hint=f"`memory-sidecar list --agent {of}` shows the paths",
-        )
+        recall = Recall(self._services.agent(of), Silent())  # the error says what is not there
+        return "", recall.peek(place, with_shared=True).path
 
 
 _decoder = msgspec.json.Decoder(JudgedQuestion)

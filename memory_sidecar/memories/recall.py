@@ -143,9 +143,9 @@ class Recall:
         _count_read(agent, stored)
         return stored.memory
 
-    def peek(self, path: str) -> Memory:
-        """Return the agent's own memory at `path` as `get` does, but without counting a read."""
-        return self._find_memory(path, with_shared=False)[1].memory
+    def peek(self, path: str, *, with_shared: bool = False) -> Memory:
+        """Return the memory at `path` as `get` does, but without counting a read."""
+        return self._find_memory(path, with_shared=with_shared)[1].memory
 
     def around(self, memory: Memory) -> Around:
         """Find the neighbours of a memory of this agent: links, predecessors, near duplicates."""

@@ -46,6 +46,13 @@ def test_right_answers_are_kept_and_the_benchmark_ranks_by_them(
     assert (folder / "queries.jsonl").stat().st_mode & 0o077 == 0
 
 
+def test_a_memory_is_judged_while_its_database_is_still_to_be_derived(run, data_dir):
+    run("store", "Carts are emptied at night", "--agent", "bob", "--category", "pitfall")
+    (data_dir / "knowledge" / "bob.sqlite").unlink()
+    added = run("judged", "add", "what", MEMORY, "--kind", "memories", "--agent", "bob", "--json")
+    assert added.json["relevant"] == [MEMORY]
+
+
 def test_what_is_not_there_answers_nothing(run, project, data_dir, known_vectors):
     run("index", project, "--wait", "keyword")
     for place, kind, status in (
