@@ -210,8 +210,7 @@ class DefinedNames:
         They may lie outside of what qualifies it: `void Cart::add()`, `func (c *Cart) Add()`; or in
         a base of the class that it names, if `of_bases`.
         """
-        parts = without_prototype(list(name))
-        if len(parts) < 2:
+        if len(name) < 2 or len(parts := without_prototype(list(name))) < 2:
             return
         graph = Graph(self._connection)
         near = self._in_sources(graph.defined_near(parts[-1], parts[-2]))

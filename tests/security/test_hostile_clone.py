@@ -178,6 +178,10 @@ NAME_TOOL_CALLS: list[tuple[str, dict[str, object]]] = [
     ("callees", {"name": "../../outside/profile:1"}),
     ("outline", {"path": "../../outside/profile"}),
     ("map", {"around": "shop/cart.py"}),
+    ("grep", {"pattern": "$NAME = $VALUE"}),
+    ("grep", {"pattern": "$NAME = $VALUE", "paths": ["../../outside/**"]}),
+    ("related", {"path": "link.py:1"}),
+    ("related", {"path": "../../outside/profile:1"}),
     ("status", {}),
 ]
 
