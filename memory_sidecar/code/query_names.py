@@ -38,7 +38,7 @@ MAX_SPELLED = 4  # words of a name that is written apart
 _NAME = re.compile(
     rf"[^\W\d][\w{MARKS}]*(?:(?:\.|::|->|#)[^\W\d][\w{MARKS}]*)*(?:\(\)|[?!](?![^\s`\"')]))?"
 )
-_MARKS = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # around the name that a query is
+_AROUND_NAME = re.compile(r"\A[\"'`@$&*:#]+|[\"'`]+\Z")  # marks of a query that is one
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)<[^<>]*>\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z0-9]*")
 _BETWEEN_WORDS = re.compile(r"[\s\"'`()<>\[\],;]+")
@@ -119,7 +119,7 @@ def names_in(text: str) -> QueryNames:
     query = text.strip()
     is_single_word = len(query.split()) == 1
     if is_single_word:
-        query = _MARKS.sub("", query) or query
+        query = _AROUND_NAME.sub("", query) or query
     symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
     for match in _NAME.finditer(query):
         word = match.group()

@@ -304,7 +304,7 @@ class Database(Generic[S]):
             known, missing = self._known_and_missing(connection, others, reporter)
         for name in known - names - {source.name for source in others}:
             store.forget_source(name)
-        self.owner.watch(*asked, *missing)
+        self.owner.watch(*missing)
         return list(asked) if self.is_watching else [*asked, *missing]
 
     def _notice_incomplete(
