@@ -112,7 +112,11 @@ class Database(Generic[S]):
             embeds = not self.is_watching if embed is None else embed
             return index_sources(self.owner, wanted, reporter, full=full, embed=embeds)
 
-        self.owner.watch(*sources)  # ends a pass over one with other excludes
+        defined = {each.name: each for each in sources}
+        for watched in self.owner.watched_sources():
+            before = watched.source
+            if defined.get(before.name, before) != before:
+                self.owner.unwatch(before.name)  # ends a pass with other excludes: none begins then
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
     def rescan(
@@ -304,7 +308,7 @@ class Database(Generic[S]):
             known, missing = self._known_and_missing(connection, others, reporter)
         for name in known - names - {source.name for source in others}:
             store.forget_source(name)
-        self.owner.watch(*missing)
+        self.owner.watch(*asked, *missing)
         return list(asked) if self.is_watching else [*asked, *missing]
 
     def _notice_incomplete(
