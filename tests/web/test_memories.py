@@ -404,22 +404,30 @@ def test_a_memory_is_edited_in_one_tab_and_seen_in_another(served, tab):
 
 
 @pytest.mark.browser
-def test_a_double_click_is_one_change(served, tab, monkeypatch):
+def test_a_double_click_is_one_change(served, tab, chromium, monkeypatch):
+    """Until it is answered, the tab does not look at what is gone by then, as others do."""
     kept = served.store("Archived by an impatient hand", category="clicks")
     remove, begun, has_clicked = Memories.remove, [], threading.Event()
 
     def remove_slowly(*given, **options):
+        removed = remove(*given, **options)
         begun.append(given[1])
         has_clicked.wait(10)
-        return remove(*given, **options)
+        return removed
 
     monkeypatch.setattr(Memories, "remove", remove_slowly)
-    tab.goto(f"http://127.0.0.1:{served.site.port}{one(kept)}")
+    other = chromium.new_page()
+    other.goto(served.site.address())
+    other.wait_for_url("**/memories")
+    for each in (tab, other):
+        each.goto(f"http://127.0.0.1:{served.site.port}{one(kept)}")
     tab.get_by_role("button", name="Archive").dblclick(no_wait_after=True)
     eventually(lambda: begun)
+    other.locator("#failed").filter(has_text="no memory").wait_for()
     has_clicked.set()
     tab.get_by_role("status").filter(has_text="lies in the archive").wait_for()
     assert begun == [kept.path]
+    other.close()
 
 
 @pytest.mark.browser

@@ -20,6 +20,7 @@ function listen() {
 
 function lookAgain() {
   const live = at("#live");
+  if (isSent) return; // the answer comes in place of the view, which may be of what is gone by then
   if (!live || live.querySelector("input:checked, input:focus, textarea:focus, select:focus, [data-read][open]")) return;
   const focused = rows().indexOf(document.activeElement);
   htmx.ajax("GET", location.href, { target: "#live", select: "#live", selectOOB: "#called", swap: "outerHTML" })
