@@ -22,7 +22,7 @@ from memory_sidecar.memories.around import near_readable
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.files import category_of, memory_id, normalised_content, tags_by_key
-from memory_sidecar.memories.lookup import files_linking_to, files_with_content
+from memory_sidecar.memories.lookup import files_linking_to, files_missed, files_with_content
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     MemoryFilter,
@@ -76,6 +76,7 @@ class Memories(Recall):
             draft,
             now_ms=self._agent.clock(),
             same_content=same,
+            reserved=self._look_up(lambda connection: files_missed(connection, directory)),
             linking=[each for file in same for each in self._files_linking_to(directory, file)],
         )
         return self._index_and_report(directory, written)

@@ -19,6 +19,7 @@ from memory_sidecar.memories.model import (
     SUPERSEDED_SQL,
     Relation,
     address,
+    parse_address,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
 from memory_sidecar.memories.results import Category
@@ -52,6 +53,20 @@ def files_linking_to(connection: Connection, directory: str, file: str) -> list[
         " WHERE directory = ? AND target IN (?, ?) ORDER BY file",
         (directory, name, name + MEMORY_SUFFIX),
     )
+
+
+def files_missed(connection: Connection, directory: str) -> list[str]:
+    """List the files of `directory` that are gone, and that a page names as its older or newer one.
+
+    A new memory under such a name would be hidden, or hide that one.
+    """
+    targets = column(
+        connection,
+        "SELECT DISTINCT target FROM memory_relations WHERE relation IN (?, ?)"
+        " AND target NOT IN (SELECT path FROM memories)",
+        (Relation.SUPERSEDES, Relation.SUPERSEDED_BY),
+    )
+    return [file for name, file in map(parse_address, targets) if name == directory]
 
 
 def memory_with_content(connection: Connection, text: str) -> str | None:

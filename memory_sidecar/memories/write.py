@@ -7,7 +7,7 @@ again that has expired or was superseded or invalidated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -51,11 +51,13 @@ def store(
     *,
     now_ms: int,
     same_content: Iterable[str] = (),
+    reserved: Collection[str] = (),
     linking: Iterable[str] = (),
 ) -> Written:
     """Write a new memory, or merge `draft` into the one of its category with the same content.
 
     `same_content`: paths where such a memory may be, besides the path that `draft` would get;
+    `reserved`: paths that a new memory must not get;
     `linking`: paths of memories that may say that they supersede it, besides those it names.
     Raises NotFound for a superseded memory that is not there, and PageBroken.
     """
@@ -68,7 +70,7 @@ def store(
         existing = _find_existing(directory, draft, places)
         if existing is None:
             text = new_page(_new_meta(draft, now_ms), _as_body(draft.content))
-            file = _create(directory, names, text)
+            file = _create(directory, names, text, reserved)
             changed = [file.path]
         else:
             file, changed = _merge_draft(directory, existing, draft, now_ms)
@@ -164,11 +166,13 @@ def _find_existing(
     return None
 
 
-def _create(directory: KnowledgeDirectory, names: tuple[str, str], text: str) -> MemoryFile:
+def _create(
+    directory: KnowledgeDirectory, names: tuple[str, str], text: str, reserved: Collection[str]
+) -> MemoryFile:
     """Create the file at the first of `names` that is free, else with a number after the last."""
     stem = names[-1].removesuffix(MEMORY_SUFFIX)
     more = (f"{stem}-{number}{MEMORY_SUFFIX}" for number in range(2, 1000))
-    for path in chain(names, more):
+    for path in (each for each in chain(names, more) if each not in reserved):
         try:
             return directory.create(path, text)
         except FileExistsError:

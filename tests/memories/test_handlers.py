@@ -181,6 +181,22 @@ def test_what_only_its_successor_says_ends_when_the_old_text_is_said_again(knowl
     assert "supersedes: [other.md]" in (root / "new.md").read_text()
 
 
+@pytest.mark.parametrize("removal", [{}, {"for_good": True}])
+def test_a_new_memory_takes_no_name_of_one_that_is_gone_and_was_superseded(knowledge, removal):
+    old = knowledge.store("Use Postgres.")
+    new = knowledge.store("Use SQLite.", supersedes=(old,))
+    knowledge.memories().remove(old, **removal)
+    again = knowledge.store("Use Postgres.")
+    assert (knowledge.found("Postgres"), knowledge.found("SQLite")) == ([again], [new])
+
+
+def test_a_new_memory_takes_no_name_of_one_that_is_gone_and_superseded_another(knowledge):
+    old = knowledge.store("Use Postgres.")
+    knowledge.memories().remove(knowledge.store("Use SQLite.", supersedes=(old,), summary="Disk"))
+    new = knowledge.store("The disk is slow.", summary="Disk")
+    assert (knowledge.found("slow"), knowledge.found("Postgres")) == ([new], [old])
+
+
 @pytest.mark.parametrize("key", ["supersedes", "superseded_by"])
 def test_of_two_that_supersede_each_other_the_newer_one_stays(knowledge, root, key):
     write_memory(root, "new.md", "Use tabs.", created_at="2026-02-02", **{key: ["old.md"]})
