@@ -217,14 +217,14 @@ def _check_file(path: str, *, within: str = "") -> None:
     """Raise PathRefused unless `path` may be opened; a link there must not lead out of `within`."""
     try:
         status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            real = real_path(path)
+            if within and not Path(real).is_relative_to(os.path.realpath(within)):
+                raise _refusal(path, reasons.LINK_OUT)
+            path, status = real, os.stat(real)  # fails for links that lead to each other
     except OSError:
         return  # the walk cannot open it either
-    if stat.S_ISLNK(status.st_mode):
-        real = real_path(path)
-        if within and not Path(real).is_relative_to(os.path.realpath(within)):
-            raise _refusal(path, reasons.LINK_OUT)
-        _check_file(real)
-    elif stat.S_ISREG(status.st_mode):
+    if stat.S_ISREG(status.st_mode):
         if status.st_size > _UNCHECKED_BYTES:
             _check_content(path)
     elif not stat.S_ISDIR(status.st_mode):

@@ -107,6 +107,14 @@ def test_a_link_within_the_source_counts(root, write):
     assert paths(root) == ["a/.gitignore", "a/y.py", "rules"]
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".sidecarignore", ".git/info/exclude"])
+def test_links_that_lead_to_each_other_are_no_rules(root, write, name):
+    write("a.py", ".git/HEAD", ".git/info/more")
+    (root / name).symlink_to("other")
+    (root / name).with_name("other").symlink_to(Path(name).name)
+    assert "a.py" in paths(root)
+
+
 def test_a_rule_is_told_by_its_own_line_below_blank_ones_and_what_are_no_patterns():
     rules = ["", "# logs", "", "*.log", "\\", "a\\", "[b-a]", "!", "", "tmp/", "!*.log"]
     assert last_match(rules[:-1], "x.log", is_folder=False) == (3, True)
