@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from memory_sidecar.sessions.documents import SESSION_ID, short_hash
 from memory_sidecar.sessions.transcript_lines import as_text
 
+_ID_KEYS = ("conversation_id", "id", "uuid")  # old exports of ChatGPT have the second alone
 _SPOKEN = frozenset({"text", "multimodal_text"})  # other contents are tool calls and thoughts
 
 Fields = Mapping[str, Any]
@@ -25,13 +27,15 @@ def is_chat(item: object) -> bool:
 
 def chat_lines(chat: Fields) -> list[dict[str, Any]]:
     """Return lines of a transcript, each with the id of the session: the title, then messages."""
-    session = as_text(chat.get("conversation_id")) or as_text(chat.get("uuid"))
     title = as_text(chat.get("title")) or as_text(chat.get("name"))
+    session = next(filter(None, (as_text(chat.get(key)) for key in _ID_KEYS)), "")
     lines = [{"type": "custom-title", "customTitle": title}]
     if isinstance(chat.get("mapping"), dict):
         lines += [_chatgpt_line(each) for each in _shown_messages(chat)]
     else:
         lines += [_claude_line(each) for each in chat["chat_messages"] if isinstance(each, dict)]
+    if lines[1:] and not SESSION_ID.fullmatch(session):
+        session = short_hash(lines[1])  # without an id it would continue the chat before it
     return [{"sessionId": session, **line} for line in lines]
 
 

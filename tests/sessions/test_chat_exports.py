@@ -64,6 +64,19 @@ def test_a_chat_is_a_session_of_what_was_shown_last(chat, session_id, title, sai
     assert session.created_at > 0
 
 
+@pytest.mark.parametrize("ids", [{}, {"conversation_id": "WEB:1"}, {"id": "a-1"}])
+def test_a_chat_without_an_id_that_can_name_a_file_does_not_continue_another(ids):
+    old = {key: value for key, value in CHATGPT.items() if key != "conversation_id"} | ids
+    sides = [{**old, "title": "Two", "id": "a-2", "current_node": "a1"}, old, CLAUDE]
+    documents = read_sessions(json.dumps(sides).encode(), name="conversations.json").documents
+    assert [each["metadata"]["title"] for each in documents] == [
+        *("Two", "Wombat pipeline", "Bilby burrows")
+    ]
+    found = [read_session({**each, "created_at": "2026-03-01"}) for each in documents]
+    assert len({each.session_id for each in found}) == 3
+    assert [len(each.messages) for each in found] == [2, 2, 2]
+
+
 def test_chats_whose_parts_are_missing_or_go_round_harm_nothing():
     odd = [
         {"mapping": {}, "current_node": ["x"]},
