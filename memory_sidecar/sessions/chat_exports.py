@@ -28,13 +28,14 @@ def is_chat(item: object) -> bool:
 def chat_lines(chat: Fields) -> list[dict[str, Any]]:
     """Return lines of a transcript, each with the id of the session: the title, then messages."""
     title = as_text(chat.get("title")) or as_text(chat.get("name"))
-    session = next(filter(None, (as_text(chat.get(key)) for key in _ID_KEYS)), "")
+    named = (as_text(chat.get(key)) for key in _ID_KEYS)
+    session = next(filter(SESSION_ID.fullmatch, named), "")
     lines = [{"type": "custom-title", "customTitle": title}]
     if isinstance(chat.get("mapping"), dict):
         lines += [_chatgpt_line(each) for each in _shown_messages(chat)]
     else:
         lines += [_claude_line(each) for each in chat["chat_messages"] if isinstance(each, dict)]
-    if lines[1:] and not SESSION_ID.fullmatch(session):
+    if lines[1:] and not session:
         session = short_hash(lines[1])  # without an id it would continue the chat before it
     return [{"sessionId": session, **line} for line in lines]
 
