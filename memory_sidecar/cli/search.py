@@ -24,6 +24,7 @@ from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT, Count
 from memory_sidecar.cli.options import (
     MAX_TOP_K,
     TOP_K_NAMES,
+    TextCommand,
     Within,
     text_argument,
     with_call,
@@ -50,7 +51,7 @@ GUTTER = "{:>6}  "
 FOUND = "bold underline"
 
 
-@click.command()
+@click.command(cls=TextCommand)
 @text_argument("query", option="--query")
 @click.option(
     *TOP_K_NAMES, type=Count(1, MAX_TOP_K), metavar="N",

@@ -245,6 +245,13 @@ def test_what_is_no_file_is_said_not_to_be_one(run):
     assert (done.status, "there is no file" in done.err) == (3, True)
 
 
+def test_a_text_of_a_host_may_begin_with_a_dash_everywhere(run, tmp_path):
+    (tmp_path / "a.py").write_text("low = -1\n")
+    run("index", ".")
+    assert run("search", "-1 is low", "--json", "--mode", "keyword").json[0]["filename"] == "a.py"
+    assert len(run("embed", "- a list item").json) == 384
+
+
 def test_words_stay_in_order_where_some_begin_with_a_dash(run):
     run("store", "- one", "two", "--tag", "t", "- three", "--category", "x", "--", "-x")
     assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"
