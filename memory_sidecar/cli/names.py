@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -306,4 +307,4 @@ def _path_of(folder: Path, file: ChangedFile) -> Path | None:
     if file.is_gone:
         return top / names[0]
     found = (each / name for each in (top, *above) for name in names)
-    return next((each for each in found if each.is_file()), None)
+    return next(filter(os.path.isfile, found), None)  # False for an impossible name

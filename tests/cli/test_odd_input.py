@@ -252,6 +252,15 @@ def test_a_text_of_a_host_may_begin_with_a_dash_everywhere(run, tmp_path):
     assert len(run("embed", "- a list item").json) == 384
 
 
+def test_an_impossible_name_in_a_diff_is_no_file_here(run, tmp_path):
+    (tmp_path / "a.py").write_text("x = 1\n")
+    run("index", ".")
+    name = "y" * 300
+    diff = f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-x\n+y\n"
+    done = run("impact", "--diff", stdin=diff.encode())
+    assert (done.status, "internal error" in done.err) == (0, False)
+
+
 def test_words_stay_in_order_where_some_begin_with_a_dash(run):
     run("store", "- one", "two", "--tag", "t", "- three", "--category", "x", "--", "-x")
     assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"
