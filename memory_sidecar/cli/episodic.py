@@ -51,7 +51,7 @@ def episodic_put(
 
     The .mv2 file is written as well where memvid is on the PATH.
     """
-    path = call.path(file)
+    path = call.own_path(file)
     entry = Entry(
         text=call.text(text),
         title=title,
@@ -75,7 +75,7 @@ def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> Journal
 
     What an .mv2 file holds already is imported first, once; that needs memvid on the PATH.
     """
-    path = call.path(file)
+    path = call.own_path(file)
     asked = SessionQuery(text=call.text(query), top_k=top_k)
     journal = _find_journal(call, path)
     if asked.text.strip():

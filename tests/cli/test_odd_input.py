@@ -261,6 +261,13 @@ def test_an_impossible_name_in_a_diff_is_no_file_here(run, tmp_path):
     assert (done.status, "internal error" in done.err) == (0, False)
 
 
+@pytest.mark.parametrize("command", [("episodic-put", "x"), ("episodic-search", "x")])
+def test_a_journal_whose_path_is_not_text_is_refused_before_it_is_made(run, tmp_path, command):
+    done = run(*command, "--file", os.fsdecode(os.fsencode(tmp_path) + b"/\xff/a.mv2"))
+    assert (done.status, "is not UTF-8" in done.err) == (2, True)
+    assert not os.listdir(tmp_path)  # noqa: PTH208  names that are not UTF-8
+
+
 def test_words_stay_in_order_where_some_begin_with_a_dash(run):
     run("store", "- one", "two", "--tag", "t", "- three", "--category", "x", "--", "-x")
     assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"
