@@ -116,7 +116,8 @@ def list_sessions(
     heads = call.mask(found[:limit])
     if len(found) > limit:
         call.reporter.notice(f"earlier ones: --offset {offset + limit} shows them")
-    return call.show(heads, map(_head_line, heads))
+    nothing = "no such session" if wanted != SessionFilter() else ""  # else another notice says it
+    return call.show(heads, map(_head_line, heads), nothing=nothing)
 
 
 def _hit_lines(hits: list[SessionHit], question: str) -> Iterator[TextLine]:

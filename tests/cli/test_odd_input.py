@@ -268,6 +268,12 @@ def test_a_journal_whose_path_is_not_text_is_refused_before_it_is_made(run, tmp_
     assert not os.listdir(tmp_path)  # noqa: PTH208  names that are not UTF-8
 
 
+def test_a_filter_that_no_session_satisfies_is_said(run):
+    messages = b'{"messages": [{"role": "user", "content": "hello"}]}'
+    assert run("session", "save", stdin=messages).status == 0
+    assert "no such session" in run("session", "list", "--topic", "billing").err
+
+
 def test_words_stay_in_order_where_some_begin_with_a_dash(run):
     run("store", "- one", "two", "--tag", "t", "- three", "--category", "x", "--", "-x")
     assert run("get", "x/one-two-three-x").out == "- one two - three -x\n"
