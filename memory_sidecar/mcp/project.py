@@ -55,7 +55,7 @@ def index_problem(folder: Path, environ: Mapping[str, str]) -> str | None:
     """Return why no agent may index `folder`, such as a home or system folder; None if it may."""
     real = real_path(folder)
     home_folder = real_path(home(environ))
-    if os.path.commonpath([real, home_folder]) == real or not Path(real).is_dir():
+    if Path(home_folder).is_relative_to(real) or not Path(real).is_dir():
         return f"{folder} is no project"
     return None
 
