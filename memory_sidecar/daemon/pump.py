@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from memory_sidecar.daemon.protocol import Frame
 
-LAST_ANSWERS_S = 1.5  # a host kills a process that takes longer than two seconds to go
+LAST_ANSWERS_S = 60.0  # a host that does not wait for them kills the process, which loses nothing
 LOOK_S = 0.01
 ATTEMPTS = 200  # a daemon may just be stopping
 ATTEMPT_PAUSE_S = 0.1

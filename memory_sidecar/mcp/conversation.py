@@ -32,11 +32,12 @@ from memory_sidecar.daemon.jsonrpc import (
 )
 from memory_sidecar.daemon.link import read_part
 from memory_sidecar.daemon.protocol import MAX_FRAME_BYTES
+from memory_sidecar.daemon.pump import LAST_ANSWERS_S
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.server import SERVER
 from memory_sidecar.mcp.status import instructions
 
-LAST_ANSWERS_S = 1.5  # a host kills a server that takes longer than two seconds to go
+GONE_S = 1.5  # in which calls of a client of the daemon that is gone may still end
 
 WriteLine = Callable[[bytes], Awaitable[None]]
 
@@ -49,9 +50,13 @@ _log = logging.getLogger(__name__)
 class Wire:
     """The connection to one client."""
 
-    def __init__(self, reader: asyncio.StreamReader, write_line: WriteLine) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, write_line: WriteLine, *, patience_s: float = GONE_S
+    ) -> None:
+        """`patience_s`: how long, after the end of the input, answers are waited for."""
         self._reader = reader
         self._write_line = write_line
+        self._patience_s = patience_s
         self._unanswered: set[str | int] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -80,7 +85,7 @@ class Wire:
                 _log.info("a client broke off: %s", error)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return
-            with anyio.move_on_after(LAST_ANSWERS_S):
+            with anyio.move_on_after(self._patience_s):
                 await self.idle()
 
     async def _next_line(self) -> bytes:
@@ -110,7 +115,9 @@ class Wire:
                 try:
                     await self._write_line(line)
                 except OSError:
-                    return  # it reads no more; that it sends no more is seen next
+                    self._unanswered.clear()  # it reads no more; that it sends no more is seen next
+                    self._idle.set()
+                    return
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(message.id)
 
@@ -195,7 +202,7 @@ class McpConversation:
             async with writing:
                 await loop.run_in_executor(None, _write, stdout, line)
 
-        await self._serve(Wire(reader, write_line))
+        await self._serve(Wire(reader, write_line, patience_s=LAST_ANSWERS_S))
 
     async def _serve(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()

@@ -6,11 +6,14 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 
 import pytest
 
+from memory_sidecar.core.locks import WriterLock
+from memory_sidecar.core.paths import DataDir
 from memory_sidecar.daemon.own_code import PACKAGE
 from tests.e2e.home import Home
 from tests.e2e.test_daemon_life import OTHER_BUILD
@@ -137,6 +140,34 @@ def test_without_a_daemon_it_serves_in_its_own_process(home, start):
     out, _ = host.end()
     assert json.loads(out)["id"] == asked
     assert not home.is_served
+
+
+GOES_S = 2.0  # a server that lets no answer go has not gone by then
+
+
+def test_a_slow_answer_is_waited_for_after_the_last_question(home, start):
+    host = start()
+    host.open()
+    os.kill(home.pid, signal.SIGSTOP)
+    asked = host.begin_call("status")
+    with pytest.raises(subprocess.TimeoutExpired):  # this closes standard input
+        host.process.communicate(timeout=GOES_S)
+    os.kill(home.pid, signal.SIGCONT)
+    out, _ = host.end()
+    assert json.loads(out)["id"] == asked
+
+
+def test_a_slow_answer_of_its_own_process_is_waited_for(home, start):
+    host = start("--no-daemon")
+    host.open()
+    lock = WriterLock(DataDir(home.data_dir).agent("default").writer_lock, data_dir=home.data_dir)
+    assert lock.acquire()
+    asked = host.begin_call("store_memory", content="cents", category="pattern")
+    with pytest.raises(subprocess.TimeoutExpired):  # this closes standard input
+        host.process.communicate(timeout=GOES_S)
+    lock.release()
+    out, _ = host.end()
+    assert json.loads(out.splitlines()[-1])["id"] == asked
 
 
 @pytest.mark.parametrize("options", [(), ("--no-daemon",)], ids=["daemon", "here"])
