@@ -235,7 +235,6 @@ class HashModels(Models):
         super().__init__(Settings(), cache=cache)
         self.version = version
         self._hashing: HashEmbedder | None = None
-        self._has_sought_reranker = self._has_sought_static = True
         self._static = STATIC
         self._static_problem = None if STATIC else ModelMissing("no table here")
 
@@ -252,6 +251,14 @@ class HashModels(Models):
         if self._hashing is None or self._hashing.files != files:
             self._hashing = HashEmbedder(files)
         return self._hashing
+
+    @property
+    def reranker(self) -> Reranker | None:
+        return self._reranker
+
+    @property
+    def static(self) -> StaticEmbedder | None:
+        return self._static
 
 
 @pytest.fixture

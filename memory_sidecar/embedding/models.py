@@ -36,10 +36,8 @@ class Models:
         self._reranker: Reranker | None = None
         self.gate = QueryGate()  # closed around a query: indexing pauses meanwhile
         self.turn = threading.Lock()  # of the database that embeds a slice of what waits there
-        self._has_sought_reranker = False
         self._static: StaticEmbedder | None = None
         self._static_problem: ModelError | None = None
-        self._has_sought_static = False
 
     @property
     def cache(self) -> VectorCache:
@@ -84,30 +82,29 @@ class Models:
     def reranker(self) -> Reranker | None:
         """The cross-encoder; `None` where it is not installed. Raises ModelCorrupt."""
         with self._lock:
-            if not self._has_sought_reranker:
-                files = find_reranker()
-                self._reranker = Reranker(files, gate=self.gate) if files else None
-                self._has_sought_reranker = True
+            if self._reranker is None and (files := find_reranker()):
+                self._reranker = Reranker(files, gate=self.gate)
             return self._reranker
 
     @property
     def static(self) -> StaticEmbedder | None:
         """The static embedder; `None` where its table is missing or damaged."""
         with self._lock:
-            if not self._has_sought_static:
+            if self._static is None:  # looked for at every use: it may be installed meanwhile
+                before, self._static_problem = self._static_problem, None
                 try:
                     self._static = StaticEmbedder(find_static())
                 except ModelError as error:
                     self._static_problem = error
-                    if isinstance(error, ModelCorrupt):
-                        _log.warning("no static vectors: %s; %s", error.message, error.hint)
-                self._has_sought_static = True
+                    if isinstance(error, ModelCorrupt) and not isinstance(before, ModelCorrupt):
+                        _log.warning("no static vectors: %s", error.with_hint)
             return self._static
 
     @property
     def static_problem(self) -> ModelError | None:
         """Why `static` is None; `None` where it is not."""
-        return self._static_problem if self.static is None else None
+        _ = self.static
+        return self._static_problem
 
     @property
     def problem(self) -> ModelError | None:

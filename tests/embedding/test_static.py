@@ -104,6 +104,18 @@ def test_a_damaged_table_takes_static_vectors_away_and_nothing_else(damaged, mon
     assert "is not the file" in caplog.text
 
 
+def test_what_is_installed_while_the_daemon_runs_is_found(monkeypatch, tmp_path):
+    models = Models(Settings(), cache=tmp_path / "embeddings.sqlite")
+    with monkeypatch.context() as without_packages:
+        without_packages.setattr(sys, "path", [str(tmp_path)])
+        without_packages.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
+        assert (models.static, models.reranker) == (None, None)
+        assert isinstance(models.static_problem, ModelMissing)
+    assert models.static_problem is None
+    assert models.static is not None
+    assert models.reranker is not None
+
+
 def test_a_table_that_does_not_load_is_named(tmp_path):
     broken = tmp_path / "broken.safetensors"
     broken.write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
