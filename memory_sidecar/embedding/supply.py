@@ -99,12 +99,18 @@ def find_model(
     `package_path` is where distributions are looked for, `sys.path` by default. Raises ModelMissing
     if no place has it, ModelCorrupt if the first one that does has a damaged one.
     """
-    if settings.model_dir:
-        return _configured(Path(os.path.expanduser(settings.model_dir)))  # noqa: PTH111  never fails
-    if packaged := _packaged(BGE_SMALL, package_path):
-        return packaged
-    if cached := _cached(BGE_SMALL, _own_cache(environ)):
-        return cached
+    try:
+        if settings.model_dir:
+            return _configured(Path(os.path.expanduser(settings.model_dir)))  # noqa: PTH111  never fails
+        if packaged := _packaged(BGE_SMALL, package_path):
+            return packaged
+        if cached := _cached(BGE_SMALL, _own_cache(environ)):
+            return cached
+    except OSError as error:  # a folder that this user may not enter
+        raise ModelMissing(
+            f"no model can be looked for: {error.filename}: {error.strerror}",
+            hint="check its permissions, or name another folder in MEMORY_SIDECAR_MODEL_DIR",
+        ) from error
     raise ModelMissing(
         f"no model {BGE_SMALL.name} on this machine",
         hint=f"get it with `{install_command(_EXTRA)}` or `memory-sidecar model fetch`, "
@@ -121,7 +127,7 @@ def find_reranker(
     """
     if packaged := _packaged(RERANKER, package_path):
         return packaged
-    with suppress(ModelMissing):
+    with suppress(ModelMissing, OSError):
         return _cached(RERANKER, _own_cache(environ))
     return None
 

@@ -88,6 +88,14 @@ def test_configured_folder_without_a_model_is_named_and_not_passed_over(tmp_path
     assert "MEMORY_SIDECAR_MODEL_DIR" in caught.value.hint
 
 
+@pytest.mark.parametrize("variable", ["MEMORY_SIDECAR_MODEL_DIR", "FASTEMBED_CACHE_PATH"])
+def test_folder_that_cannot_be_looked_at_has_no_model(tmp_path, variable):
+    folder = str(tmp_path / ("long" * 100))
+    settings = Settings(model_dir=folder if variable.startswith("MEMORY") else "")
+    with pytest.raises(ModelMissing):
+        find_model(settings, environ={"FASTEMBED_CACHE_PATH": folder}, package_path=NOWHERE)
+
+
 def test_configured_folder_without_a_tokenizer_says_which_file(copied_model):
     (copied_model / "tokenizer_config.json").unlink()
     with pytest.raises(ModelMissing, match=r"tokenizer_config\.json"):
