@@ -1,8 +1,7 @@
 """A cache of vectors by content, so that a text is embedded once for each model.
 
-A broken file is set aside and replaced; one that cannot be written is left alone for a while.
-Either is logged once. Several processes may use the file at the same time. `embed_texts` embeds
-through it.
+A broken file is set aside and replaced; one that cannot be used is left alone for a while. Either
+is logged once. Several processes may use the file at once. `embed_texts` embeds through it.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from filelock import FileLock
 
 from memory_sidecar.core.errors import (
     CannotWrite,
+    PathRefused,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -150,7 +150,7 @@ class VectorCache:
                     answer = self._run(task)
             except StoreBusy:
                 return otherwise  # another process writes for long; the next call tries again
-            except StoreError as error:
+            except (StoreError, PathRefused) as error:  # the latter for a link
                 self._off_until_s = self._now_s() + RETRY_S
                 self._disconnect()
                 if error.message != self._logged:

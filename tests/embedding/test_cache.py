@@ -123,6 +123,18 @@ def test_place_that_cannot_be_written_is_done_without_and_said_once(tmp_path, ca
     assert len(caplog.records) == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a FIFO and a right to make links")
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("elsewhere")])
+def test_what_is_no_file_is_done_without(path, caplog, make):
+    path.parent.mkdir()
+    make(path)
+    cache, vectors = VectorCache(path), some_vectors(1)
+    cache.put_many(vectors)
+    assert cache.get_many(vectors) == {}
+    assert "embeddings.sqlite is not opened" in caplog.text
+    assert not path.with_name("elsewhere").exists()
+
+
 def test_one_error_does_not_turn_it_off_for_ever(tmp_path):
     now_s = 0.0
     place = tmp_path / "data"
