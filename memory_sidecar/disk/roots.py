@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Source
+from memory_sidecar.core.opening import real_path
 from memory_sidecar.disk.rule_files import check_rules
 
 IsDeleted = Callable[[str, str], bool]
@@ -40,7 +41,7 @@ def readable_folder(root: Path) -> Path:
 
     Raises NotFound if it is not there, PathRefused if it is no folder that can be read.
     """
-    real = os.path.realpath(os.path.expanduser(root))  # noqa: PTH111  which never fails
+    real = real_path(os.path.expanduser(root))  # noqa: PTH111  neither ever fails
     check_root(real, if_gone="name an existing folder")
     return Path(real)
 

@@ -198,6 +198,16 @@ def test_a_locked_folder_is_refused(registry, locked_root, drop_privileges):
         registry.add(locked_root / "shop")
 
 
+def test_a_link_that_may_not_be_read_is_refused(registry):
+    try:
+        Path("/proc/1/cwd").readlink()
+    except OSError:
+        with pytest.raises(PathRefused, match="cannot be read"):
+            registry.add(Path("/proc/1/cwd"))
+    else:
+        pytest.skip("any link of /proc may be read here")
+
+
 def test_containing_finds_the_innermost_source(registry, tmp_path):
     outer = registry.add(folder(tmp_path, "shop"))
     inner = registry.add(folder(tmp_path, "shop/lib/pay"))
