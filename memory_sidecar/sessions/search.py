@@ -230,7 +230,7 @@ class _RowSearch:
         ids, bm25 = keyword_scores(self.connection, CORPUS_OF[self.kind], keywords, limit=limit)
         share = keyword_share(bm25)
         if len(self.required):
-            others = self.required[~mask_allowed(self.required, ids)]
+            others = np.setdiff1d(self.required, ids)  # `ids` are in the order of their scores
             ids = np.concatenate([ids, others])
             share = np.concatenate([share, np.zeros(len(others), np.float32)])
         return Arm.of(ids, share, self.allowed)

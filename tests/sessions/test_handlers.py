@@ -326,6 +326,18 @@ def test_phrases_and_prefixes_must_occur(episodes, query, ids):
     assert sorted(episodes.found(query, mode=SearchMode.KEYWORD)) == ids
 
 
+def test_what_must_occur_scores_by_its_words_as_without_quotes(episodes):
+    for number in range(4):  # in the order of their ids, a shorter one is a better one
+        episodes.save(f"a{number}", "the token refresh fails" + " of a long text" * (4 - number))
+        episodes.save(f"b{number}", "paint the kitchen wall")
+    found = [
+        [(hit.session_id, hit.score) for hit in episodes.find(text, mode=SearchMode.KEYWORD)]
+        for text in ('"token refresh"', "token refresh")
+    ]
+    assert found[0] == found[1]
+    assert [session for session, _ in found[0]] == ["a3", "a2", "a1", "a0"]
+
+
 def test_what_must_occur_is_no_weak_match_and_where_it_does_not_that_is_said(episodes):
     episodes.save("a", "the postgres server was moved", "something else")
     (hit,) = episodes.find("post*")
