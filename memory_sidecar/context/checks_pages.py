@@ -154,7 +154,7 @@ def check_special_files(loaded: Loaded) -> Iterator[Finding]:
     """Everything in a root is a regular file or a folder, or hidden: nothing else is read."""
     shelves = (shelf for project in loaded.projects for shelf in project.shelves)
     reported = {stray.path for shelf in shelves for stray in shelf.strays}
-    for path in sorted(_entries(loaded.root)):
+    for path in _entries(loaded.root):
         if path.name.startswith("."):
             continue
         status = loaded.root.tree.status(path)
