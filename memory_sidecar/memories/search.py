@@ -21,6 +21,7 @@ import numpy as np
 
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.atoms import Standing, standing_of
 from memory_sidecar.embedding.models import Judge
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
@@ -227,7 +228,8 @@ class _Search:
     ) -> ScoredRows:
         """Return the scores of the memories of `chunks`, each with its place."""
         wanted, prefers = self.query.filter, self.query.prefers
-        is_asked_for = wanted.with_expired or wanted.with_superseded
+        outdated = {standing_of(each.lower()) for each in wanted.statuses} - {Standing.ACTIVE}
+        is_asked_for = wanted.with_expired or wanted.with_superseded or outdated
         kept = np.array([kept_share(each.strength) for each in places])
         is_named = np.array([each.chunk in named for each in places], np.float64)
         homes = ("", prefers)

@@ -119,6 +119,8 @@ def test_what_is_outdated_hides_and_is_found_like_all_else_when_asked_for(search
     assert hits[names(hits).index("old")].relevance == pytest.approx(
         hits[0].relevance * (1 - ASKED_LOSS), rel=0.01
     )
+    (by_status,) = search(question, mode=mode, statuses=("Superseded",))
+    assert by_status.relevance == hits[names(hits).index("old")].relevance
 
 
 def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
