@@ -131,8 +131,8 @@ def import_code(
 ) -> Sequence[ExportedSource]:
     """Import the sources in `file`, all or none; `replaces` those that the team has already.
 
-    Raises Conflict if the team has one, StoreForeign for another kind of file, StoreNewer for one
-    of a later version, DatabaseError, and SidecarError if it cannot be read.
+    Raises NotFound without the file, Conflict if the team has one, StoreForeign for another kind of
+    file, StoreNewer for one of a later version, DatabaseError, SidecarError if it is unreadable.
     """
     try:
         with named_errors(file), _opened(file) as whole, ZipFile(whole) as kept:
@@ -158,7 +158,11 @@ def import_code(
 def _opened(file: Path) -> IO[bytes]:
     """Open the file that a user named, but no FIFO, on which opening would wait."""
     real = Path(os.path.realpath(file))
-    return os.fdopen(Tree(real.parent).open(real.name), "rb")
+    try:
+        return os.fdopen(Tree(real.parent).open(real.name), "rb")
+    except (FileNotFoundError, NotADirectoryError):
+        hint = "name one that `memory-sidecar team export` wrote"
+        raise NotFound(f"there is no file {file}", hint=hint) from None
 
 
 def _read_sources(kept: ZipFile, file: Path) -> list[ExportedSource]:

@@ -184,3 +184,9 @@ def test_what_was_removed_is_not_exported_and_an_import_brings_it_back(database,
     assert indexer("index", tmp_path / "shop").status == 0
     assert indexer.json("search", "charge_card", "--all")[0]["filename"] == "shop/payment.py"
     assert indexer.json("status")["sources"][0]["chunks_at_team"] == held["chunks"]
+
+
+def test_a_file_that_is_not_there_cannot_be_imported(database, machine):
+    refused = machine("ci", database)("team", "import", "none.zip", "--json")
+    assert (refused.status, refused.error["code"]) == (3, "not_found")
+    assert "there is no file" in refused.err
