@@ -123,6 +123,7 @@ _CREATING_DATA_DIR = frozenset(
     {
         *("index", "store", "episodic-put", "episodic-commit", "serve", "mcp", "trust"),
         *("source add", "category create", "service install", "session save", "session import"),
+        "memory pull",
     }
 )
 _WITHOUT_DATA_DIR = frozenset(

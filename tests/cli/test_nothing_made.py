@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from memory_sidecar.cli.main import makes_data
+
 COMMANDS = (
     *("get x", "update x --pin", "move x y", "share x", "remove x", "remove x --for-good"),
     *("restore x", "prune", "category describe x y", "category delete x"),
@@ -17,6 +19,11 @@ def test_a_data_directory_that_is_not_there_stays_so(run, data_dir, command):
     done = run(*command.split())
     assert done.status in (0, 3)
     assert not data_dir.exists()
+
+
+def test_what_a_team_has_may_be_the_first_in_a_data_directory():
+    assert makes_data(("memory", "pull", "--agent", "shared"))
+    assert not makes_data(("memory", "push", "--agent", "shared"))
 
 
 @pytest.mark.parametrize(
