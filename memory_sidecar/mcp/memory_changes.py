@@ -170,12 +170,14 @@ class PrunedMemories(Answer):
     dry_run: bool
     memories: tuple[PruneCandidate, ...]
     batch: Annotated[str, BATCH]
+    restore: Annotated[str, about("The user's command that brings them back.")]
 
     def text(self) -> str:
         verb = "would be archived" if self.dry_run else "archived"
+        back = f"; the user can bring them back: `{self.restore}`" if self.batch else ""
         return "\n".join(
             [
-                f"{len(self.memories)} {verb}",
+                f"{len(self.memories)} {verb}{back}",
                 *(quote_line(f"{each.path}: {each.reason}") for each in self.memories),
             ]
         )
@@ -190,7 +192,10 @@ def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pr
         unused_since=parse_age(asked.unused_for),
     )
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
-    return build_from(PrunedMemories, pruned, batch=pruned.batch or "")
+    batch = pruned.batch or ""
+    command = f"`memory-sidecar restore --batch {batch} --agent {caller.agent}`" if batch else ""
+    restore = caller.complete(command).strip("`")
+    return build_from(PrunedMemories, pruned, batch=batch, restore=restore)
 
 
 def _changed(change: Remembered) -> Changed:

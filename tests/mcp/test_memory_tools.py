@@ -448,7 +448,11 @@ def test_prune_is_a_preview_unless_told_otherwise(newcomer):
     remember(newcomer, expires="2020-01-01")
     preview = given(newcomer, "prune_memories")
     assert (preview["dry_run"], len(preview["memories"]), preview["batch"]) == (True, 1, "")
-    assert given(newcomer, "prune_memories", dry_run=False)["batch"]
+    pruned = given(newcomer, "prune_memories", dry_run=False)
+    assert (
+        pruned["restore"]
+        == f"memory-sidecar restore --batch {pruned['batch']} --agent {newcomer.agent}"
+    )
     assert given(newcomer, "prune_memories")["memories"] == []
 
 
