@@ -150,14 +150,13 @@ class _System:
         """Remove `observer`; after the last one end the thread, and wait for it."""
         with self._lock:
             self._observers.discard(observer)
-            thread = self._thread
-            if self._observers or self._inotify is None or thread is None:
+            thread, inotify = self._thread, self._inotify
+            if self._observers or inotify is None or thread is None:
                 return
-            self._thread = None
-            inotify, self._inotify = self._inotify, None
             with suppress(OSError):  # at the limit of watches: the thread wakes after WAKE_MS
                 # The end of a watch is an event, which wakes the thread to see that it must end.
                 inotify.rm_watch(inotify.add_watch("/", flags.DELETE_SELF))
+            self._inotify = self._thread = None  # last: a thread that sees that closes it
         if thread is not threading.current_thread():
             thread.join()
 

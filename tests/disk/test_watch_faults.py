@@ -10,6 +10,7 @@ import sys
 import threading
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from watchdog.observers.polling import PollingObserver
@@ -353,6 +354,25 @@ def test_the_systems_real_limits_are_recognised(root, write, setting, allowed, p
     folders, notice = done.stdout.splitlines()
     assert folders == polled
     assert "fs.inotify.max_user_" in notice
+
+
+@linux_only
+def test_the_last_watch_ends_though_the_thread_wakes_meanwhile(root, monkeypatch):
+    import inotify_simple
+
+    def thread() -> threading.Thread | None:
+        return next((each for each in threading.enumerate() if each.name == "inotify"), None)
+
+    def add_watch(*arguments: Any) -> Any:
+        if "/" in arguments and (reading := thread()) is not None:
+            reading.join(0.1)
+        return watch(*arguments)
+
+    watch = inotify_simple.INotify.add_watch
+    monkeypatch.setattr(inotify_simple.INotify, "add_watch", add_watch)
+    monkeypatch.setattr("memory_sidecar.disk.inotify.WAKE_MS", 1)
+    open_observer(root, lambda path, *, is_whole=False: None).close()
+    assert thread() is None
 
 
 @linux_only
