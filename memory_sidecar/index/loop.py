@@ -263,8 +263,8 @@ class Loop:
                     self._fail(error)
                     self._queue.fail_all(error)
         except BaseException as error:
-            self._queue.fail_all(error)
-            with self._state:
+            with self._state:  # else what is queued in between would wait for ever
+                self._queue.fail_all(error)
                 self._end()
             raise
         self.wake()

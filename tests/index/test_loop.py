@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,33 @@ def test_a_caller_need_not_wait_for_the_pause(loop, clock, due):
     loop.begin()
     eventually(lambda: not loop.is_running)
     assert ask(loop, lambda: 1) == 1
+
+
+def test_what_is_asked_while_an_interrupt_ends_the_loop_is_answered(loop, tmp_path):
+    asked: list[Future[object]] = []
+
+    def ask_too() -> None:
+        asked.append(loop.ask_soon(lambda: "done", urgency=Urgency.SHORT, key="later"))
+
+    def ask_in_another_thread(_failed: Future[object]) -> None:
+        other.start()
+        other.join(0.1)
+
+    class Interrupting(Silent):
+        def notice(self, text: str) -> None:
+            del text
+            failing = loop.ask_soon(int, urgency=Urgency.LONG, key="first")
+            failing.add_done_callback(ask_in_another_thread)
+            raise KeyboardInterrupt
+
+    other = threading.Thread(target=ask_too)
+    holder = WriterLock(tmp_path / "writer.lock", data_dir=tmp_path)
+    assert holder.acquire()
+    with pytest.raises(KeyboardInterrupt):
+        loop.ask(lambda _: None, Interrupting(), urgency=Urgency.LONG, patience_s=60.0)
+    holder.release()
+    other.join(DEADLINE_S)
+    assert wait(asked, DEADLINE_S).done
 
 
 def test_closing_ends_every_wait(loop, tmp_path):
