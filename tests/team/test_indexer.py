@@ -299,11 +299,12 @@ def test_a_file_with_rows_that_are_none_is_refused_and_one_that_is_not_there_nam
     os.mkfifo(tmp_path / "pipe.zip")
     refused = indexer("team", "import", "pipe.zip", "--json")
     assert "not a regular file" in refused.error["message"]
-    for command, file in (("import", "none.zip"), ("export", "none/code.zip")):
-        refused = indexer("team", command, file, "--json")
-        assert refused.status == 1
-        assert "No such file" in refused.error["message"]
-        assert "internal" not in refused.error["message"]
+    refused = indexer("team", "import", "none.zip", "--json")
+    assert (refused.status, refused.error["code"]) == (3, "not_found")
+    refused = indexer("team", "export", "none/code.zip", "--json")
+    assert refused.status == 1
+    assert "No such file" in refused.error["message"]
+    assert "internal" not in refused.error["message"]
 
 
 def test_an_indexer_with_nothing_to_write_keeps_its_lease(database, machine, tmp_path):
