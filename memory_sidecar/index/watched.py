@@ -160,10 +160,7 @@ class WatchedSource:
             return
         self._watch.look()
         if self._now_s() >= self._rules_at:
-            before = self._outside
-            self._note_outside()
-            if self._outside != before:
-                self._on_change("")  # outlasts a pass that runs, and has read the rules before
+            self._look_outside()
 
     def close(self) -> None:
         self._watch.stop()
@@ -180,6 +177,7 @@ class WatchedSource:
             self._folders = set(folders())
             self._watch.start(self._folders)
             self._is_watching = True
+        self._look_outside()  # else rows of a part remain by rules that no whole scan has seen
         with self._lock:
             now_s = self._now_s()
             if not self._passes:  # else the pass around this one does it, and moves the deadlines
@@ -188,8 +186,6 @@ class WatchedSource:
             self._passes += 1
         everything |= self.refreshed_at is None or settled == EVERYTHING
         try:
-            if everything:
-                self._note_outside()
             return self._watch.catch_up(EVERYTHING if everything else settled)
         except BaseException:
             self._interrupt()
@@ -277,9 +273,11 @@ class WatchedSource:
             self._setbacks += 1
             self._rescan_at = self._now_s()
 
-    def _note_outside(self) -> None:
-        self._outside = self._builder.outer_state()
+    def _look_outside(self) -> None:
+        before, self._outside = self._outside, self._builder.outer_state()
         self._rules_at = self._now_s() + RULES_S
+        if self._outside != before:
+            self._on_change("")  # outlasts a pass that runs, and has read the rules before
 
     def _on_change(self, path: str, *, is_whole: bool = False) -> None:
         """Add a reported change; `is_whole` as in `Debouncer.add`."""

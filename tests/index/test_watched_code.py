@@ -79,6 +79,11 @@ def _quick_rules(monkeypatch):
 
 
 @pytest.fixture
+def _rare_looks(monkeypatch):
+    monkeypatch.setattr("memory_sidecar.index.watched.RULES_S", 3600.0)
+
+
+@pytest.fixture
 def live(codebase, root):
     codebase.index([root], reporter=Silent(), embed=False)
     scheduler = start_scheduler(codebase)
@@ -206,6 +211,22 @@ def test_a_folder_of_sources_is_indexed_once_git_tracks_files_in_it(codebase, li
     eventually(lambda: files_with(codebase, "tapir") == {"bin/run.py"})
     subprocess.run([*git, "rm", "-q", "--cached", "-r", "bin"], check=True)
     eventually(lambda: not files_with(codebase, "tapir"))
+
+
+@pytest.mark.usefixtures("_rare_looks")
+def test_a_save_by_rules_that_held_only_for_a_moment_leaves_again(codebase, live, root):
+    git = ["git", "-C", str(root)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (root / "bin").mkdir()
+    (root / "bin" / "run.py").write_text("def run(): pass\n")
+    subprocess.run([*git, "add", "bin"], check=True)
+    (root / "bin" / "new.py").write_text("def tapir(): pass\n")
+    eventually(lambda: files_with(codebase, "tapir") == {"bin/new.py"})
+    eventually(lambda: [state.is_current for state in live.states().values()] == [True])
+    subprocess.run([*git, "rm", "-q", "--cached", "-r", "bin"], check=True)
+    (root / "other.py").write_text("def other(): pass\n")
+    eventually(lambda: files_with(codebase, "other") == {"other.py"})
+    assert not files_with(codebase, "tapir")
 
 
 @pytest.mark.usefixtures("_quick_rules")
