@@ -39,13 +39,7 @@ _file_option = partial(
 @allow_secrets_option
 @with_call
 def episodic_put(
-    call: Call,
-    *,
-    text: str,
-    file: str,
-    title: str,
-    tags: tuple[str, ...],
-    allow_secrets: bool,
+    call: Call, *, text: str, file: str, title: str, tags: tuple[str, ...], allow_secrets: bool
 ) -> Put:
     """Add TEXT to a journal. The same text on the same day is added once.
 
@@ -53,10 +47,7 @@ def episodic_put(
     """
     path = call.own_path(file)
     entry = Entry(
-        text=call.text(text),
-        title=title,
-        tags=_parse_tags(tags),
-        created_at=system_clock(),
+        text=call.text(text), title=title, tags=_parse_tags(tags), created_at=system_clock()
     )
     done = _find_journal(call, path).put(
         path, entry, call.child_environ, allow_secrets=allow_secrets

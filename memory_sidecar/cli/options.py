@@ -28,11 +28,7 @@ UNLIMITED = 1000  # characters of a description, so that click wraps and never c
 MAX_TOP_K = 1000  # hits
 TOP_K_NAMES = ("top_k", "-n", "--top-k", "--limit")  # the last as lists call it
 with_top_k = click.option(
-    *TOP_K_NAMES,
-    type=Count(1, MAX_TOP_K),
-    default=10,
-    show_default=True,
-    help="At most N hits.",
+    *TOP_K_NAMES, type=Count(1, MAX_TOP_K), default=10, show_default=True, help="At most N hits."
 )
 with_mode = click.option(
     "--mode",

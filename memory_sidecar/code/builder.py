@@ -183,10 +183,7 @@ class CodeBuilder:
         try:
             if is_worth:
                 self._workers = Workers(
-                    self._source,
-                    files,
-                    max_file_bytes=self._max_file_bytes,
-                    processes=processes,
+                    self._source, files, max_file_bytes=self._max_file_bytes, processes=processes
                 )
             yield
         finally:

@@ -112,8 +112,7 @@ class UseGraph:
         """
         among = f"source IN ({', '.join('?' * len(sources))})" if sources else "TRUE"
         files: Any = connection.execute(
-            f"SELECT id, source, language, filename FROM code_files WHERE {among}",
-            tuple(sources),
+            f"SELECT id, source, language, filename FROM code_files WHERE {among}", tuple(sources)
         )
         shared: dict[tuple[str, str], dict[str, list[_Defined]]] = {}  # by source and language
         names, likely, languages, modules = {}, {}, {}, {}

@@ -48,11 +48,7 @@ def stems_of(question: str) -> frozenset[str]:
 
 
 def excerpt(
-    lines: Sequence[str],
-    stems: Collection[str],
-    *,
-    at_most: int = LINES,
-    around: int | None = None,
+    lines: Sequence[str], stems: Collection[str], *, at_most: int = LINES, around: int | None = None
 ) -> Excerpt:
     """Return the run of `at_most` lines with the most of `stems`, rare ones counting more.
 

@@ -63,12 +63,7 @@ class _Resolving:
     """Resolves one reference; used by `Resolver` alone."""
 
     def __init__(
-        self,
-        lineages: Lineages,
-        name: str,
-        at: NamedFile,
-        place: Place,
-        candidates: NameCandidates,
+        self, lineages: Lineages, name: str, at: NamedFile, place: Place, candidates: NameCandidates
     ) -> None:
         self._graph = lineages.graph
         self._lineages = lineages

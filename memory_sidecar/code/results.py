@@ -157,11 +157,7 @@ class SourceStatus:
 
     @classmethod
     def of(
-        cls,
-        source: Source,
-        counts: SourceCounts | None,
-        live: LiveState | None,
-        at_team: AtTeam,
+        cls, source: Source, counts: SourceCounts | None, live: LiveState | None, at_team: AtTeam
     ) -> SourceStatus:
         """`counts` of what the database holds of it, if anything."""
         return cls(

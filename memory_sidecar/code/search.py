@@ -29,12 +29,7 @@ from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.named import Defining, find_named
 from memory_sidecar.code.question import Question
 from memory_sidecar.code.question import clear_caches as clear_question_caches
-from memory_sidecar.code.ranking import (
-    WEAK_BELOW,
-    Candidates,
-    PathTerms,
-    rank_hybrid,
-)
+from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, PathTerms, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.rows import CodeRows, SearchArm
 from memory_sidecar.core.errors import NotFound
@@ -239,10 +234,7 @@ def _stems_of_path(path: str) -> frozenset[str]:
 
 
 def _read_hits(
-    rows: CodeRows,
-    candidates: Candidates,
-    ranked: ScoredRows,
-    query: CodeQuery,
+    rows: CodeRows, candidates: Candidates, ranked: ScoredRows, query: CodeQuery
 ) -> list[CodeHit]:
     """Return the best of `candidates`, as many as are asked for, with copies folded."""
     order = candidates.ordered(ranked.scores)

@@ -145,9 +145,7 @@ class Sharing:
         assert shared
         try:
             published = self._data.ask(
-                lambda _: shared.give(self._data.open()),
-                reporter,
-                patience_s=INDEX_PATIENCE_S,
+                lambda _: shared.give(self._data.open()), reporter, patience_s=INDEX_PATIENCE_S
             )
             source = self._registry.publish(source.name)
         finally:

@@ -79,13 +79,7 @@ def _unsearchable_above(path: Path) -> tuple[str, str] | None:
     return f"{nearest} cannot be entered: Permission denied", "check its permissions"
 
 
-def why_inside(
-    path: Path,
-    source: Source,
-    *,
-    store: CodeStore,
-    builder: CodeBuilder,
-) -> Why:
+def why_inside(path: Path, source: Source, *, store: CodeStore, builder: CodeBuilder) -> Why:
     """Explain `path` in `source`: an absolute path whose folder is free of links."""
     absolute, name = path.as_posix(), source.name
     inside = path.relative_to(source.root).as_posix()

@@ -55,10 +55,7 @@ _COUNTS = msgspec.json.Decoder(dict[str, Counted])
 
 
 def count_refs(
-    reads: Iterable[LoggedRead],
-    *,
-    known: Mapping[str, Counted],
-    had: Mapping[str, Refs],
+    reads: Iterable[LoggedRead], *, known: Mapping[str, Counted], had: Mapping[str, Refs]
 ) -> tuple[dict[str, Refs], dict[str, Counted]]:
     """Count the refs of every atom in `reads`, `known` or `had`; return them and the new counts.
 

@@ -49,11 +49,7 @@ _SHOWN_LOG_BYTES = 8192
 
 
 def start_daemon(
-    data_dir: str,
-    environ: Mapping[str, str],
-    *,
-    say: Callable[[str], None],
-    says_starting: bool,
+    data_dir: str, environ: Mapping[str, str], *, say: Callable[[str], None], says_starting: bool
 ) -> Link | None:
     """Connect to the daemon of `data_dir`, starting it if necessary.
 
@@ -71,11 +67,7 @@ def start_daemon(
 
 
 def _start(
-    data_dir: str,
-    environ: Mapping[str, str],
-    say: Callable[[str], None],
-    *,
-    says_starting: bool,
+    data_dir: str, environ: Mapping[str, str], say: Callable[[str], None], *, says_starting: bool
 ) -> Link | None:
     starting = ProcessLock(state_file(data_dir, "starting.lock"))
     process: _Detached | subprocess.Popen[bytes] | None = None

@@ -119,13 +119,7 @@ class Engine:
     """
 
     def __init__(
-        self,
-        state: Path,
-        *,
-        name: str,
-        build: Build,
-        write: WriteAll,
-        is_stopped: threading.Event,
+        self, state: Path, *, name: str, build: Build, write: WriteAll, is_stopped: threading.Event
     ) -> None:
         self._state = state
         self._loop = asyncio.new_event_loop()
@@ -215,9 +209,7 @@ class Engine:
 
     async def _begin(self, *, is_fresh: bool) -> None:
         config = coco.AppConfig(
-            name="files",
-            environment=self._environment,
-            max_inflight_components=MAX_INFLIGHT_FILES,
+            name="files", environment=self._environment, max_inflight_components=MAX_INFLIGHT_FILES
         )
         app = coco.App(config, _main, self._root)
         if is_fresh:

@@ -18,13 +18,7 @@ class Pass:
     """The running totals of one `Applier.apply`. Counted from several threads."""
 
     def __init__(
-        self,
-        total: int,
-        progress: Progress,
-        *,
-        is_full: bool,
-        around: Pass | None,
-        began_at: int,
+        self, total: int, progress: Progress, *, is_full: bool, around: Pass | None, began_at: int
     ) -> None:
         """`around`: the outer pass, if this one runs between two of its slices.
 

@@ -186,10 +186,7 @@ class PrunedMemories(Answer):
 def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> PrunedMemories:
     """Archive memories not worth keeping. Spares pinned ones."""
     rule = build_from(
-        PruneRule,
-        asked,
-        category=asked.category or None,
-        unused_since=parse_age(asked.unused_for),
+        PruneRule, asked, category=asked.category or None, unused_since=parse_age(asked.unused_for)
     )
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
     batch = pruned.batch or ""

@@ -189,8 +189,7 @@ def near_pairs(
     for memory in memories:
         for near in near_duplicates(connection, store, memory.path):
             other = connection.execute(
-                f"SELECT NOT {SUPERSEDED_SQL} FROM memories WHERE path = ?",
-                (near.path,),
+                f"SELECT NOT {SUPERSEDED_SQL} FROM memories WHERE path = ?", (near.path,)
             ).get
             if other:
                 pair = frozenset((memory.path, near.path))

@@ -224,10 +224,7 @@ class Recall:
         return found
 
     def _ask(
-        self,
-        question: Callable[[Sequence[Readable]], T],
-        *embedded: Corpus,
-        with_shared: bool,
+        self, question: Callable[[Sequence[Readable]], T], *embedded: Corpus, with_shared: bool
     ) -> T:
         """Ask `question` of one commit of each database that may be read.
 

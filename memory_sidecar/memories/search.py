@@ -240,10 +240,7 @@ class _Search:
             "outdated": (ASKED_LOSS if is_asked_for else OUTDATED_LOSS) * is_outdated,
         }
         relevance, share = NAMED_FROM * chunks.scores, chunks.scores * kept
-        steps = {
-            "strength": NAMED_FROM * share - relevance,
-            "named": is_named * lift_named(share),
-        }
+        steps = {"strength": NAMED_FROM * share - relevance, "named": is_named * lift_named(share)}
         for name, loss in losses.items():
             steps[name] = -loss * (relevance + sum(steps.values()))
         boosts = {"strength": kept - 1.0, "named": is_named}

@@ -67,12 +67,7 @@ class LeaseFor(Enum):
 
 
 def lease_branch(
-    connection: Connected,
-    origin: Origin,
-    purpose: LeaseFor,
-    *,
-    holder: str,
-    made: VectorModels,
+    connection: Connected, origin: Origin, purpose: LeaseFor, *, holder: str, made: VectorModels
 ) -> tuple[SourceRow, int]:
     """Take or renew the lease of the branch at `origin`; return its row and this generation.
 

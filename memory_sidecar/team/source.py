@@ -65,13 +65,7 @@ class PostgresSource:
     """Implements `SharedSource` of `code.builder`. Thread-safe."""
 
     def __init__(
-        self,
-        link: TeamLink,
-        source: Source,
-        origin: Origin,
-        *,
-        holder: str,
-        models: Models,
+        self, link: TeamLink, source: Source, origin: Origin, *, holder: str, models: Models
     ) -> None:
         self.source = source
         self.origin = origin
