@@ -11,6 +11,7 @@ from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import command_group, with_agent, with_call
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import real_place
 
@@ -33,13 +34,14 @@ def judged() -> None:
 @with_agent
 def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> JudgedQuestion:
     """Note that PLACE answers QUESTION: a right hit, or one that should have been."""
+    judged_set = _judged_set(call)
     asked, of = Asked(kind), agent
     if asked is Asked.CODE:
         path = call.path(place)
         source = call.services.codebase().require_source_around(path.parent)
         real = real_place(path)
         of, place = source.name, real.relative_to(source.root).as_posix()
-    noted = JudgedSet(call.services, call.reporter).add(call.text(question), asked, of, place)
+    noted = judged_set.add(call.text(question), asked, of, place)
     return call.show(noted, _lines_of(noted))
 
 
@@ -47,7 +49,7 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
 @with_call
 def list_judged(call: Call) -> list[JudgedQuestion]:
     """Show the questions, each with what answers it."""
-    return _show_questions(call, JudgedSet(call.services, call.reporter).all())
+    return _show_questions(call, _judged_set(call).all())
 
 
 @judged.command()
@@ -59,8 +61,14 @@ def remove(call: Call, *, question: str, place: str | None) -> list[JudgedQuesti
 
     Shows the questions that are left.
     """
-    left = JudgedSet(call.services, call.reporter).remove(call.text(question), place)
+    left = _judged_set(call).remove(call.text(question), place)
     return _show_questions(call, left)
+
+
+def _judged_set(call: Call) -> JudgedSet:
+    if call.db is not None:
+        raise UsageError("judged is of a whole data directory, not a file", hint="use --data-dir")
+    return JudgedSet(call.services, call.reporter)
 
 
 def _show_questions(call: Call, questions: list[JudgedQuestion]) -> list[JudgedQuestion]:
