@@ -133,18 +133,24 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     data = data_dir_of(words, cwd=os.getcwd(), environ=os.environ, may_ask=False)
     parts = [word for word in " ".join(words).replace("=", " ").split() if word]
     named = parts[parts.index("--agent") + 1] if "--agent" in parts[:-1] else ""
-    agent = os.path.basename(named or os.environ.get("MEMORY_SIDECAR_AGENT") or "default")
     if kind == SOURCE:
         import json
 
         state = f"knowledge/.state/{named}" if named else "state/codebase"
         with open(os.path.join(data, state, "sources.json"), encoding="utf-8") as file:
             yield from (each["name"] for each in json.load(file)["sources"])
-    elif kind == AGENT:
+        return
+    if kind == AGENT:
         for pattern in ("knowledge/*.sqlite", "knowledge/*/", "episodic/*/"):
             for path in iglob(pattern, root_dir=data):
                 yield os.path.basename(path.rstrip(os.sep)).removesuffix(".sqlite")
-    elif kind in (MEMORY, CATEGORY):
+        return
+    from pathlib import Path
+
+    from memory_sidecar.core.settings import load_settings
+
+    agent = os.path.basename(named or load_settings(Path.cwd(), os.environ).agent)
+    if kind in (MEMORY, CATEGORY):
         top = os.path.join(data, "knowledge", agent)
         for folder, folders, files in os.walk(top):  # follows no link
             folders[:] = (each for each in folders if not each.startswith("."))

@@ -196,6 +196,17 @@ def test_a_shell_completes_the_names_of_what_is_there(completed, run, data_dir, 
     assert completed("memory-sidecar source remove ") == []
 
 
+def test_names_are_of_the_agent_that_the_settings_name(completed, data_dir, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_memory(data_dir / "knowledge" / "bob", "pitfall/final.md")
+    config = tmp_path / "config" / "memory-sidecar" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('agent = "bob"\n')
+    assert completed("memory-sidecar get pit") == ["plain,pitfall/final.md"]
+    config.write_text("agent = [")
+    assert completed("memory-sidecar get pit") == []
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="such names are none there")
 def test_no_name_is_completed_that_a_shell_would_run_and_no_link_followed(completed, data_dir):
     folder = data_dir / "knowledge" / "bob"
