@@ -119,6 +119,9 @@ def search(
             lambda: codebase.search(asked, reporter=call.reporter),
         )
     )
+    if files:
+        best = {(hit.source, hit.filename): hit for hit in reversed(hits)}
+        hits = [hit for hit in hits if best[hit.source, hit.filename] is hit]
     if not call.wants_json:
         shown = HitView(
             question=text,
@@ -158,8 +161,7 @@ class HitView:
 def hit_lines(call: Call, hits: Sequence[CodeHit], shown: HitView) -> list[str]:
     """Return the lines that show `hits`, best first."""
     if shown.only_files:
-        files = dict.fromkeys((hit.source, hit.filename) for hit in hits)
-        return [call.line(*_path(shown, source, name)) for source, name in files]
+        return [call.line(*_path(shown, hit.source, hit.filename)) for hit in hits]
     stems, names = stems_of(shown.question), names_in(shown.question)
     lines: list[str] = []
     for hit in hits:

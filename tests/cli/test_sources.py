@@ -63,6 +63,20 @@ def test_new_excludes_of_a_watched_source_apply_at_once(data_dir, project, tmp_p
             scheduler.close(until_s=math.inf)
 
 
+def test_files_have_one_hit_each_in_json_too(serve, project):
+    body = "".join(f"    total_price += {n}  # {'x' * 60}\n" for n in range(40))
+    many = "\n\n".join(f"def add_item_{n}(total_price):\n{body}" for n in range(3))
+    (project / "shop" / "many.py").write_text(many)
+    assert serve("index", project, "--wait", "keyword").status == 0
+    asked = ("search", "Cart add_item total_price", "--mode", "keyword")
+    every = serve(*asked, "--json", cwd=project).json
+    files = serve(*asked, "--files", "--json", cwd=project).json
+    best = {each["filename"]: each for each in reversed(every)}
+    assert [each["filename"] for each in files] == [*dict.fromkeys(e["filename"] for e in every)]
+    assert files == [best[each["filename"]] for each in files]
+    assert len(files) < len(every)
+
+
 def test_a_path_may_be_where_one_is(serve, project):
     assert serve("index", project, "--wait", "keyword").status == 0
     for command in (("search", "add_item", "--files"), ("grep", "def add_item($$$): $$$")):
