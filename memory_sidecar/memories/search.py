@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memory_sidecar.core.model import SearchMode
+from memory_sidecar.core.results import rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.atoms import Standing, standing_of
 from memory_sidecar.embedding.models import Judge
@@ -100,7 +101,7 @@ def search_memories(
     hits = list(_drop_copies(hits))
     if judge is not None and query.mode is SearchMode.HYBRID:
         hits = rerank(query.text, hits, judge)
-    hits = [hit for hit in hits[: query.top_k] if hit.score >= query.min_score]
+    hits = [hit for hit in hits[: query.top_k] if rounded(hit.score) >= query.min_score]
     return fit_budget(hits, query.max_tokens)
 
 

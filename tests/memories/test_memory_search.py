@@ -65,6 +65,19 @@ def test_what_answers_the_question_comes_first(search, folder, mode):
     assert all(0 <= score <= 1 for score in scores)
 
 
+@pytest.mark.parametrize("mode", SearchMode)
+def test_a_hit_is_found_by_the_score_that_it_is_shown_with(make_agent, folder, mode):
+    for name, text in PAGES.items():
+        write_memory(folder, f"{name}.md", text)
+    memories = Memories(make_agent(clock=lambda: NOW), Silent())
+    asked = MemoryQuery(text="a cart and its price in payment", mode=mode)
+    every = memories.query(asked)
+    assert every
+    for hit in every:
+        found = memories.query(replace(asked, min_score=hit.relevance))
+        assert found == [each for each in every if each.relevance >= hit.relevance]
+
+
 def test_fading_makes_no_match_weak(search, folder):
     words = PAGES["queue"].split()
     strange = (
