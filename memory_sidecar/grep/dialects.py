@@ -79,7 +79,7 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "java": Dialect(
             (
                 ("@@", "class Z { @@ }", "class Z { void z(@@) {} }", "class Z { @@ z; }"),
-                ("@@ class Z {}", "class Z { Object z = @@; }"),
+                ("@@ class Z {}", "class Z { Object z = @@; }", "class Z { Z() { @@ } }"),
             ),
             _NAME_OR_STATEMENT,
         ),
@@ -88,8 +88,8 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         "kotlin": Dialect(
             # `A::b` is a node of another kind between brackets.
             (
-                ("@@", "z[@@]", "z(@@)"),
-                ("class Z { @@ }", "@@ class Z", "fun z(@@) {}", "val z: @@ = z"),
+                ("@@", "z[@@]", "z(@@)", "@@ class Z"),
+                ("class Z { @@ }", "fun z(@@) {}", "val z: @@ = z"),
             ),
             ("{0}", "{0}: {0}", "val {0}", "fun {0}() {{}}"),
         ),
@@ -128,7 +128,10 @@ DIALECTS: Mapping[str, Dialect] = MappingProxyType(
         ),
         "sql": Dialect((("@@",), ("SELECT * FROM z WHERE @@", "CREATE TABLE z (@@)"))),
         "swift": Dialect(
-            (("@@",), ("class Z { @@ }", "@@ class Z {}", "func z(@@) {}", "let z: @@", "z(@@)")),
+            (
+                ("@@", "func z() { @@ }", "protocol Z { @@ }"),
+                ("class Z { @@ }", "@@ class Z {}", "func z(@@) {}", "let z: @@", "z(@@)"),
+            ),
             ("{0}", "{0}: {0}", "var {0}: {0}"),
         ),
         "toml": Dialect((("@@\n",),), ("{0}", '"{0}"', '{0} = "{0}"')),

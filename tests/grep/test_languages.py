@@ -71,5 +71,18 @@ def test_a_named_argument_is_found_without_its_call(language, code, pattern):
     assert "  X = 5\n" in render(code, language, pattern)
 
 
+@pytest.mark.parametrize(
+    ("language", "code", "pattern", "found"),
+    [
+        ("java", "class A extends B { A() { super(1); } }", "super($$$)", "super(1);"),
+        ("kotlin", '@JvmName("a") fun b() {}', "@JvmName($X)", '@JvmName("a")'),
+        ("swift", "func a() { return 1 }", "return $X", "return 1"),
+        ("swift", "protocol A { func b(c: Int) -> Int }", "func b($$$) -> Int", "func b(c: Int)"),
+    ],
+)
+def test_what_stands_in_one_place_alone_is_found(language, code, pattern, found):
+    assert found in render(code, language, pattern)
+
+
 def test_every_language_has_a_case():
     assert {case.stem for case in CASES} == set(DIALECTS)
