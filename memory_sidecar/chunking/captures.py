@@ -38,7 +38,7 @@ _KINDS = {
     **dict.fromkeys(("class", "record", "object", "actor"), "class"),
     **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
     **dict.fromkeys("constant_declaration event field parameter property".split(), "field"),
-    **dict.fromkeys("alias concept delegate family newtype type typedef".split(), "type"),
+    **dict.fromkeys("alias concept delegate family newtype opaque type typedef".split(), "type"),
     **{word: word for word in ("table", "view", "trigger")},
     "create_index": "index",
     **dict.fromkeys(("bind", "signature"), "function"),  # of Haskell

@@ -44,7 +44,7 @@ _MAX_NAME = 100  # characters
 _MAX_BROKEN = 10_000  # children of an error node; a query takes half a second for them
 
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
-_NAMED_VALUES = frozenset({"function_expression", "generator_function"})
+_NAMED_VALUES = frozenset({"class", "function_expression", "generator_function"})
 _BINDINGS = frozenset({"variable", "constant", "field", "signal"})
 _FUNCTIONS = frozenset({"function", "method"})
 _IN_CLAUSES = frozenset({"elixir", "haskell"})  # languages that define a function by clauses
@@ -136,7 +136,7 @@ def outline(data: bytes, language: str) -> Outline:
         old = found.get(key)
         if not old or (match.body and not old.body) or (match.is_code and not old.is_code):
             found[key] = match
-    _drop_inner_names(found)
+    _drop_inner_names(data, found)
     kept = dict(_nest(data, found.values(), leads, tree.root_node.end_point.row + 1))
     is_sound = not (tree.root_node.has_error and _is_mostly_errors(tree.root_node))
     references: list[Reference] = []
@@ -160,14 +160,18 @@ def _join_clauses(definitions: Iterable[Definition]) -> list[Definition]:
     return joined
 
 
-def _drop_inner_names(found: dict[int, _Match]) -> None:
-    """Drop `g` of `const f = function g() {…}`: outside of the function its name is `f`."""
+def _drop_inner_names(data: bytes, found: dict[int, _Match]) -> None:
+    """Drop `g` of `const f = function g() {…}`: outside of the function its name is `f`.
+
+    Where all of a module is exported that is its only name, `module.exports = class Cart {…}`.
+    """
     inner = {key for key, each in found.items() if each.node.type in _NAMED_VALUES}
-    bodies = {each.body[0].start_byte for k, each in found.items() if each.body and k not in inner}
+    outer = {e.body[0].start_byte: k for k, e in found.items() if e.body and k not in inner}
     for key in inner:
         body = found[key].body
-        if body and body[0].start_byte in bodies:
-            del found[key]
+        if body and (around := outer.get(body[0].start_byte)) is not None:
+            is_module = _text(data, found[around].name) == "module.exports"
+            del found[around if is_module else key]
 
 
 class _Match:

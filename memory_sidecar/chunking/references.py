@@ -318,7 +318,8 @@ class _ReferenceFinder:
 
 
 def _decode(name: bytes) -> str:
-    return name.decode(errors="replace")
+    """Return a name as its definition has it: `` `when` `` of Kotlin, Scala and Swift is `when`."""
+    return name.strip(b"`").decode(errors="replace")
 
 
 def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:

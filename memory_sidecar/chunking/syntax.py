@@ -42,6 +42,9 @@ _CONFLICT = Mending(
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript"}
 _FUNCTIONS = {name: f"language_{name}" for name in ("php", "tsx", "typescript")}
 
+# Names with an owner: of Elixir, JavaScript and Lua.
+_DOTTED = frozenset({"alias", "dot_index_expression", "member_expression"})
+
 _INCLUDED = re.compile(r"^; include (\w+)$", re.MULTILINE)
 
 _threads = threading.local()
@@ -107,7 +110,7 @@ def load_query(language: str, folder: str = "") -> tree_sitter.Query:
 def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
     """Return the first byte of a `name` without its owner: `add` of `Cart::add`."""
     start, stop = name.byte_range
-    mark = b"." if name.type == "alias" else b"::"  # of Elixir
+    mark = b"." if name.type in _DOTTED else b"::"
     return max(start, data.rfind(mark, start, stop) + len(mark))
 
 

@@ -280,6 +280,56 @@ IDIOMS = [
         "typedef struct Node { int a; } Node, *NodePtr;\n",
         "struct Node, type NodePtr, field Node.a",
     ),
+    (
+        "classes bound to a member, the one that is the module, and exported variables",
+        "javascript",
+        "exports.Cart = class { add() {} };\nmodule.exports = class Box { add() {} };\n"
+        "module.exports = function make() {};\nexport var size = 1;\nmix(class Lid {});\n",
+        "class exports.Cart, method exports.Cart.add, class Box, method Box.add, function make,"
+        " variable size, class Lid",
+    ),
+    (
+        "what several names are bound to at once, and types with parameters",
+        "python",
+        "a = b = 1\ntype Carts[T] = list[T]\nclass C:\n    __str__ = __repr__ = show\n",
+        "variable a, variable b, type Carts, class C, variable C.__str__, variable C.__repr__",
+    ),
+    (
+        "values of an enum, and several at once",
+        "scala",
+        "object O { val A, B = Value }\nenum E:\n  case C\n  val d = 3\n",
+        "class O, variable O.A, variable O.B, enum E, constant E.C, variable E.d",
+    ),
+    (
+        "properties of an enum",
+        "kotlin",
+        "enum class E { A; val b = 1; val c get() = 2; val d by lazy { 3 } }",
+        "enum E, constant E.A, field E.b, field E.c, field E.d",
+    ),
+    (
+        "callbacks with types of variables",
+        "elixir",
+        "defmodule A do\n  @callback put(t, x) :: x when x: term\nend\n",
+        "module A, function A.put",
+    ),
+    (
+        "several methods of one type",
+        "haskell",
+        "class Total a where\n  paid, due :: a -> Int\n  (<+>), (<->) :: a -> a -> a\n",
+        "class Total, method Total.paid, method Total.due, method Total.<+>, method Total.<->",
+    ),
+    (
+        "fields of unions and of variants",
+        "rust",
+        "union U { a: u8 }\nenum E { V { b: u8 } }",
+        "union U, field U.a, enum E, constant E.V, field E.V.b",
+    ),
+    (
+        "opaque types, and public variables",
+        "zig",
+        "const Handle = opaque {};\npub var count: u8 = 1;\n",
+        "type Handle, variable count",
+    ),
 ]
 
 

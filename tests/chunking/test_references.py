@@ -89,6 +89,23 @@ def test_what_adds_to_a_type_uses_it(language, text, how):
     assert [(one.row, one.how) for one in found if one.name == "Cart"] == [(1, how), (2, how)]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "uses"),
+    [
+        ("javascript", "Cart.prototype.add = function () { go(); };\n", ["other Cart", "call go"]),
+        ("lua", "Cart.add = function() go() end\n", ["other Cart", "call go"]),
+    ],
+)
+def test_what_is_bound_to_a_member_uses_its_owner_but_not_itself(language, text, uses):
+    found = shown([*outline(text.encode(), language).references])
+    assert [use for use in found if "prototype" not in use] == uses
+
+
+@pytest.mark.parametrize("language", ["kotlin", "scala", "swift"])
+def test_a_name_in_backticks_is_used_by_what_is_between_them(language):
+    assert shown(references("a(`b`.`when`(1))\n", language)) == ["call a", "other b", "call b.when"]
+
+
 def test_a_name_behind_a_sign_that_ends_like_a_dot_may_be_a_variable():
     assert shown(references("int f(int n) { return m>n; }", "c")) == ["other m"]
 

@@ -7,6 +7,9 @@
     (binary_operator left: [(identifier) @name (call target: (identifier) @name)] operator: "when")])
   (do_block)? @body) @definition
 (unary_operator operator: "@" operand: (call target: (identifier) @word
-  (arguments . (binary_operator left: [(identifier) @name (call target: (identifier) @name)])))) @definition
+  (arguments . (binary_operator left: [
+    (identifier) @name
+    (call target: (identifier) @name)
+    (binary_operator left: (call target: (identifier) @name))])))) @definition
 (unary_operator operator: "@" operand: (call target: (identifier) @word)) @lead
 (comment) @lead

@@ -16,6 +16,7 @@
     (apply function: [(constructor) @name
       (apply function: [(constructor) @name (apply function: (constructor) @name)])])])])) @definition
 (signature name: [(variable) @name (prefix_id (operator) @name)]) @definition
+(class_declarations (signature names: (binding_list name: [(variable) @name (prefix_id (operator) @name)])) @definition)
 (declarations [
   (function name: [(variable) @name (prefix_id (operator) @name)])
   (function (infix operator: (operator) @name))

@@ -16,11 +16,13 @@
 ; `var cart = require('./cart')` is an import: outline.py looks at the value.
 (program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
 (program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
-(export_statement (lexical_declaration (variable_declarator name: [(identifier) @name
+(export_statement (_ (variable_declarator name: [(identifier) @name
   (object_pattern [(shorthand_property_identifier_pattern) @name (rest_pattern (identifier) @name)
     (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
     (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)])])
   (array_pattern [(identifier) @name (rest_pattern (identifier) @name) (assignment_pattern left: (identifier) @name)])]) @definition))
 (variable_declarator name: (identifier) @name value: (class body: (class_body) @body) @kind) @definition
+(assignment_expression left: (member_expression) @name right: (class body: (class_body) @body) @kind) @definition
+(class name: (identifier) @name body: (class_body) @body) @definition
 (decorator) @lead
 (comment) @lead

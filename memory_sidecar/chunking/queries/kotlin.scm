@@ -8,10 +8,13 @@
 (type_alias type: (identifier) @name) @definition
 (source_file (property_declaration (variable_declaration (identifier) @name)) @definition)
 (class_body (property_declaration (variable_declaration (identifier) @name)) @definition)
+(enum_class_body (property_declaration (variable_declaration (identifier) @name)) @definition)
 (source_file (property_declaration (variable_declaration (identifier) @name) [(getter) (setter)] @code @body) @definition)
-(source_file (property_declaration (variable_declaration (identifier) @name) (property_delegate) @code) @definition)
 (class_body (property_declaration (variable_declaration (identifier) @name) [(getter) (setter)] @code @body) @definition)
+(enum_class_body (property_declaration (variable_declaration (identifier) @name) [(getter) (setter)] @code @body) @definition)
+(source_file (property_declaration (variable_declaration (identifier) @name) (property_delegate) @code) @definition)
 (class_body (property_declaration (variable_declaration (identifier) @name) (property_delegate) @code) @definition)
+(enum_class_body (property_declaration (variable_declaration (identifier) @name) (property_delegate) @code) @definition)
 (class_parameter ["val" "var"] . (identifier) @name) @definition @part
 (enum_entry (identifier) @name (class_body)? @body) @definition
 (annotation) @lead

@@ -3,6 +3,8 @@
 (function_definition name: (identifier) @name body: (block) @body) @definition
 (module (expression_statement (assignment left: (identifier) @name right: (lambda body: (_) @body)? @kind) @definition))
 (module (expression_statement (assignment left: (pattern_list (identifier) @name)) @definition))
+[(module (expression_statement (assignment right: (assignment left: (identifier) @name)) @definition))
+ (class_definition body: (block (expression_statement (assignment right: (assignment left: (identifier) @name)) @definition)))]
 (module [
   (if_statement [
     (block (expression_statement (assignment left: [(identifier) @name (pattern_list (identifier) @name)]) @definition))
@@ -12,6 +14,6 @@
     (_ (block (expression_statement (assignment left: [(identifier) @name (pattern_list (identifier) @name)]) @definition)))])
   (with_statement body: (block (expression_statement (assignment left: [(identifier) @name (pattern_list (identifier) @name)]) @definition)))])
 (class_definition body: (block (expression_statement (assignment left: [(identifier) @name (pattern_list (identifier) @name)]) @definition)))
-(type_alias_statement left: (type (identifier) @name)) @definition
+(type_alias_statement left: (type [(identifier) @name (generic_type . (identifier) @name)])) @definition
 (decorator) @lead
 (comment) @lead

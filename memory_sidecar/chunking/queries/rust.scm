@@ -10,7 +10,7 @@
 (struct_item name: (type_identifier) @name body: (_)? @body) @definition
 (enum_item name: (type_identifier) @name body: (_) @body) @definition
 (union_item name: (type_identifier) @name body: (_) @body) @definition
-(struct_item body: (field_declaration_list (field_declaration name: (field_identifier) @name) @definition @part))
+(field_declaration_list (field_declaration name: (field_identifier) @name) @definition @part)
 (enum_variant name: (identifier) @name) @definition
 (trait_item name: (type_identifier) @name body: (declaration_list) @body) @definition
 (function_item name: (identifier) @name body: (block) @body) @definition

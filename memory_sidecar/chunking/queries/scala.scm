@@ -11,8 +11,8 @@
 (function_definition name: (_) @name body: (_) @body) @definition
 (function_declaration name: (_) @name) @definition
 (given_definition name: (_) @name) @definition
-[(compilation_unit (val_definition pattern: (identifier) @name) @definition)
- (compilation_unit (var_definition pattern: (identifier) @name) @definition)]
 (template_body [(val_declaration name: (identifier) @name) (var_declaration name: (identifier) @name)] @definition)
-(template_body [(val_definition pattern: (identifier) @name) (var_definition pattern: (identifier) @name)] @definition)
+[(compilation_unit (_ pattern: [(identifier) @name (identifiers (identifier) @name)]) @definition)
+ (template_body (_ pattern: [(identifier) @name (identifiers (identifier) @name)]) @definition)
+ (enum_body (_ pattern: [(identifier) @name (identifiers (identifier) @name)]) @definition)]
 [(comment) (block_comment) (annotation)] @lead

@@ -29,7 +29,7 @@
 (generator_function name: (identifier) @name body: (_) @body) @definition
 (program (lexical_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
 (program (variable_declaration (variable_declarator name: (identifier) @name value: (_)? @value) @definition))
-(export_statement (lexical_declaration (variable_declarator name: [(identifier) @name
+(export_statement (_ (variable_declarator name: [(identifier) @name
   (object_pattern [(shorthand_property_identifier_pattern) @name (rest_pattern (identifier) @name)
     (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
     (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)])])
@@ -38,6 +38,8 @@
  (module (statement_block (_ (variable_declarator name: (identifier) @name value: (_)? @value) @definition)))
  (ambient_declaration (statement_block (_ (variable_declarator name: (identifier) @name) @definition)))]
 (variable_declarator name: (identifier) @name value: (class body: (class_body) @body) @kind) @definition
+(assignment_expression left: (member_expression) @name right: (class body: (class_body) @body) @kind) @definition
+(class name: (type_identifier) @name body: (class_body) @body) @definition
 (ambient_declaration (_ (variable_declarator name: (identifier) @name) @definition))
 (decorator) @lead
 (comment) @lead

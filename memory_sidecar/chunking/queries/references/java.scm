@@ -11,6 +11,7 @@
 (annotation name: [(identifier) @type (scoped_identifier name: (identifier) @type)])
 (marker_annotation name: [(identifier) @type (scoped_identifier name: (identifier) @type)])
 (import_declaration [(identifier) @import (scoped_identifier name: (identifier) @import)])
+(import_declaration "static" . (scoped_identifier scope: [(identifier) @import (scoped_identifier name: (identifier) @import)]) .)
 (scoped_identifier (identifier) @skip)
 (package_declaration (identifier) @skip)
 (field_access field: (identifier) @attribute)
