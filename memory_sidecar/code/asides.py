@@ -21,7 +21,7 @@ _ASIDES = (
     (
         "tests",
         re.compile(
-            r"^(?!(.*/)?(?-i:src/(main|\w+Main))/).*?("
+            r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
             r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
             r"|\.(feature|caddyfiletest)$|^t/)",
@@ -37,7 +37,7 @@ _ASIDES = (
         "docs",
         re.compile(
             rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi)$"
-            r"|^doc/|(^|/)(docs|documentation|man)/",
+            r"|^(doc|changelogs?|newsfragments|release[_-]?notes)/|(^|/)(docs|documentation|man)/",
             re.IGNORECASE,
         ),
         re.compile(
@@ -54,7 +54,7 @@ _ASIDES = (
             r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
             r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
             r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
-            r"|\.xcodeproj/"
+            r"|\.xcodeproj/|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
             r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
             r"|Makefile\.in|ylwrap)$",
             re.IGNORECASE,

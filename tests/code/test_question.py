@@ -285,6 +285,12 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("configure", True),
         ("configure.ac", False),
         ("src/configure.py", False),
+        ("changelog/1.2.0/issue-7", True),
+        ("src/changelog/entry.rs", False),
+        ("nuspecs/Shop.nuspec", True),
+        ("src/Shop.Core/Shop.Core.csproj", True),
+        ("test/src/main/scala/Client.scala", True),
+        ("src/main/scala/test.scala", False),
     ],
 )
 def test_asides_are_known_by_the_layouts_of_many_languages(path, aside):
