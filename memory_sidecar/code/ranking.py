@@ -53,7 +53,7 @@ from memory_sidecar.index.scored import NAMED_FROM, ScoredRows, lift_named, satu
 DEFINED_WEIGHT = 0.1
 FILE_WORDS_WEIGHT = 0.15
 FILE_SHARE = 0.3  # a file's best chunk gains this share of what its next ones have above the level
-FILE_CHUNKS = 4  # that many next ones
+FILE_CHUNKS = 2  # that many next ones; more favour large files, which touch everything
 COMMON_WORDS_RANK = 60  # the keyword share at this rank, without asides, is the common level
 COMMON_WORDS_RANK_OF_LANGUAGE = 12  # where the question names a programming language
 COMMON_RANK = 30  # the relevance at this rank is the common level

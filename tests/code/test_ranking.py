@@ -69,6 +69,15 @@ def test_a_further_chunk_of_a_file_gives_way_to_another_file():
     assert result.steps["further_chunk"][1] < 0 == result.steps["further_chunk"][0]
 
 
+def test_no_more_than_two_further_chunks_of_a_file_lend_to_its_best():
+    lent = [
+        ranked(["a.py"] * chunks + ["b.py"], [*[0.9, 0.8, 0.7, 0.6][:chunks], 0.1])[1]
+        for chunks in (2, 3, 4)
+    ]
+    two, three, four = (result.boosts["same_file"][0] for result in lent)
+    assert 0 < two < three == four
+
+
 def test_chunks_of_one_file_alone_keep_their_order_and_end_at_a_floor():
     found, result = ranked(["a.py"] * 6, [0.9, 0.89, 0.88, 0.87, 0.86, 0.85])
     assert found.ordered(result.scores) == [0, 1, 2, 3, 4, 5]
