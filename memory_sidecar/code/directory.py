@@ -115,7 +115,8 @@ class Directory:
 
     def paths_called(self, stem: str) -> list[str]:
         """Return the paths of files whose name up to its first dot is `stem`; some may be gone."""
-        called = [at for name, at in self.named.items() if name.partition(".")[0] == stem]
+        named = list(self.named.items())  # at once: other readers add to it meanwhile
+        called = [at for name, at in named if name.partition(".")[0] == stem]
         return list(dict.fromkeys(self.files[number].path for at in called for number in at))
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:

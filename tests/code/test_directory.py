@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from itertools import combinations, product
 
 import apsw
@@ -69,6 +71,31 @@ def test_of_many_chunks_that_are_deleted_a_new_reader_keeps_none_and_an_older_on
     assert (after.ids.tolist(), [file.path for file in after.files]) == ([3001], ["new.py"])
     assert before.ids.tolist() == list(range(1, 3001))
     assert before.files_at("2999.py") == [ChunkFile("shop", "old/2999.py", "python")]
+
+
+def test_files_are_found_by_name_while_another_reader_adds_some():
+    rows = apsw.Connection(":memory:")
+    rows.execute("CREATE TABLE code_chunks (id INTEGER PRIMARY KEY, source, filename, language)")
+    add = "INSERT INTO code_chunks VALUES (?, 'shop', ?, 'python')"
+    rows.executemany(add, [(number, f"{number}.py") for number in range(1, 1001)])
+    directory = ChunkDirectory()
+    before = directory.read(rows)
+
+    def grow() -> None:
+        for number in range(1001, 1501):
+            rows.execute(add, (number, f"{number}.py"))
+            directory.read(rows)
+
+    growing = threading.Thread(target=grow)
+    patience_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        growing.start()
+        while growing.is_alive():
+            assert before.paths_called("7") == ["7.py"]
+    finally:
+        sys.setswitchinterval(patience_s)
+        growing.join()
 
 
 WANTED = (
