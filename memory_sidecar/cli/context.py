@@ -252,12 +252,22 @@ def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None
 @context.command()
 @click.option("--hot", is_flag=True, help="Only those with five refs or more.")
 @click.option("--cold", is_flag=True, help="Only those never read in more than two weeks.")
+@click.option("--rotate", is_flag=True, help="Then start a new access log; no count is lost.")
 @_with_projects
 def refs(
-    call: Call, opened: handlers.Context, projects: list[Project], *, hot: bool, cold: bool
+    call: Call,
+    opened: handlers.Context,
+    projects: list[Project],
+    *,
+    hot: bool,
+    cold: bool,
+    rotate: bool,
 ) -> list[AtomUse]:
     """Show how often each atom was read, the most used ones first."""
     used = call.mask(opened.list_uses(projects, hot=hot, cold=cold))
+    if rotate:
+        for path in opened.rotate(projects, reporter=call.reporter):
+            call.reporter.notice(f"the previous log is {opened.root.shown(path)}")
     lines = (
         f"{each.refs:5}  {(each.last_ref or 'never')[:10]:10}  {each.project}/{each.id}"
         f"  {each.summary}"

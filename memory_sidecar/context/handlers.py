@@ -25,6 +25,7 @@ from memory_sidecar.context.layout import (
     root_around,
 )
 from memory_sidecar.context.loaded import Embed, load, load_project, local_day, root_changes, write
+from memory_sidecar.context.refs import rotate_log
 from memory_sidecar.context.results import (
     AtomCounts,
     AtomUse,
@@ -253,6 +254,14 @@ class Context:
             for atom in by_use
         ]
         return [use for use in uses if (use.hot or not hot) and (use.cold or not cold)]
+
+    def rotate(self, projects: Sequence[Project], *, reporter: Reporter) -> list[Path]:
+        """Count the reads in the access logs and start new logs; return the old ones."""
+        self.regenerate(projects, reporter=reporter)
+        suffix = iso_utc(system_clock()).replace(":", "").replace(".", "")
+        with _named_errors(self.root.path):
+            rotated = [rotate_log(project, suffix=suffix) for project in projects]
+        return [path for path in rotated if path is not None]
 
     def tasks(
         self, projects: Sequence[Project], *, archive: bool, reporter: Reporter

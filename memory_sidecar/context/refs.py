@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from memory_sidecar.context.layout import Project, page_bytes
+from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.disk.atoms import is_id, time_of
 
@@ -103,6 +104,19 @@ def read_log(project: Project) -> list[LoggedRead]:
 def broken_lines(project: Project) -> list[tuple[Path, int]]:
     """List the lines of the log that are no JSON objects, by file and number."""
     return [(path, number) for path, number, line in _lines(project) if line is None]
+
+
+def rotate_log(project: Project, *, suffix: str) -> Path | None:
+    """Rename the log, so that a new one is started; return its new path, None without a log.
+
+    The renamed log may be deleted after the next count.
+    """
+    tree, log = project.tree, project.access_log
+    status = tree.status(log)
+    if status is None or not status.st_size:
+        return None
+    rotated = log.with_stem(f"{log.stem}-{suffix}")
+    return rotated if move_file(tree, log, tree, rotated) else None
 
 
 def parse_counts(data: bytes) -> dict[str, Counted] | None:

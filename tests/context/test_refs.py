@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from memory_sidecar.context.layout import MAX_PAGE_BYTES
 from memory_sidecar.context.refs import (
     Counted,
     LoggedRead,
@@ -13,6 +14,7 @@ from memory_sidecar.context.refs import (
     count_refs,
     parse_counts,
     read_log,
+    rotate_log,
 )
 from memory_sidecar.disk.frontmatter import MAX_FRONTMATTER_CHARACTERS, parse_page
 
@@ -189,6 +191,13 @@ def test_counts_that_are_broken_are_counted_anew(project, atom, regen, text):
     assert refs_of(path)[0] == 2
 
 
+def test_a_log_too_long_to_be_read_can_be_rotated(project):
+    with project.access_log.open("w") as log:
+        log.truncate(MAX_PAGE_BYTES + 1)
+    assert rotate_log(project, suffix="a") is not None
+    assert not project.access_log.exists()
+
+
 def test_an_atom_without_room_for_its_count_keeps_none_from_theirs(project, atom, regen):
     room = MAX_FRONTMATTER_CHARACTERS - len(atom("EXP-001", more="x").read_text())
     full = atom("EXP-001", more="x" * room)
@@ -199,3 +208,14 @@ def test_an_atom_without_room_for_its_count_keeps_none_from_theirs(project, atom
     regen()
     assert full.read_text() == before
     assert refs_of(other)[0] == 1
+
+
+def test_a_log_is_rotated_once_a_moment(project):
+    project.access_log.write_text(line("EXP-001", 1) + "\n")
+    rotated = rotate_log(project, suffix="a")
+    assert rotated is not None
+    assert rotated.name == "access-log-a.jsonl"
+    assert rotate_log(project, suffix="b") is None  # nothing to rotate
+    project.access_log.write_text(line("EXP-001", 2) + "\n")
+    assert rotate_log(project, suffix="a") is None  # never over another one
+    assert len(read_log(project)) == 2

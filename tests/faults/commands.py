@@ -90,6 +90,7 @@ WRITING = (
     Command("context access", (_ATOM,)),
     _of_root("context check", "--fix"),
     _of_root("context tasks", "shop", "--archive"),
+    _of_root("context refs", "shop", "--rotate"),
     Command("judged add", ("what is the sum", "{scene}/src/cart.py")),
     Command("doctor", ("--fix",)),
     Command("skills install", ("{scene}/skills",)),
