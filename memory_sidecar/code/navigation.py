@@ -310,10 +310,13 @@ def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
 def best_references(
     graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int, notices: Sequence[str]
 ) -> Cut[ReferenceHit]:
-    """Return the first `top_k` of the uses in `wanted` files, in `UsePlace.order`."""
+    """Return the first `top_k` of the uses in `wanted` files, in order; of those alike one."""
     is_wanted = file_filter(wanted)
-    uses = sorted((use for use in found if is_wanted(use.at.file)), key=UsePlace.order)
-    first = Cut.first(uses, top_k)
+    alike: dict[tuple[object, ...], UsePlace] = {}  # `a.next = b.next`: the first is shown
+    for each in sorted((use for use in found if is_wanted(use.at.file)), key=UsePlace.order):
+        spot = each.place.line, each.place.how, each.place.within, each.confidence
+        alike.setdefault((each.at.id, each.name, *spot), each)
+    first = Cut.first([*alike.values()], top_k)
     hits = (_reference_hit(graph, use) for use in first)
     return Cut(hits, more=first.more, notices=notices)
 

@@ -337,6 +337,16 @@ def test_a_name_that_is_not_called_is_a_reference_too(ask):
     ]
 
 
+def test_uses_that_are_alike_in_one_line_are_shown_once(run, tmp_path):
+    (tmp_path / "cart.py").write_text("class Cart:\n    def due(self): pass\n")
+    (tmp_path / "pay.py").write_text("def pay(a, b):\n    return a.due() + b.due(a.due)\n")
+    run("index", tmp_path, "--wait", "keyword")
+    found = run("refs", "due", "--json", cwd=tmp_path).json
+    assert sorted((hit["start_line"], hit["how"]) for hit in found) == [
+        *((2, "attribute"), (2, "call")),
+    ]
+
+
 def test_tests_come_behind_what_they_test(ask):
     found = ask("refs", "Cart", "--language", "python", "-n", "3")
     assert [hit["filename"] for hit in found][-1] == "tests/test_cart.py"
