@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
 
 _HAS_HANDLES = os.open in os.supports_dir_fd
-# Flags to open a file with: follows no link, and waits for no writer to a FIFO.
-SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FILE = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # else opening a FIFO waits for who writes to it
+    | getattr(os, "O_BINARY", 0)
+)
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 _CHUNK_BYTES = 1 << 16
 
@@ -252,7 +255,7 @@ class Folder:
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
         """Return a descriptor of the regular file `name`, created if `flags` hold O_CREAT."""
         try:
-            opened = os.open(self.at(name), flags | SAFELY, self.tree.file_mode, dir_fd=self.fd)
+            opened = os.open(self.at(name), flags | _FILE, self.tree.file_mode, dir_fd=self.fd)
         except OSError as error:
             if error.errno == errno.ELOOP:  # what O_NOFOLLOW says of a link
                 raise self._refusal(name, errno.ELOOP, reasons.SYMBOLIC_LINK) from None
@@ -293,7 +296,7 @@ class Folder:
             os.scandir(path).close()
             return Folder(self.tree, path, None)
         try:
-            return Folder(self.tree, path, os.open(name, _FOLDER | SAFELY, dir_fd=self.fd))
+            return Folder(self.tree, path, os.open(name, _FOLDER | _FILE, dir_fd=self.fd))
         except OSError as error:
             status = self.status(name) if error.errno in (errno.ENOTDIR, errno.ELOOP) else None
             if status is not None and stat.S_ISLNK(status.st_mode):

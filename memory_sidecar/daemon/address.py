@@ -13,7 +13,6 @@ import os
 import stat
 import sys
 
-from memory_sidecar.core.opening import SAFELY
 from memory_sidecar.daemon.protocol import from_json
 
 TYPE_CHECKING = False
@@ -97,6 +96,10 @@ def is_private(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+# Never follow a link or block on a FIFO that a repository may have brought.
+SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def is_own_file(fd: int) -> bool:

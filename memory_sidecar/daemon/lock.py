@@ -11,8 +11,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from memory_sidecar.core.opening import SAFELY
-from memory_sidecar.daemon.address import is_own_file
+from memory_sidecar.daemon.address import SAFELY, is_own_file
 
 if sys.platform == "win32":
     import msvcrt

@@ -20,8 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from memory_sidecar.core.errors import DaemonUnreachable
-from memory_sidecar.core.opening import SAFELY, Tree
-from memory_sidecar.daemon.address import read_announcement, state_file
+from memory_sidecar.core.opening import Tree
+from memory_sidecar.daemon.address import SAFELY, read_announcement, state_file
 from memory_sidecar.daemon.link import Link, connect, find, reach
 from memory_sidecar.daemon.lock import ProcessLock, find_holder, is_locked, read_signature
 from memory_sidecar.daemon.protocol import EXIT_FAILED
