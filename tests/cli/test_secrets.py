@@ -182,9 +182,11 @@ def test_a_check_masks_the_name_of_a_file(run, data_dir):
     assert KEY not in done.out + done.err
 
 
-def test_what_a_hint_repeats_steers_no_terminal(run):
-    done = run("judged", "remove", "q", "--db", "\x1b[31mx")
-    assert r"judged list --db '\x1b[31mx'" in done.err
+def test_what_a_hint_repeats_steers_no_terminal(run, tmp_path):
+    named = ("--data-dir", str(tmp_path / "\x1b[31mx"))
+    assert run("store", "a note", *named).status == 0
+    done = run("judged", "remove", "q", *named)
+    assert rf"judged list --data-dir '{tmp_path}/\x1b[31mx'" in done.err
 
 
 def test_colours_of_a_terminal_are_ours_alone():

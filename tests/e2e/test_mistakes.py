@@ -119,7 +119,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     (PROJECT, ("search", "total", "-n", "many"), 2, "--help"),
     (PROJECT, ("search", "total", "--language", "klingon"), 2, "python"),
     (PROJECT, ("search", "total", "--mode", "psychic"), 2, "hybrid"),
-    (PROJECT, ("search", "--verbatim text"), 2, "--"),
+    (PROJECT, ("search", "--verbatim"), 2, "--"),
     (PROJECT, ("grep", "def $("), 2, ""),
     (PROJECT, ("list", "--after", "yesterday-ish"), 2, "2026-03-01"),
     (PROJECT, ("list", "--category", "../other"), 2, ""),
