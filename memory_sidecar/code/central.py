@@ -1,12 +1,13 @@
 """Ranks the definitions of a source by how central they are, for its map.
 
     file ──uses a name──▶ file that defines it      PageRank over the files
-    rank of a definition = its share of the rank that the files using it pass on
+    rank of a definition = √(number of files using it), times its share of what these pass on
 
 A use counts less if its name is defined in many files, if the definition is in a test or vendored
 code, or looks private. A method counts as used only by files that name its class; a function only
 where it stands bare or behind the name of its file; one inside of a function, by no other file.
-For a question, the files that answer it also lead to what they define themselves.
+For a question, the files that answer it also lead to what they define themselves. From a file or a
+question, what many files use says nothing of what these lead to: there their number does not count.
 """
 
 from __future__ import annotations
@@ -180,8 +181,10 @@ class UseGraph:
             rank /= rank.sum()
         given = shares * rank[users]
         keys, used = np.unique(self.owners << 32 | self.numbers, return_inverse=True)
-        totals = np.bincount(used, given) / (given.sum() or 1.0)
-        totals = totals.astype(np.float32)  # the last bits follow the order of ids
+        totals = np.bincount(used, given)
+        if not start:  # else the helper of one central file alone comes before what all files use
+            totals *= np.sqrt(np.bincount(used))
+        totals = (totals / (totals.sum() or 1.0)).astype(np.float32)  # later bits follow the ids
         return {
             (key >> 32, key & 0xFFFFFFFF): total
             for key, total in zip(keys.tolist(), totals.tolist(), strict=True)

@@ -567,6 +567,19 @@ def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
     assert scores["upper"] > scores["pad"]  # which is vendored
 
 
+def test_what_many_files_use_comes_before_the_helper_of_one_central_file(run, tmp_path):
+    files = {f"view_{number}.py": "from web import Request\n" for number in range(5)}
+    files["web.py"] = "class Request:\n    def read(self):\n" + "        explain(self)\n" * 9
+    files["debug.py"] = "def explain(request):\n    pass\n"
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    entries = run("map", "--json", cwd=tmp_path).json
+    assert [each["name"] for each in entries] == ["Request", "explain"]
+    assert sum(each["score"] for each in entries) == pytest.approx(1)
+    around = run("map", "--json", "--around", "web.py", cwd=tmp_path).json
+    assert [each["name"] for each in around] == ["explain"]
+
+
 def test_a_map_keeps_files_of_one_path_in_several_sources_apart(run, tmp_path):
     for source in ("first", "second"):
         (tmp_path / source).mkdir()
