@@ -319,8 +319,13 @@ _SHOWN_FIELDS = {each.name for each in fields(Memory)}
 
 
 def title_of(summary: str, content: str) -> str:
-    """Return the summary, or else the first line of the content, shortened and without markup."""
+    """Return the summary, or else the first line of the content, shortened and without markup.
+
+    A line without letters and digits, such as `---`, is a title only where there is no other.
+    """
     if summary:
         return summary
-    first = next(filter(None, (line.strip("#*_> \t") for line in content.split("\n"))), "")
+    lines = (line.strip("#*_> \t") for line in content.split("\n"))
+    first = next((line for line in lines if any(map(str.isalnum, line))), "")
+    first = first or content.partition("\n")[0]
     return first_words(first, TITLE_CHARACTERS, "…")

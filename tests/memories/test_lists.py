@@ -7,6 +7,7 @@ import pytest
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.handlers import Memories
+from memory_sidecar.memories.lists import title_of
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, Sort
 from tests.conftest import write_memory
 
@@ -154,3 +155,16 @@ def test_categories_are_those_in_use_or_described(make_agent, data_dir):
     only.unlink()
     agent.index_written(["a/b/only.md"], reporter=Silent())
     assert categories() == described
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("# Totals are cents\nof tax, too", "Totals are cents"),
+        ("---\nkind: pitfall\n---\nTotals are cents", "kind: pitfall"),
+        ("****\n\nTotals", "Totals"),
+        ("🦊\n🐻", "🦊"),
+    ],
+)
+def test_a_memory_is_called_by_its_first_line_with_words(content, title):
+    assert title_of("", content) == title
