@@ -19,7 +19,7 @@ from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import names_around, outline_depths, outline_file
-from memory_sidecar.code.impact import Alteration, ChangedFile, changed_files
+from memory_sidecar.code.impact import Alteration, changed_files
 from memory_sidecar.code.impact import impact as impact_of
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
@@ -283,10 +283,12 @@ def impact(
         return call.show([], ())
     outside = []
     for file in altered:
-        if (path := _path_of(call.cwd, file)) is None:
+        if (path := _path_of(call.cwd, file.path, is_gone=file.is_gone)) is None:
             continue
         if place := find_place(call, path):
-            changed.append(Alteration(*place, file))
+            now = _path_of(call.cwd, file.moved_to) if file.moved_to else None
+            _, moved_to = (now and find_place(call, now)) or ("", "")
+            changed.append(Alteration(*place, file, moved_to))
         else:
             outside.append(str(path))
     if outside:
@@ -295,16 +297,15 @@ def impact(
     return show_references(call, found)
 
 
-def _path_of(folder: Path, file: ChangedFile) -> Path | None:
+def _path_of(folder: Path, path: str, *, is_gone: bool = False) -> Path | None:
     """Return where a file of a diff is, or was; `None` if it exists nowhere above `folder`.
 
     A diff names paths from the top of the repository, by default behind `a/` or `b/`.
     """
-    path = file.path
     names = (path[2:], path) if path[1:2] == "/" else (path,)
     above = (folder, *folder.parents)
     top = next((each for each in above if (each / ".git").exists()), folder)
-    if file.is_gone:
+    if is_gone:
         return top / names[0]
     found = (each / name for each in (top, *above) for name in names)
     return next(filter(os.path.isfile, found), None)  # False for an impossible name

@@ -1,5 +1,7 @@
 """Finds what a change may break: the uses of definitions that a unified diff changed or removed.
 
+A renamed file is one that was changed, and one that is gone, from which others may still import.
+
 The earlier text of a file is restored from its present text and the diff, and its definitions are
 read as when a file is indexed.
 """
@@ -22,6 +24,7 @@ from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.results import pluralize
 
 _NONE = "/dev/null"
+_RENAMED = ("rename from ", "rename to ")  # of git, with paths without `a/` and `b/`
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")  # that git adds by `--color`
 _DECORATOR = re.compile(r"\s*(?:@|#?\[)")  # or an attribute: part of the definition that follows
@@ -61,6 +64,7 @@ class ChangedFile:
     path: str  # as in the diff; of a deleted file its old path
     is_gone: bool  # whether it was deleted
     hunks: tuple[Hunk, ...]
+    moved_to: str = ""  # where what it defined is now, if it was renamed
 
     def fits(self, lines: Sequence[str]) -> bool:
         """Whether `lines` are as the change left them, but for blanks at ends and non-ASCII."""
@@ -85,6 +89,7 @@ class Alteration:
     source: str
     path: str
     by: ChangedFile | None = None
+    moved_to: str = ""  # the path now of a file that is gone because it was renamed
 
 
 def impact(
@@ -95,8 +100,14 @@ def impact(
     Notices say which files were changed since, and which names have other uses, which nothing but
     the name connects with them.
     """
-    targets = [each for file in changed for each in _touched(graph, file)]
-    uses = list(uses_of(Resolver(graph), distinct(targets)))
+    targets = [(each, bool(file.moved_to)) for file in changed for each in _touched(graph, file)]
+    moved = {each.key for each, is_moved in targets if is_moved}
+    stayed = {each.key for each, is_moved in targets if not is_moved}
+    uses = [
+        use
+        for use in uses_of(Resolver(graph), distinct(each for each, _ in targets))
+        if use.meaning.keys <= moved or not moved & use.meaning.keys or stayed & use.meaning.keys
+    ]  # not what may as well mean the definition where it is now
     is_wanted = file_filter(wanted)
     named = {use.name for use in uses if use.confidence == "by name" and is_wanted(use.at.file)}
     notices = [
@@ -124,11 +135,12 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
     touched = {row for lines in added for row in _around(lines, rows)}
     yield from (each for each in now if each.row in touched)
-    before = "\n".join(file.by.restore(graph.lines_on_disk(file.source, file.path)))
+    present = graph.lines_on_disk(file.source, file.moved_to or file.path)
+    before = "\n".join(file.by.restore(present))
     text, language = read_program(file.path, before)
     was = FileNames.of(parse_text(text, language)).definitions
     removed = []
-    for row in _with_removals(file.by, was):
+    for row in was if file.moved_to else _with_removals(file.by, was):
         same = [each for each in now if each.row.path == row.path]
         if not same:
             removed.append(row)
@@ -166,6 +178,9 @@ def changed_files(diff: str) -> Iterator[ChangedFile]:
         if line.startswith("+++ ") and last.startswith("--- "):
             yield from _file(names, hunks)
             names, hunks = (_path(last), _path(line)), []
+        elif line.startswith(_RENAMED[1]) and last.startswith(_RENAMED[0]):
+            old, new = _path(last, _RENAMED[0]), _path(line, _RENAMED[1])
+            yield ChangedFile(f"a/{old}", is_gone=True, hunks=(), moved_to=f"b/{new}")
         elif names and (found := _HUNK.match(line)):
             hunks.append(_hunk(lines, *(int(number or 1) for number in found.groups())))
         last = line
@@ -214,8 +229,8 @@ def _bare(lines: Sequence[str]) -> list[bytes]:
     return [line.encode("ascii", "ignore").rstrip() for line in lines]
 
 
-def _path(line: str) -> str:
-    return _unquoted(line[4:].split("\t", maxsplit=1)[0].rstrip("\r"))
+def _path(line: str, sign: str = "--- ") -> str:
+    return _unquoted(line[len(sign) :].split("\t", maxsplit=1)[0].rstrip("\r"))
 
 
 def _unquoted(path: str) -> str:

@@ -51,6 +51,38 @@ def test_each_file_of_a_diff():
     ]
 
 
+def test_a_renamed_file_is_gone_from_where_it_was():
+    diff = (
+        "diff --git a/c.py b/d.py\nsimilarity index 100%\nrename from c.py\nrename to d.py\n"
+        'diff --git "a/\\303\\251.py" b/f.py\nsimilarity index 90%\n'
+        'rename from "\\303\\251.py"\nrename to f.py\n'
+        '--- "a/\\303\\251.py"\n+++ b/f.py\n@@ -1 +1 @@\n-a\n+b\n'
+    )
+    assert [(file.path, file.is_gone, file.moved_to) for file in changed_files(diff)] == [
+        *(("a/c.py", True, "b/d.py"), ("a/é.py", True, "b/f.py"), ("b/f.py", False, "")),
+    ]
+
+
+def test_what_imports_from_where_a_renamed_file_was_is_told(run, tmp_path):
+    write_tree(
+        tmp_path,
+        {
+            "shop/money.py": "def net():\n    return 1\n\n\ndef gross():\n    return 2\n",
+            "shop/bill.py": "from shop.prices import net\n\nTOTAL = net()\n",
+            "shop/tax.py": "from shop.money import net\n\nTAX = net()\n",
+            "Basket.cs": "class Cart\n{\n    public int Total() => 1;\n}\n",
+            "Bill.cs": "class Bill\n{\n    int Sum(Cart cart) => cart.Total();\n}\n",
+        },
+    )
+    run("index", tmp_path, "--wait", "keyword")
+    renamed = "rename from shop/prices.py\nrename to shop/money.py\n"
+    moved = "rename from Cart.cs\nrename to Basket.cs\n"
+    diff = (renamed + moved).encode()
+    found = run("impact", "--diff", "--json", stdin=diff, cwd=tmp_path).json
+    assert {(each["filename"], each["name"]) for each in found} == {("shop/bill.py", "net")}
+    assert all(each["is_gone"] for each in found)
+
+
 def test_what_a_file_was_is_told_by_what_it_is():
     diff = (
         f"{HEAD}@@ -1,2 +1,1 @@\n-one\n two\n@@ -4,0 +4,2 @@\n+five\n+six\n@@ -6 +6,0 @@\n-last\n"
