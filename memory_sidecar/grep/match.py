@@ -3,6 +3,11 @@
 Code may have what the pattern does not mention: comments, keywords and punctuation (`async`, a last
 comma), modifiers, decorators and attributes, types, type parameters, base classes. What the pattern
 does mention must be there. All kinds of quotes are equal.
+
+Own code, since ast-grep-py 0.51 has no such leniency: it gives 148 of the 259 answers in
+`tests/grep/cases` (191, had each the best context and strictness), and for `def $F(self, $$$): $$$`
+6,768 of Django's 26,933 methods. It reads no GDScript, SQL or TOML, and cannot be stopped: it holds
+the GIL for 7 s over 9 KB of `a<b` in C#, which `syntax.parse_with_text` gives up.
 """
 
 from __future__ import annotations
