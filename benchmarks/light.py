@@ -25,7 +25,7 @@ from machine import RESULTS, describe_machine
 from trees import add_tree_options, chosen_tree, copy_part, copy_until
 
 from memory_sidecar.code.search import DEPTH
-from memory_sidecar.core.process import resident_bytes, return_free
+from memory_sidecar.core.process import process_memory_bytes, return_free
 from memory_sidecar.embedding.static import STATIC_DIMENSION
 from memory_sidecar.index.codes import CodedQuery, Codes
 from memory_sidecar.index.schema import DIMENSION
@@ -103,13 +103,13 @@ def measure_vectors(
     for rows in options.rows:
         held.clear()
         return_free()
-        before = resident_bytes() or 0
+        before = process_memory_bytes()
         for arm, dimension in (("model", DIMENSION), ("static", STATIC_DIMENSION)):
             is_exact = arm == "static"
             held.append(Codes(dimension, rows, folder=str(folder), is_exact=is_exact))
             name = f"{arm} arm, {rows:,} rows"
             _measure_arm(results, name, held[-1], dimension, rows, is_exact=is_exact)
-        taken = ((resident_bytes() or 0) - before) / 2**20
+        taken = (process_memory_bytes() - before) / 2**20
         results.add(f"both arms, {rows:,} rows, memory", taken, "MB", note="resident, difference")
 
 

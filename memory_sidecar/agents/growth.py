@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.process import resident_bytes
+from memory_sidecar.core.process import process_memory_bytes
 from memory_sidecar.core.results import Reporter, Time, about, build_from
 from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
@@ -87,9 +87,7 @@ class Growth:
     unanswered: Annotated[tuple[Unanswered, ...], about("of those weeks, the most asked first")]
     latency: Annotated[tuple[Latency, ...], about("of those weeks")]
     keeps_questions: Annotated[bool, about("the setting: false adds no questions")]
-    resident_bytes: Annotated[
-        int | None, about("memory of the process that answers; null where the system does not tell")
-    ]
+    resident_bytes: Annotated[int, about("of memory that the process that answers holds")]
 
 
 def growth_of(
@@ -139,7 +137,7 @@ def growth_of(
         unanswered=_unanswered(asked),
         latency=tuple(_latencies(asked)),
         keeps_questions=services.settings.keep_questions,
-        resident_bytes=resident_bytes(),
+        resident_bytes=process_memory_bytes(),
     )
 
 

@@ -21,7 +21,7 @@ from memory_sidecar.agents.team_status import TeamStatus, team_status
 from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
-from memory_sidecar.core.process import resident_bytes
+from memory_sidecar.core.process import process_memory_bytes
 from memory_sidecar.core.results import ListedFile, Problem, Time, about, build_from
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.report import (
@@ -46,7 +46,7 @@ class AgentStatus:
     ]
     vectors_pending: int
     is_current: Annotated[
-        bool | None, about("nothing saved up to now waits to be indexed; null where nobody watches")
+        bool | None, about("nothing saved up to now waits to be indexed; null if no daemon watches")
     ]
     problem: Annotated[str, about("why it cannot be read or followed, or empty")]
     memories_outdated: Annotated[
@@ -62,7 +62,7 @@ class DaemonStatus:
     version: str
     started_at: Time
     uptime_seconds: float
-    resident_bytes: Annotated[int | None, about("its memory; null where the system does not tell")]
+    resident_bytes: Annotated[int, about("of memory that it holds")]
     log: Annotated[str, about("its file")]
 
 
@@ -106,7 +106,7 @@ def daemon_here(log: str) -> DaemonStatus:
         version=__version__,
         started_at=iso_utc(started_at_ms),
         uptime_seconds=max(system_clock() - started_at_ms, 0) / 1000,
-        resident_bytes=resident_bytes(),
+        resident_bytes=process_memory_bytes(),
         log=log,
     )
 

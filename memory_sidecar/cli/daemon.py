@@ -28,7 +28,7 @@ from memory_sidecar.core.process import (
     SWITCH_INTERVAL_S,
     allow_many_files,
     limit_memory,
-    resident_bytes,
+    process_memory_bytes,
 )
 from memory_sidecar.core.settings import Settings, load_settings
 from memory_sidecar.daemon import log, systemd
@@ -151,7 +151,7 @@ class Commands:
         services = self._services
         if not self._is_restarted or services is None or not services.is_unloaded:
             return False
-        return self._host.page is None and (resident_bytes() or 0) > WORN_BYTES
+        return self._host.page is None and process_memory_bytes() > WORN_BYTES
 
     def answer(self, exchange: Exchange) -> Conversation | int:
         granted: list[Conversation] = []

@@ -118,10 +118,8 @@ def _lines(found: Status) -> Iterator[str]:
     if found.team:
         yield f"team: {team_line(found.team)}"
     if daemon := found.daemon:
-        resident = daemon.resident_bytes
-        memory = f", {resident / 1e6:.0f} MB" if resident is not None else ""
-        up = format_duration(daemon.uptime_seconds)
-        yield f"daemon: process {daemon.pid}, up {up}{memory}, log {daemon.log}"
+        up, memory = format_duration(daemon.uptime_seconds), f"{daemon.resident_bytes / 1e6:.0f} MB"
+        yield f"daemon: process {daemon.pid}, up {up}, {memory}, log {daemon.log}"
     if last := found.last_error:
         yield f"last error: {shown_utc(last.at)}: {last.message}"
 

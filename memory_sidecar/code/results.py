@@ -25,7 +25,7 @@ class Freshness:
     """How up to date the index of a hit's source is."""
 
     is_current: Annotated[
-        bool | None, about("nothing saved waits to be indexed; null: nobody watches")
+        bool | None, about("nothing saved waits to be indexed; null: no daemon watches")
     ]
     scanned_at: Annotated[Time | None, about("end of the last complete scan of its source")]
     vectors_pending: Annotated[int, about("chunks that only keywords find yet")]
