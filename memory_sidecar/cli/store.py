@@ -103,7 +103,7 @@ def update(
 ) -> Remembered:
     """Change the memory at PATH: its text, if TEXT is given, and what the options name.
 
-    With --if-hash a memory that somebody else changed is left alone, and the error (exit status 4)
+    With --if-hash a memory that another call changed is left alone, and the error (exit status 4)
     holds its current text.
     """
     never = expires in ("", NEVER)

@@ -1,6 +1,6 @@
 """Counts how often each atom was read, from the access log and from what its file had before.
 
-A log covers only the time since it was started, may be rotated or cut by anyone, grows in the
+A log covers only the time since it was started, may be rotated or cut by any program, grows in the
 middle when branches are merged, and shrinks for a while when another branch is checked out. So the
 counts are kept beside it, for each atom by day. A day counts as many reads as it has lines in the
 log, or as its known count plus the lines newer than the last counted one, whichever is more: this

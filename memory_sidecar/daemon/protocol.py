@@ -58,7 +58,7 @@ def _c_codec() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
     """Return dumps and loads on the C module. Raises ImportError, AttributeError or TypeError."""
     import _json
 
-    class Context:
+    class ScannerOptions:
         """The attributes that the scanner reads from its decoder."""
 
         strict = True
@@ -71,7 +71,7 @@ def _c_codec() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
             "-Infinity": float("-inf"),
         }.__getitem__
 
-    scan = _json.make_scanner(Context)  # type: ignore[arg-type]
+    scan = _json.make_scanner(ScannerOptions)  # type: ignore[arg-type]
 
     def refuse(value: object) -> None:
         raise TypeError(f"{type(value).__name__} is not JSON")

@@ -243,7 +243,7 @@ _NEEDS_QUOTES = re.compile(
 _NEEDS_QUOTES_INSIDE = re.compile(r".*[,?\[\]{}]")
 
 # Text that a YAML parser, of version 1.2 or 1.1, takes for another type. Dates are missing here on
-# purpose: everybody writes them without quotes, and they mean the same either way.
+# purpose: people write them without quotes, and they mean the same either way.
 _OTHER_THAN_TEXT = re.compile(
     r"""(?ix) ~ | null | true | false | yes | no | on | off | y | n | = | << | \.{3}.*
       | [-+]? \.? [0-9] [0-9_,.]* (?: e [-+]? [0-9]+ )?

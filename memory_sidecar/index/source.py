@@ -194,7 +194,7 @@ def differences(
     found = {file.path: file for file in scan.files}
     changed = [file for file in scan.files if everything or _differs(file, manifest.get(file.path))]
     gone = [path for path in manifest if path not in found and scan.verifies_absence(path)]
-    # The most recently saved files first, as someone works on them. Among files that were saved
+    # The most recently saved files first, as the user works on them. Among files that were saved
     # together, by a checkout for example, small ones first: so most can be found soonest.
     changed.sort(key=lambda file: (-(file.mtime_ns // SAVED_TOGETHER_NS), file.size))
     return Differences(changed, gone)

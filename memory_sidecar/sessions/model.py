@@ -180,7 +180,7 @@ class Session:
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
     def steps_to_questions(self) -> Iterator[int]:
-        """Yield how far before each message someone else's question stands that it may answer.
+        """Yield how far before each message another speaker's question stands that it may answer.
 
         0 for none. One who answers may take several messages: all that come before others speak.
         """

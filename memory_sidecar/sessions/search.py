@@ -8,7 +8,7 @@
 A message gains from the messages beside it, since an answer often does not repeat the question:
 
     + 0.3 · Σ over ±1, + 0.2 · Σ over ±2 of the neighbour's relevance above the common level
-    + 0.3 · that of the question which it answers: someone else's, before whose next message it
+    + 0.3 · that of the question which it answers: another speaker's, before whose next message it
             states the most
     + 0.2 · coverage by the five messages from two before to two after
     + 0.2 · BM25 of its whole session, as a share of its maximum

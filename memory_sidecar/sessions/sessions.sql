@@ -84,7 +84,7 @@ CREATE INDEX code_snippets_by_session ON code_snippets (session_id);
 CREATE INDEX code_snippets_by_language ON code_snippets (language);
 CREATE INDEX code_snippets_by_creation ON code_snippets (created_at);
 
--- Whoever updates a session without saying when, does it now. Setting the time fires this again,
+-- An update of a session that sets no time is one of now. Setting the time fires this again,
 -- with another time than before: then it does nothing. The SQLite of a host may be too old to know
 -- unixepoch('subsec'); 2440587.5 is the Julian day of 1970.
 CREATE TRIGGER sessions_updated AFTER UPDATE ON sessions WHEN NEW.updated_at = OLD.updated_at BEGIN

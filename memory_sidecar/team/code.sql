@@ -9,7 +9,7 @@ CREATE TABLE sources (
     folder      text NOT NULL,          -- inside of the repository; '' is all of it
     generation  bigint NOT NULL DEFAULT 0,  -- how many transactions have changed it
     holder      text NOT NULL DEFAULT '',   -- who indexes it,
-    lease_until timestamptz NOT NULL DEFAULT '-infinity',  -- and until when nobody else may
+    lease_until timestamptz NOT NULL DEFAULT '-infinity',  -- and until when no other machine may
     model       text NOT NULL DEFAULT '',   -- hash of the model that made its vectors
     static      text NOT NULL DEFAULT '',   -- version of the table of token vectors
     chunks      integer NOT NULL DEFAULT 0,

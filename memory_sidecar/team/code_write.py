@@ -24,7 +24,7 @@ from memory_sidecar.team.connection import Connected, HalfVector
 from memory_sidecar.team.postings import WordRow, pack_words, unpack_entries
 from memory_sidecar.team.shared_files import KEPT_GENERATIONS
 
-MAX_TERM_BYTES = 2000  # an index takes 2,700; only blobs are longer, and nobody asks for those
+MAX_TERM_BYTES = 2000  # an index takes 2,700; only blobs are longer, and no question has those
 MOST_SEGMENTS = 16  # rows of one word; more are joined into one
 
 
