@@ -192,18 +192,16 @@ def prune_candidates(
     """
     strongest = sorted(memories, key=lambda m: (-m.strength, -m.touched_at, m.memory.path))
     unpinned = [each for each in strongest if not each.memory.pinned]
-    pinned = len(strongest) - len(unpinned)
-    kept = unpinned if rule.keep is None else unpinned[: max(rule.keep - pinned, 0)]
-    beyond = {each.memory.path for each in unpinned[len(kept) :]}
-    found = [
-        (each, reason)
-        for each in unpinned
-        if (reason := _reason(each, rule, is_beyond=each.memory.path in beyond))
-    ]
-    return found[::-1]
+    reasons = {each.memory.path: _reason(each, rule) for each in unpinned}
+    if rule.keep is not None:  # of those that no other criterion applies to, or none might be left
+        staying = [each.memory.path for each in unpinned if not reasons[each.memory.path]]
+        pinned = len(strongest) - len(unpinned)
+        beyond = staying[max(rule.keep - pinned, 0) :]
+        reasons |= dict.fromkeys(beyond, f"beyond the {rule.keep} strongest")
+    return [(each, why) for each in reversed(unpinned) if (why := reasons[each.memory.path])]
 
 
-def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:
+def _reason(stored: StoredMemory, rule: PruneRule) -> str:
     if rule.expired and stored.memory.expired:
         return "expired"
     if rule.superseded and stored.memory.superseded:
@@ -212,4 +210,4 @@ def _reason(stored: StoredMemory, rule: PruneRule, *, is_beyond: bool) -> str:
         return "neither changed nor read for long"
     if rule.weaker_than is not None and stored.strength < rule.weaker_than:
         return f"strength {stored.strength:.3f}"
-    return f"beyond the {rule.keep} strongest" if is_beyond else ""
+    return ""

@@ -111,6 +111,8 @@ SOME = [
         (PruneRule(weaker_than=0.5), ["a/b/old.md", "superseded.md"]),
         (PruneRule(expired=True, weaker_than=0.35), ["a/b/old.md", "ab/expired.md"]),
         (PruneRule(keep=4), ["a/b/old.md", "superseded.md"]),
+        # Three are left beside the pinned one: what goes for another reason is none of those kept.
+        (PruneRule(expired=True, superseded=True, keep=4), ["superseded.md", "ab/expired.md"]),
         (
             PruneRule(weaker_than=2),
             ["a/b/old.md", "superseded.md", "ab/expired.md", "a/used.md", "a/strong.md"],
