@@ -31,7 +31,7 @@ COUNT, AT_LEAST_ONE = Count(0), Count(1)
 
 
 class _Fraction(click.FloatRange):
-    """A number from 0 to 1. click's own range accepts "nan"."""
+    """A number from 0 to 1, which "nan" is not."""
 
     name = "number"
 
@@ -39,8 +39,8 @@ class _Fraction(click.FloatRange):
         return "0 to 1"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401  click's signature
-        number = super().convert(value, param, ctx)
-        return number if number == number else self.fail(f"{value!r} is not a number.", param, ctx)  # noqa: PLR0124
+        number = click.FLOAT.convert(value, param, ctx)
+        return number if 0 <= number <= 1 else self.fail(f"{value} is not from 0 to 1.", param, ctx)
 
 
 FRACTION = _Fraction(0, 1)

@@ -339,3 +339,10 @@ def test_a_file_that_is_called_like_a_key_is_masked_in_notices_and_by_why(run, t
 def test_a_byte_order_mark_is_no_part_of_a_piped_text(run):
     stored = run("store", "-", "--category", "pitfall", stdin="\ufeffPrices are cents".encode())
     assert run("get", stored.json["path"], "--json").json["content"] == "Prices are cents"
+
+
+@pytest.mark.parametrize("number", ["2", "-0.1", "nan", "inf"])
+def test_a_score_is_from_0_to_1(run, number):
+    refused = run("search", "cart", "--min-score", number)
+    assert refused.status == 2
+    assert f"{number} is not from 0 to 1" in refused.err
