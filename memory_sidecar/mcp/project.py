@@ -73,7 +73,7 @@ class Indexed(Answer):
 
     def text(self) -> str:
         held = f"{pluralize(self.files, 'file')}, {pluralize(self.chunks, 'chunk')}"
-        found = "search_code finds it by words now, by meaning soon."
+        found = "search_code finds it now, and ranks best once all vectors are there."
         return f"{self.source} is indexed: {held}. {found} {self.root}"
 
 
