@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 PROSE = re.compile(
-    r"\.(?:md|mdx|markdown|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
+    r"\.(?:md|mdx|markdown|cheatmd|livemd|rst|adoc|rdoc|(?<!cmakelists\.)txt)$"
     r"|(?:^|/)(?=(?-i:[A-Z]))(?:readme|licen[cs]e[\w-]*|copying|change(?:log|s)|history|news"
     r"|authors|contribut\w+|install|todo|notice)$"
     r"|(?:^|/)(?:docs?|documentation|manual|src/site)/(?:.*/)?[^/]+\.html?$",
@@ -36,8 +36,9 @@ _ASIDES = (
     (
         "docs",
         re.compile(
-            rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi)$"
-            r"|^(doc|changelogs?|newsfragments|release[_-]?notes)/|(^|/)(docs|documentation|man)/",
+            rf"{PROSE.pattern}|[a-z]\.[1-8](\.in|\.prebuilt)?$|\.(ronn|pod|texi|dox)$"
+            r"|^(doc|manual|changelogs?|newsfragments|release[_-]?notes)/"
+            r"|(^|/)(docs|documentation|man)/",
             re.IGNORECASE,
         ),
         re.compile(

@@ -28,9 +28,11 @@ ASIDE_PATH_SHARE = 0.5  # the share of its path boost that an aside keeps
 GUIDE_BOOST = 0.2
 ENTRY_PAGE_BOOST = 0.3  # for a README and the like at the root
 MIN_MATCHED_LETTERS = 3  # at the beginning of a word of the question and of a name, to match
+MIN_INNER_LETTERS = 4  # of a word of the question that a file's name may hold anywhere
 MAX_FRAMES = 4  # phrases left out at each end of a request
 
-LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[?!]$")
+# The plural of an abbreviation, as in "normalize URIs", is no name.
+LOOKS_LIKE_NAME = re.compile(r"_|\.|::|->|#|\(\)|[a-z0-9][A-Z]|[A-Z]{2}(?!s\b)[a-z]|[?!]$")
 _THING = (
     r"(?:code|place|part|logic|implementation|definition|source|function|method|class|type|module"
     r"|file|line)s?"
@@ -163,8 +165,18 @@ class Question:
         return kept * max(PATH_WEIGHT * coverage, NAME_WEIGHT * name_share)
 
     def name_bits(self, path: str) -> int:
-        """Return the bits of those of `words` that match the name of the file or of its folder."""
-        return self._match_bits(_name_words(path))
+        """Return the bits of those of `words` that match the name of the file or of its folder.
+
+        Some projects run the words of a name together, `tpropertymap` or `lstring`, so that a long
+        one may stand anywhere in it.
+        """
+        names = _name_words(path)
+        inside = (
+            1 << number
+            for number, asked in enumerate(self.words)
+            if len(asked) >= MIN_INNER_LETTERS and any(asked in name for name in names)
+        )
+        return self._match_bits(names) | sum(inside)
 
     def name_shares(self, names: Sequence[int]) -> list[float]:
         """Return, for the `name_bits` of each candidate file, the share of `words` that they are.

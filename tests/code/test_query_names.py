@@ -27,6 +27,7 @@ from memory_sidecar.core.results import Silent
         ("main()", {("main",)}),
         ("main", {("main",)}),  # the whole query
         ("how to set a name", set()),  # words of a sentence
+        ("how are URIs normalized", set()),  # a plural
         (
             "parse args",
             {("parse_args",), ("parseArgs",), ("ParseArgs",), ("PARSE_ARGS",), ("parseargs",)},

@@ -196,6 +196,8 @@ def test_names_that_only_contain_test_are_none(path):
         ("type of a runtime", "lib/utils/kindOf.ts", 0.0),
         ("store", "src/types/store/index.ts", 1.0),
         ("of it", "of.py", 0.0),
+        ("string interning", "src/lstring.c", 0.5),  # run together
+        ("map of properties", "tpropertymap.h", 0.0),  # `map` may stand anywhere by chance
     ],
 )
 def test_names_of_file_and_folder_match_words_by_their_beginnings(question, path, share):
@@ -286,6 +288,10 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("configure.ac", False),
         ("src/configure.py", False),
         ("changelog/1.2.0/issue-7", True),
+        ("guides/carts.cheatmd", True),
+        ("toolkit/properties.dox", True),
+        ("manual/manual.of", True),
+        ("src/manual.lua", False),
         ("src/changelog/entry.rs", False),
         ("nuspecs/Shop.nuspec", True),
         ("src/Shop.Core/Shop.Core.csproj", True),
