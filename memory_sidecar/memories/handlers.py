@@ -204,7 +204,8 @@ class Memories(Recall):
 
     def _archive_memories(self, chosen: Sequence[StoredMemory]) -> list[Archived]:
         by_directory: dict[str, list[StoredMemory]] = {OWN_DIRECTORY: []}
-        for each in chosen:
+        # Superseded ones go first: after a kill, one without its successor would be current again.
+        for each in sorted(chosen, key=lambda m: (not m.memory.superseded, m.memory.created_at)):
             by_directory.setdefault(each.directory, []).append(each)
         now = self._agent.clock()
         taken: list[Archived] = []

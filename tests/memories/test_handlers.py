@@ -13,9 +13,17 @@ from typing import Any
 import pytest
 
 from memory_sidecar.agents.agent import Agent
-from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, SecretRefused, UsageError
+from memory_sidecar.core.errors import (
+    Conflict,
+    NotFound,
+    PathRefused,
+    SecretRefused,
+    SidecarError,
+    UsageError,
+)
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
+from memory_sidecar.core.times import compact_utc
 from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
@@ -295,6 +303,29 @@ def test_pruning_previews_archives_and_comes_back(knowledge):
     assert [each.path for each in weak.memories] == [expired]
     with pytest.raises(NotFound):
         knowledge.memories().restore([], batch=batch)
+
+
+@pytest.mark.parametrize("keep", [None, 0])
+def test_pruning_that_is_cut_short_makes_no_superseded_memory_current(knowledge, data_dir, keep):
+    first = knowledge.store("Use Postgres.", "a")
+    knowledge.now += DAY_MS
+    second = knowledge.store("Use MySQL.", "b", supersedes=(first,))
+    knowledge.now += DAY_MS
+    third = knowledge.store("Use SQLite.", "c", supersedes=(second,))
+    knowledge.now += DAY_MS
+    knowledge.memories().update(first, Changes(tags=("db",)))  # the strongest of them, now
+    rule = PruneRule(superseded=True, keep=keep)
+    batch = compact_utc(knowledge.now)
+    in_the_way = data_dir / "archive" / "architect" / batch / "memories" / "a"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    with pytest.raises(SidecarError):
+        knowledge.memories().prune(rule, dry_run=False)
+    assert knowledge.listed()[first].superseded
+    in_the_way.unlink()
+    pruned = knowledge.memories().prune(rule, dry_run=False)
+    assert pruned.archived == (2 if keep is None else 3)
+    assert [*knowledge.listed()] == ([third] if keep is None else [])
 
 
 def test_pruning_names_only_what_it_archived(knowledge, tmp_path):
