@@ -129,15 +129,17 @@ def edit(
 def delete(directory: KnowledgeDirectory, path: str, linking: Iterable[str]) -> list[str]:
     """Delete the memory at `path`; return the paths of all files that changed.
 
-    Those at `linking` that say that it supersedes them say so no longer.
+    Those at `linking` that say that it supersedes them say so no longer; they go first, as after a
+    kill in between the memory must be there to be deleted again.
     """
-    directory.delete(path)
     names = (path, path.removesuffix(MEMORY_SUFFIX))
 
     def without_it(page: MemoryPage) -> Meta:
         return {"superseded_by": None} if page.superseded_by in names else {}
 
-    return [path, *_edit_each(directory, linking, without_it)]
+    changed = _edit_each(directory, linking, without_it)
+    directory.delete(path)
+    return [path, *changed]
 
 
 # Storing

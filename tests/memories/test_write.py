@@ -8,12 +8,19 @@ import unicodedata
 
 import pytest
 
-from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, PathRefused, UsageError
+from memory_sidecar.core.errors import (
+    Conflict,
+    NotFound,
+    PageBroken,
+    PathRefused,
+    SidecarError,
+    UsageError,
+)
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import MAX_CONTENT_BYTES, Changes, Draft
 from memory_sidecar.memories.files import content_hash
-from memory_sidecar.memories.write import store, update
+from memory_sidecar.memories.write import delete, store, update
 from tests.memories.conftest import DAY_MS, NOW, tree
 
 LATER = NOW + DAY_MS
@@ -451,3 +458,19 @@ def test_nothing_supersedes_what_its_own_page_alone_calls_its_successor(director
     assert tree(directory.root) == before
     remember("Use Postgres.", at=LATER)
     assert update(directory, old, Changes(supersedes=(new,)), now_ms=LATER).changed == (old, new)
+
+
+def test_a_deletion_that_is_cut_short_can_be_done_again(directory, remember):
+    resource = pytest.importorskip("resource", reason="limits the size of a file that is written")
+    old = remember("Use Postgres.").file.path
+    new = remember("Use SQLite.", supersedes=(old,)).file.path
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(SidecarError):
+            delete(directory, new, [old])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert delete(directory, directory.read(new).path, [old]) == [new, old]
+    assert not directory.read(old).page.superseded_by
+    assert [*tree(directory.root)] == [old]
