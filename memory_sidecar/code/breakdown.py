@@ -14,8 +14,10 @@ from typing import Annotated
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CHUNKS
 from memory_sidecar.core.model import Scan, Source
+from memory_sidecar.core.opening import escape_bytes
 from memory_sidecar.core.results import about
 from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.disk.rule_files import folders_of
 from memory_sidecar.disk.ruling import Excludes, rule_for
 
 LARGEST = 15  # files listed by size
@@ -133,8 +135,9 @@ def _omitted_by_rule(root: Path, ignored: list[str], excludes: Excludes) -> Iter
 
 
 def _ignored_paths(source: Source, scan: Scan) -> Iterator[str]:
-    """List what the scanned folders hold beside the scanned files; folders with a slash, sorted."""
-    seen = {file.path for file in scan.files} | set(scan.folders) | set(scan.unreadable)
+    """List what the scanned folders hold beside what the scan has; folders with a slash, sorted."""
+    files = {file.path for file in scan.files}
+    seen = {*files, *folders_of(files), *scan.folders, *scan.unreadable}
     for folder in scan.folders:
         try:
             entries = sorted(os.scandir(source.root / folder), key=lambda entry: entry.name)
@@ -142,5 +145,5 @@ def _ignored_paths(source: Source, scan: Scan) -> Iterator[str]:
             continue  # deleted meanwhile
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if path not in seen:
+            if escape_bytes(path) not in seen:  # as the scan has it
                 yield f"{path}/" if entry.is_dir(follow_symlinks=False) else path
