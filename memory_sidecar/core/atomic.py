@@ -2,8 +2,8 @@
 
 A new file is written under a temporary name in its folder, synced and renamed; missing folders are
 made. What a crash leaves behind begins with `TEMPORARY_PREFIX`, and `sweep` deletes it. An error
-after the rename does not make the change fail. `opening` says which paths are refused. Every
-function raises OSError.
+after the rename does not make the change fail. `opening` says which paths are refused. What changes
+a single file raises OSError.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def file_hash(content: bytes) -> str:
 
 
 def replace_file(tree: Tree, path: StrPath, content: bytes) -> None:
-    """Write `content` to `path`, keeping the permissions of a file that it replaces.
+    """Write `content` to `path`; outside of our own trees, a file there keeps its permissions.
 
     Raises FileRefused where a link, a folder or a device is in its place.
     """

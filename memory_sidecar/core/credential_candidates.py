@@ -197,7 +197,7 @@ _PLACEHOLDER = re.compile(
 )
 _HEX = re.compile(r"(?:0x)?[0-9a-f-]{24,}|[0-9A-F-]{24,}")
 _CODE = re.compile(r"[A-Za-z_][\w]*(?:[.:/-]+[A-Za-z_]\w*)*(?:\(.*)?")  # a name, a path, a call
-SHORT = 16  # characters; a person may have chosen a shorter value
+_SHORT = 16  # characters; a person may have chosen a shorter value
 
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -287,7 +287,7 @@ def _is_random(value: str) -> bool:
     has_lower, has_upper, has_digit = (
         any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit)
     )
-    if len(value) < SHORT:
+    if len(value) < _SHORT:
         kinds = has_lower + has_upper + has_digit + (not value.isalnum())
         if kinds >= 3 and _CODE.fullmatch(value.rstrip(":.-")) is None:
             return True
@@ -299,8 +299,8 @@ def _is_random(value: str) -> bool:
     pieces = _PIECE.findall(value)
     numbers = sum(map(str.isdigit, pieces))
     if numbers == 0:
-        longest = 2.4 if has_lower and has_upper and len(value) >= SHORT else 0
-    elif len(value) < SHORT:
+        longest = 2.4 if has_lower and has_upper and len(value) >= _SHORT else 0
+    elif len(value) < _SHORT:
         longest = 2.5 if len(value) >= 12 else 2.0 if numbers >= 2 else 0
     else:
         longest = 5 if numbers >= 3 and value.isalnum() else 3.6

@@ -17,7 +17,7 @@ class BrokenJson(ValueError):
 
 
 def read_json(text: str | bytes, *, strictly: bool = False) -> Any:  # noqa: ANN401  JSON
-    """Return the value of the JSON `text`; lone surrogates in strings become U+FFFD.
+    """Return the value of the JSON `text`; escapes of lone surrogates become U+FFFD.
 
     Raises BrokenJson also for JSON that Python reads but other programs cannot: numbers that are
     not finite or have thousands of digits, and very deep nesting. With `strictly`, also for a

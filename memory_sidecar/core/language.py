@@ -113,8 +113,7 @@ _CPP_HEADER = re.compile(
 def detect_language(path: str, text: str = "") -> str:
     """Return one of LANGUAGES for the file at `path`; `text` is its content, or the beginning.
 
-    The text decides for a file without an extension (by its `#!` line), and for `.h` between C and
-    C++.
+    The text decides where the name says nothing (by its `#!` line), and for `.h` between C and C++.
     """
     name = path.rsplit("/", 1)[-1].lower()
     if known := _BY_FILE_NAME.get(name):

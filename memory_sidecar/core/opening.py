@@ -6,9 +6,9 @@ folder that the user named; links in the path of that folder are followed. Below
 is opened by a handle, so that nothing can be replaced between check and use. Windows has no such
 handles: there paths are opened as they are.
 
-Paths are relative to the tree, with `/`, or absolute paths inside of it. Everything raises OSError;
-an existing file that is not opened is a `FileRefused`, with the reason. Imports little, since
-clients have to start at once.
+Paths are relative to the tree, with `/`, or absolute paths inside of it. Trees and folders raise
+OSError; an existing file that is not opened is a `FileRefused`, with the reason. Imports little,
+since clients have to start at once.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def parse_coming_time(text: str | None, *, clock: Clock = system_clock) -> int |
     at, lasting = _at_or_lasting(when, example="2026-12-31, 2026-12-31T18:00:00Z or 30d")
     at = at if at is not None else clock() + lasting
     if not 0 <= at < _YEAR_10000_MS:
-        raise UsageError(f"{text!r} is out of range", hint="a time before the year 10,000")
+        raise UsageError(f"{text!r} is out of range", hint="a time from 1970 to the year 9999")
     return at
 
 

@@ -165,7 +165,7 @@ def atom_facts(path: str, meta: Mapping[str, object]) -> AtomFacts | None:
     """Return the facts about the atom at `path` with the frontmatter `meta`; `None` if it is none.
 
     `path` has `/` and begins at the root or above. The id comes from the file name and the project
-    from the folder, not from `meta`, because links between atoms use these.
+    from the folder, where there is one, not from `meta`: links between atoms use these.
     """
     found = _PATH.fullmatch(path)
     atom_id = AtomId.parse(found["id"]) if found else None

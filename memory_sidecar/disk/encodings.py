@@ -37,7 +37,7 @@ class _Script:
 
 
 def _characters(codec: str, rows: range, columns: bytes) -> frozenset[str]:
-    """Return the characters of two bytes in `codec`: of which the first, and the second may be."""
+    """Return the characters of two bytes in `codec`: first one of `rows`, then one of `columns`."""
     pairs = (bytes((row, column)) for row in rows for column in columns)
     return frozenset(b"".join(pairs).decode(codec, "ignore"))
 

@@ -27,7 +27,7 @@ from memory_sidecar.disk.yaml_text import (
     yaml_value,
 )
 
-MAX_PAGE_BYTES = 4 << 20  # an hour of reading, and a minute of embedding
+MAX_PAGE_BYTES = 4 << 20  # days of reading, and minutes of embedding
 MAX_FRONTMATTER_CHARACTERS = 1 << 16
 _MAX_VALUES = 10_000
 _OPENING = re.compile(r"\ufeff?---[ \t]*(?:\r\n?|\n)")

@@ -42,7 +42,7 @@ class Observer(Protocol):
         """Stop observing `folder`."""
 
     def close(self) -> None:
-        """Stop reporting, and wait until all threads have ended."""
+        """Stop reporting, and end the threads that no other observer needs."""
 
 
 MAX_SHARE = 0.05  # of one processor
@@ -79,7 +79,7 @@ class Poll:
             }
 
     def look(self) -> None:
-        """List every folder and report changes, if `poll_ms` have passed since the last time."""
+        """List every folder and report changes, unless `poll_ms` or MAX_SHARE forbid it yet."""
         started_s = time.monotonic()
         if started_s < self._due_s:
             return

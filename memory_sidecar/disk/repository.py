@@ -56,7 +56,10 @@ class Origin:
 
 
 def repository_around(folder: Path) -> Repository | None:
-    """Return the repository around `folder`; `None` without one, or if it has no commit."""
+    """Return the repository around `folder`; `None` without one, or if it has no commit.
+
+    Also if a link is among its objects.
+    """
     try:
         git, common, inside = _locate(folder)
         head = _head(git, common)
@@ -77,7 +80,7 @@ def commits_around(folder: Path) -> str:
 
 
 def tracked_folders(folder: Path, names: frozenset[str]) -> frozenset[str]:
-    """Return those of `names` that folders at any depth in `folder` have in which git tracks files.
+    """Return which of `names` folders at any depth in `folder` have in which git tracks files.
 
     Empty without a repository, and for an index that cannot be read.
     """

@@ -59,7 +59,7 @@ def require_root_is_itself(source: Source) -> None:
 def deletions(roots: Mapping[str, Path], trusted: Collection[str] = ()) -> IsDeleted:
     """Return what a reader asks of each row that it is about to show, by the `roots` of sources.
 
-    A root without any file may be on a disk that is not mounted, unless its source is `trusted`.
+    An empty root may be on a disk that is not mounted, unless its source is `trusted`.
     """
     return lambda source, file: (
         source in roots and _is_deleted(file, roots[source], trusts_empty_root=source in trusted)
@@ -72,7 +72,7 @@ NONE_DELETED = deletions({})
 def _is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
     """Whether `file`, relative to `root`, is there no more.
 
-    Unless `trusts_empty_root`, a root without any file may be on a disk that is not mounted.
+    Unless `trusts_empty_root`, an empty root may be on a disk that is not mounted.
     """
     try:
         os.lstat(os.path.join(root, file))  # noqa: PTH118  half the time

@@ -61,7 +61,7 @@ def check_rules(folder: str, root: str) -> None:
 def git_excludes(folder: str) -> str:
     """Return the path of the exclude file of the repository at `folder`; "" without a repository.
 
-    Raises PathRefused if the file `.git` cannot be read.
+    Raises PathRefused if the file `.git` is a link or too large.
     """
     git = f"{folder}{os.sep}{_GIT}"
     try:
@@ -81,7 +81,7 @@ def excludes_of_submodule(folder: str) -> str:
 def shared_git_dir(folder: str) -> str:
     """Return the git directory that the worktree at `folder` shares; "" if it is no added worktree.
 
-    Raises PathRefused if the file `.git` cannot be read.
+    Raises PathRefused if the file `.git` is a link or too large.
     """
     if not os.path.isfile(os.path.join(folder, _GIT)) or not _read_path(_git_dir(folder), _SHARED):
         return ""
@@ -255,7 +255,10 @@ def _git_dir(folder: str) -> str:
 
 
 def _read_path(folder: str, name: str) -> str:
-    """Return the content of the file `name`, which holds one path; "" if it does not exist."""
+    """Return the content of the file `name`, which holds one path; "" if it cannot be read.
+
+    Raises PathRefused for a link, and for a file too large for a path.
+    """
     try:
         return os.fsdecode(Tree(folder).read(name, _POINTER_BYTES))
     except FileRefused as refusal:

@@ -201,7 +201,7 @@ class Recheck:
     """
 
     def __init__(self, rules: IgnoreRules, known: Mapping[str, Stamp], *, at_most: int) -> None:
-        """`known` are the stamps of an earlier walk by path; gives up at `at_most` unknown ones."""
+        """`known`: the stamps of an earlier walk. Gives up beyond `at_most` unknown ones."""
         self.files: list[tuple[str, os.stat_result]] = []
         self.folders: list[str] = []
         self.unreadable: list[str] = []
