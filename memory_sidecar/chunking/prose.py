@@ -1,8 +1,8 @@
 """Cuts Markdown at its headings. A fenced block stays whole up to 4,000 bytes.
 
 The scope of a chunk is the path of its headings, "Setup > Linux". Front matter is a chunk of its
-own. Headings are the two kinds of CommonMark, ATX and setext; those of HTML, and those
-in a comment, do not count.
+own. Headings are the two kinds of CommonMark, ATX and setext; those of HTML, and those in a
+comment, do not count.
 """
 
 from __future__ import annotations

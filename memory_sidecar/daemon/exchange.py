@@ -195,7 +195,7 @@ class _Input(io.RawIOBase):
 
 
 class _Output(io.TextIOBase):
-    """Buffers text and sends it: line by line to a terminal, in large pieces elsewhere."""
+    """Buffers text and sends it: in large pieces, or line by line to a terminal or if `by_line`."""
 
     encoding = "utf-8"
     errors = "backslashreplace"

@@ -54,8 +54,8 @@ def start_daemon(
     """Connect to the daemon of `data_dir`, starting it if necessary.
 
     Returns `None` if its state or socket cannot be created, or if it runs out of reach. `say` is
-    called then, when another process is waited for, and with `says_starting` when ours is. Raises
-    DaemonUnreachable with the end of the log.
+    called in the latter case, when another process is waited for, and with `says_starting` when
+    ours is. Raises DaemonUnreachable with the end of the log.
     """
     if _is_out_of_reach(data_dir):
         say(OUT_OF_REACH.format(data_dir))

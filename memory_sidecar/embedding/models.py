@@ -140,8 +140,8 @@ class Models:
 def make_judge(models: Models, reporter: Reporter) -> Judge | None:
     """Return a function that scores texts by the cross-encoder; `None` where that is missing.
 
-    The model is loaded at the first call. If it does not load, all texts score 0 and `reporter`
-    gets a notice.
+    Also where its files are damaged, with a notice. The model is loaded at the first call. If it
+    does not load, all texts score 0, and `reporter` gets a notice.
     """
 
     def notice(error: ModelError) -> None:

@@ -2,7 +2,7 @@
 
 Looking never touches the network and imports neither FastEmbed nor the model package. The files of
 the package are compared with their published hashes, those of the cache with the hashes that it
-names them by; the cache is believed only where the user alone can write.
+names them by; the cache is believed only if it is the user's, and not writable for all.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def fastembed_cache(environ: Mapping[str, str]) -> Path:
 
 
 def _own_cache(environ: Mapping[str, str]) -> Path:
-    """Return `fastembed_cache`. Raises ModelMissing if other users may have written to it."""
+    """Return `fastembed_cache`. Raises ModelMissing if another user's, or writable for all."""
     cache = fastembed_cache(environ)
     if cache.exists() and not _is_users_own(cache):
         raise ModelMissing(

@@ -46,6 +46,7 @@ class Arm:
 
     @classmethod
     def of(cls, ids: Ids, scores: Floats, allowed: Ids | None) -> Arm:
+        """`ids`, `scores`: (n,), in any order. `allowed`: ascending, or None for all."""
         if allowed is not None:
             kept = mask_allowed(ids, allowed)
             ids, scores = ids[kept], scores[kept]
@@ -55,6 +56,7 @@ class Arm:
         return cls(ids, scores)
 
     def best(self, depth: int) -> Ids:
+        """Return the ids of the `depth` best rows, or of all, in any order."""
         if len(self.ids) <= depth:
             return self.ids
         return self.ids[np.argpartition(self.scores, -depth)[-depth:]]

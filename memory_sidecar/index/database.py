@@ -176,10 +176,10 @@ class Database(Generic[S]):
         return {each.name for each in (now if sources is None else sources)} - seen
 
     def wait_fresh(self, names: Collection[str] = (), *, timeout_ms: int) -> bool:
-        """A barrier: wait until every save before this call is indexed; False after `timeout_ms`.
+        """A barrier: wait until every save before this call is indexed; return whether it is.
 
-        Waits for the sources `names`, all if empty. Scans the disk rather than trust the watch,
-        whose events may still be on their way.
+        Waits up to `timeout_ms` for the sources `names`, all if empty. Scans the disk rather than
+        trust the watch, whose events may still be on their way.
         """
         asked = []
         for source in self.sources():

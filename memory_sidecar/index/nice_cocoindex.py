@@ -20,7 +20,7 @@ def _load() -> None:
         importlib.import_module("cocoindex")
 
 
-# It drops a coroutine where an engine ends by an error, which is told by other means.
+# CocoIndex drops a coroutine where an engine ends by an error, which is told by other means.
 warnings.filterwarnings("ignore", "coroutine 'ComponentContext", RuntimeWarning)
 _loading = threading.Thread(target=_load)
 _loading.start()

@@ -103,7 +103,7 @@ class Pass:
         self._done += files
 
     def report(self, within: int = 0) -> None:
-        """Report the progress of this pass and its outer ones; `within` files are done in it."""
+        """Report the progress of this pass and its outer ones; an inner one did `within` files."""
         done = min(self._done + within, self.total)
         self._progress(done, self.total)
         if self._around is not None:

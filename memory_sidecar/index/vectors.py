@@ -30,11 +30,11 @@ from memory_sidecar.index.ids import distinct, mask_allowed
 
 _HAND_OVER_S = 1.0  # what a writer takes at most between its commit and handing over
 _CHANGES_KEPT = 8  # for a reader whose commit is some transactions old when it gets here
-_ROWS_KEPT = 10_000  # of these changes together: 4 MB
+_ROWS_KEPT = 10_000  # of these changes together: 8 MB
 _BLOCK_ROWS = 512  # read at once
 
 Vector = npt.NDArray[np.float32]
-"""The vector of one text: 384 floats, of unit length."""
+"""The vector of one text, of unit length: 384 floats of the model, or 256 static ones."""
 
 EmbedQuery = Callable[[str], Vector]
 """Returns the unit vector of a question, of the dimension of the table it is compared with."""

@@ -99,7 +99,7 @@ class Write:
         self.indexed += 1
 
     def queue_again(self, corpus: Corpus, ids: Iterable[int]) -> None:
-        """Move those of the rows `ids` that wait for a vector to the front, as if just written."""
+        """Move what waits for a vector of the rows `ids` to the front, but not what can wait."""
         self.connection.executemany(
             f"UPDATE {corpus.pending} SET queued_at = ?"
             f" WHERE id = ? AND queued_at <> {QUEUED_LAST}",
