@@ -155,7 +155,7 @@ def examine_team(services: Services) -> Iterator[Check]:
 def _code(codebase: Codebase) -> list[Check]:
     try:
         if not (codebase.paths.db.exists() or codebase.registry.all()):
-            nothing = codebase.nothing()
+            nothing = codebase.no_index_error()
             return [Check("database", True, nothing.message, nothing.hint)]
     except SidecarError as error:  # of a list of sources that cannot be read
         return [_check("", "", False, error.message, error.hint)]

@@ -55,7 +55,7 @@ class NameCandidates:
     by_name: Meaning  # all of them
     members: tuple[Defined, ...] = ()  # of classes
     tops: tuple[Defined, ...] = ()  # of files and namespaces, else of modules in files of Rust
-    files: frozenset[int] = frozenset()  # that define it; empty, like these, for too many
+    files: frozenset[int] = frozenset()  # that define it; empty, like the two above, for too many
     followed: tuple[Defined, ...] = ()  # those that the imports of the file lead to
 
     @cached_property

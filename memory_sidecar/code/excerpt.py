@@ -101,7 +101,7 @@ def best_part(
 ) -> Excerpt:
     """Return all of `lines`, or the `excerpt` of as many as fit into `characters`, `elided`.
 
-    None if not one fits.
+    No lines if not one fits.
     """
     if sum(len(line) + 1 for line in lines) <= characters:
         return Excerpt(0, tuple(lines))

@@ -146,7 +146,7 @@ def only_ending(files: Iterable[ListedFile], meant: Sequence[NamedPath]) -> Name
 
 
 def suggest_files(codebase: Codebase, sources: Sequence[Source], path: str) -> str:
-    """Return a hint naming indexed files with the same last part of the path; "" for none."""
+    """Return a hint: that `path` is a folder, or indexed files that are called alike; else ""."""
     meant = resolve_paths(sources, path)
     for each in meant:
         if os.path.isdir(each.source.root / each.path):  # noqa: PTH112  it never raises

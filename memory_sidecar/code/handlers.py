@@ -255,7 +255,7 @@ class Codebase:
         Raises NotFound for a source that was never indexed.
         """
         if not (sources := self.registry.all()):
-            raise self.nothing()
+            raise self.no_index_error()
         snapshot = self.data.snapshot(reporter, sources=sources, wanted=wanted, embeds=embeds)
         with snapshot as (store, connection):
             scanned = {name: each.scanned_at for name, each in known_sources(connection).items()}
@@ -303,7 +303,7 @@ class Codebase:
         """Return counts and states of all sources. Raises NoIndex if nothing was indexed."""
         registered = self.registry.all()
         if not self.paths.db.exists() and not registered:
-            raise self.nothing()
+            raise self.no_index_error()
         live = self.data.states()
         with self.data.open_anew().reading() as connection:
             counted = {counts.name: counts for counts in count_sources(connection)}
@@ -324,7 +324,7 @@ class Codebase:
                 last_failure=self.data.owner.activity.last_failure,
             )
 
-    def nothing(self) -> NoIndex:
+    def no_index_error(self) -> NoIndex:
         """Return the error for a question where no source is registered."""
         hint = "run `memory-sidecar index PATH`"
         return NoIndex(f"nothing is indexed in {self.paths.db}", hint=hint)

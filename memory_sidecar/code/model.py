@@ -21,4 +21,4 @@ class CodeQuery(Query):
     """A search for code. An explained hit says how fresh its source is, too."""
 
     filter: CodeFilter = field(default_factory=CodeFilter)
-    max_tokens: int | None = None  # for the code of all hits together, at 4 characters a token
+    max_tokens: int | None = None  # for the code of all hits together, at 4 bytes a token

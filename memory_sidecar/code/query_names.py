@@ -73,7 +73,7 @@ class QueryNames:
     tokens: tuple[str, ...]  # the same as written; and a query of one word, whatever that is
     is_single_word: bool  # whether the query is one word
     paths: tuple[str, ...]  # as written, with / for each backslash, less what stands before
-    lines: tuple[tuple[str, int], ...] = ()  # of those of `paths` that come with one
+    lines: tuple[tuple[str, int], ...] = ()  # by path, of those that come with one
     undefined: tuple[str, ...] = ()  # of `tokens`: those that nothing defines, once looked for
 
     def are_defined_by(self, symbols: Collection[str], scope: str) -> bool:

@@ -3,6 +3,7 @@
     relevance = cosine + w · (k - k₆₀) + max(0.15 · p, 0.3 · n) + 0.1 · d · (1 - 1 / c)
                 - 0.2 for each kind of aside that the file is, + 0.2 or 0.3 for a guide
                 + 0.15 · f + 0.2 · static cosine + boost by commits: see `history`
+                + 0.3 · b - 0.1 in a module of tests beside the code that is not asked for
     w   0.2, or 0.4 if the question quotes code
     k   s / (s + i): s is the BM25 of the chunk, i the idf of all words of the question
     k₆₀ the same of the 60th candidate, asides not counted; k - k₆₀ is at least 0. Of the 12th if
@@ -14,6 +15,7 @@
     c   number of candidates in the file
     f   share of the question's words, by idf, that these hold together, over the fourth root of c;
         0 if the question names a programming language
+    b   for the best candidate of a file: how far the next two there exceed the 30th, together
 
 A question that names a programming language is about no project's own words: many chunks hold
 those it uses, so only a few that stand out by them count.

@@ -211,7 +211,7 @@ def slug(text: str) -> str:
     if words and not made:
         made = words[0].encode()[:MAX_SLUG_BYTES].decode("utf-8", "ignore")
     made = unicodedata.normalize("NFC", made)
-    return f"{made}-" + "note" if _is_reserved(made) else made
+    return f"{made}-note" if _is_reserved(made) else made
 
 
 def _is_reserved(name: str) -> bool:

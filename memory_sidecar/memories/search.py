@@ -83,7 +83,7 @@ class Readable:
 def search_memories(
     query: MemoryQuery, readable: Sequence[Readable], *, judge: Judge | None
 ) -> list[RankedMemory]:
-    """Find the best memories for `query` in all of `readable`, best first, each content once.
+    """Find the best memories for `query` in all of `readable`, best first, no shared copies of own.
 
     Keyword and vector mode rank by BM25 or cosine alone. Superseded, invalidated and expired
     memories lose half their score, or little if they are asked for; those of another project than

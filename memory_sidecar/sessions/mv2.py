@@ -4,7 +4,7 @@ A host names an agent by such a file: `D/A.mv2` stands for the sessions of agent
 directory D. The same text is one session per day, however often it is put, and so is its copy in
 an `.mv2` file, though memvid keeps neither blank lines nor fractions of a second. If memvid is on
 the PATH, the file is written too; if it is not, or fails, a notice says so. Only commands that
-work offline are used: put, and listing and viewing frames.
+work offline are used: creating a file, putting, listing and viewing.
 """
 
 from __future__ import annotations
