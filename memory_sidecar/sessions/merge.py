@@ -11,6 +11,7 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import merge
 from typing import Any
 
 from memory_sidecar.core.times import parse_time
@@ -167,11 +168,14 @@ def _merge_item(before: Any, now: Any) -> Any:  # noqa: ANN401  items of JSON
 
 
 def _order_by_time(known: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    """Join the items that only one version has at this place, ordered by time if all have one."""
-    items = [*known, *new]
-    moments = [
-        parse_time(item.get("created_at")) if isinstance(item, Mapping) else None for item in items
-    ]
-    if not known or not new or None in moments:
-        return items
-    return [items[at] for at in sorted(range(len(items)), key=lambda at: moments[at] or 0)]
+    """Join the items that only one version has at this place, by time if all have one.
+
+    Those of one version stay in its order: a program may note a message late.
+    """
+
+    def moment(item: object) -> int | None:
+        return parse_time(item.get("created_at")) if isinstance(item, Mapping) else None
+
+    if any(moment(item) is None for item in (*known, *new)):
+        return [*known, *new]
+    return list(merge(known, new, key=lambda item: moment(item) or 0))

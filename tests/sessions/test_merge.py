@@ -92,6 +92,17 @@ def test_a_telling_that_is_merged_again_adds_nothing():
         assert merge_items(once, again) == once
 
 
+def test_messages_noted_late_keep_their_place_and_add_nothing_when_merged_again():
+    known = [{**said("it is green")[0], "created_at": "2026-03-01T09:07:00Z"}]
+    told = [
+        {**each, "created_at": f"2026-03-01T09:0{at}:00Z"}
+        for each, at in zip(said("queued", "asked before", "done"), (2, 1, 4), strict=True)
+    ]
+    once = merge_items(known, told)
+    assert once == [*told, *known]
+    assert merge_items(once, told) == once
+
+
 def test_what_was_said_again_later_is_no_part_of_what_was_said_before():
     first, second, third = (
         {**each, "created_at": f"2026-03-01T09:0{at}:00Z"}
