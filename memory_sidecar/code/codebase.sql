@@ -35,8 +35,8 @@ CREATE TABLE histories (
     commits INTEGER NOT NULL            -- that changed files of the source and have words
 ) WITHOUT ROWID;
 
--- Merges, and commits that changed many files, have no words and paths; their rows only keep them
--- from being read again.
+-- Merges, and commits that changed many files or none of the source, have no words and paths; their
+-- rows only keep them from being read again.
 CREATE TABLE commits (
     id      INTEGER PRIMARY KEY,
     source  TEXT NOT NULL,

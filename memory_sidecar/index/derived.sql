@@ -29,7 +29,7 @@ CREATE TABLE files (
     fingerprint TEXT NOT NULL,          -- hex, over content and chunker version; '' if never read
     language    TEXT NOT NULL,
     status      TEXT NOT NULL CHECK (status IN ('indexed', 'skipped', 'failed')),
-    reason      TEXT NOT NULL,          -- why it is skipped or failed, or indexed although it may hold secrets; or ''
+    reason      TEXT NOT NULL,          -- why skipped or failed, or a note on how it was indexed; or ''
     chunks      INTEGER NOT NULL,
     indexed_at  INTEGER NOT NULL,
     PRIMARY KEY (source, path)
