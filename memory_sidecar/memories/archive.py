@@ -131,7 +131,8 @@ class Archive:
                         f"{address(item.directory, item.path)} exists again, with another text",
                         hint="move or remove that first",
                     )
-            for item in archived:
+            # Pages of categories first: after a kill they would not come with their memories.
+            for item in sorted(archived, key=lambda each: not is_category_page(each.path)):
                 source, target = self._file(item), directory.root / item.path
                 with named_errors(target):
                     if not move_file(self.data, source, directory.tree, target):

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, StoreError
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.memories.archive import Archive, PruneRule, prune_candidates
+from memory_sidecar.memories.categories import delete, describe
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.model import StoredMemory
 from memory_sidecar.memories.results import Archived, Memory
@@ -62,6 +63,21 @@ def test_restoring_overwrites_nothing(directory, remember, archive):
     (directory.root / two.path).write_text(two.text)  # somebody brought it back already
     archive.give_back(directory, archive.latest([("memories", "two")]))
     assert tree(directory.root) == {new.path: new.text, two.path: two.text}
+
+
+def test_a_category_comes_back_before_its_memories(directory, remember, archive):
+    path = remember("Use SQLite.", "pitfall").file.path
+    _, page = describe(directory, "pitfall", "What went wrong.", now_ms=NOW)
+    delete(directory, archive, "pitfall", with_memories=True, now_ms=NOW)
+    wanted = archive.with_categories(archive.latest([("memories", path)]))
+    (file,) = archive.root.rglob("use-sqlite.md")
+    away = file.rename(file.with_suffix(""))
+    with pytest.raises(StoreError):
+        archive.give_back(directory, wanted)
+    assert list(tree(directory.root)) == [page]
+    away.rename(file)
+    archive.give_back(directory, archive.with_categories(archive.latest([("memories", path)])))
+    assert list(tree(directory.root)) == [page, path]
 
 
 def test_what_cannot_be_removed_or_restored(directory, remember, archive):
