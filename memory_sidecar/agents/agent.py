@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """Names that a registered directory cannot have: the agent's own sources and files have them."""
 
-FIRST_LOOK_MS = 500  # how long a question waits for the watcher's first scan after a start
+FIRST_LOOK_MS = 500  # how long a question waits for the watcher's first scan, or to scan itself
 T = TypeVar("T")
 
 
@@ -217,8 +217,14 @@ class Agent:
         """Remove a registered directory and all rows derived from it. Its files stay."""
         return upkeep.forget(self.data, name, self.registry, reporter=reporter)
 
-    def _is_indexed(self, source: Source, files: Collection[str]) -> bool:
-        """Whether another process has indexed `files` as they are on disk now."""
+    def _are_indexed(self, sources: Collection[Source]) -> bool:
+        """Whether all files of `sources` are indexed as they are on disk now."""
+        with suppress(NotFound, PathRefused):
+            return all(self._is_indexed(each) for each in sources)
+        return False
+
+    def _is_indexed(self, source: Source, files: Collection[str] | None = None) -> bool:
+        """Whether another process has indexed `files`, or all, as they are on disk now."""
         if not self.paths.db.exists():
             return False
         known = self.data.open().manifest(source.name, under=files)
@@ -248,7 +254,12 @@ class Agent:
         if not self._has_compared_files and not self.data.is_watching:
             self.data.complete(reporter)
             sources = [*self.sources(), *self._removed_sources()]
-            self._has_compared_files = self.data.rescan(sources, reporter)
+            self._has_compared_files = self.data.rescan(
+                sources,
+                reporter,
+                patience_s=FIRST_LOOK_MS / 1000,
+                is_done=partial(self._are_indexed, sources),
+            )
         self._embed(embedded, reporter)
         if self.data.unscanned() and not self.data.wait_fresh(timeout_ms=FIRST_LOOK_MS):
             reporter.notice(f"{self.name} is being rescanned: answering from the last state")

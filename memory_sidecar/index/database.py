@@ -60,8 +60,7 @@ class Database(Generic[S]):
     ) -> None:
         """`sources` returns the sources that the database should hold at the moment.
 
-        `builder` makes the builder of a source. `remedy` is the command that brings the database up
-        to date, for hints.
+        `builder` makes the builder of a source. Hints name `remedy`, the command to update rows.
         """
         self.file = file
         self.paths = file.paths
@@ -120,9 +119,14 @@ class Database(Generic[S]):
         return self.ask(work, reporter, patience_s=INDEX_PATIENCE_S)
 
     def rescan(
-        self, sources: Sequence[Source], reporter: Reporter, *, patience_s: float = 0.0
+        self,
+        sources: Sequence[Source],
+        reporter: Reporter,
+        *,
+        patience_s: float,
+        is_done: Callable[[], bool] = lambda: False,
     ) -> bool:
-        """Index what changed while no process watched; False if `patience_s` brought no turn."""
+        """Index what changed unwatched, unless `is_done()`; False for no turn in `patience_s`."""
 
         def work(reporter: Reporter) -> None:
             for source in sources:
@@ -130,9 +134,11 @@ class Database(Generic[S]):
                     self.owner.refresh(source, reporter)
 
         try:
-            self.owner.loop.ask(work, reporter, urgency=Urgency.SHORT, patience_s=patience_s)
+            self.owner.loop.ask(
+                work, reporter, urgency=Urgency.SHORT, patience_s=patience_s, is_redundant=is_done
+            )
         except CannotWrite as error:
-            if not isinstance(error, StoreBusy | OutOfFiles):  # soon over, or told by what follows
+            if not isinstance(error, OutOfFiles):  # told by what follows
                 reporter.notice(f"what has changed is not indexed yet: {error}")
             return False
         return True

@@ -8,6 +8,7 @@ import os
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from memory_sidecar.core.errors import (
     StoreForeign,
     UsageError,
 )
+from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import AgentPaths
 from memory_sidecar.core.results import Silent
@@ -404,6 +406,41 @@ def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
         assert paths(writing) == ["one.md", "two.md"]
     finally:
         scheduler.close(until_s=time.monotonic() + 20)
+
+
+def test_what_was_saved_by_hand_is_found_though_another_process_writes(
+    make_agent, folder, data_dir, notices, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_MS", 60_000)
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    write_memory(folder, "two.md", "The second.")
+    agent = make_agent()
+    other_process = WriterLock(agent.paths.writer_lock, data_dir=data_dir)
+    assert other_process.acquire()
+    with ThreadPoolExecutor(1) as pool:
+        listed = pool.submit(paths, agent, notices)
+        eventually(lambda: notices.has("waiting: ") or listed.done())
+        other_process.release()
+        assert listed.result() == ["one.md", "two.md"]
+
+
+def test_a_question_beside_a_process_that_writes_for_long_says_if_something_is_missing(
+    make_agent, folder, data_dir, notices
+):
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    agent = make_agent()
+    other_process = WriterLock(agent.paths.writer_lock, data_dir=data_dir)
+    assert other_process.acquire()
+    assert paths(agent, notices) == ["one.md"]
+    assert notices.said == []  # nothing has changed
+    agent = make_agent()
+    write_memory(folder, "two.md", "The second.")
+    assert paths(agent, notices) == ["one.md"]
+    assert notices.has("what has changed is not indexed yet: ")
+    other_process.release()
+    assert paths(agent) == ["one.md", "two.md"]
 
 
 def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):
