@@ -64,7 +64,7 @@ class Pump:
         self._request = request
         self._link: Link | None = None
         self._sending = threading.Lock()
-        self._printing = threading.Lock()
+        self._printing = threading.RLock()  # also held until what was answered is noted
         self._waiting: set[str | int | None] = set()  # ids of requests without an answer
         self._opening: list[bytes] = []  # the lines `initialize` and `initialized`, once received
         self._opened_by: str | int | None = None  # the id of `initialize`
@@ -178,18 +178,20 @@ class Pump:
         assert self._link is not None
         self._link.close()
         self._link = None
-        for asked in tuple(self._waiting):
-            self._fail(asked, INTERNAL_ERROR, LOST)
+        with self._printing:
+            for asked in tuple(self._waiting):
+                self._fail(asked, INTERNAL_ERROR, LOST)
 
     def _handle_answer(self, line: bytes) -> None:
         message = from_json(line)
         answered = None if "method" in message else valid_id(message.get("id"))
         if answered == REOPENING:
             return
-        self._print(line + b"\n")
-        if answered is not None:
-            self._is_open = self._is_open or answered == self._opened_by
-            self._waiting.discard(answered)
+        with self._printing:
+            self._print(line + b"\n")
+            if answered is not None:
+                self._is_open = self._is_open or answered == self._opened_by
+                self._waiting.discard(answered)
 
     def _reopen(self) -> Link:
         """Link to a daemon that grants the conversation, and repeat what opened it.
