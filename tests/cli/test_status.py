@@ -62,6 +62,8 @@ def test_asking_makes_no_database(status, data_dir):
     agent = agent_of(status("--json"))
     assert (agent["memories"], "not indexed yet" in agent["problem"]) == (0, True)
     assert sorted(data_dir.rglob("*")) == before
+    (data_dir / "knowledge" / "bob.sqlite").touch()  # as a full disk may leave it
+    assert "not indexed yet" in agent_of(status("--json"))["problem"]
 
 
 def test_a_damaged_database_is_the_problem_of_its_agent_alone(status, indexed, data_dir):
