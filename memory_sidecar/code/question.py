@@ -171,12 +171,11 @@ class Question:
         one may stand anywhere in it.
         """
         names = _name_words(path)
-        inside = (
-            1 << number
-            for number, asked in enumerate(self.words)
-            if len(asked) >= MIN_INNER_LETTERS and any(asked in name for name in names)
-        )
-        return self._match_bits(names) | sum(inside)
+        bits, together = self._match_bits(names), " ".join(names)
+        for number, asked in enumerate(self.words):
+            if asked in together and len(asked) >= MIN_INNER_LETTERS:
+                bits |= 1 << number
+        return bits
 
     def name_shares(self, names: Sequence[int]) -> list[float]:
         """Return, for the `name_bits` of each candidate file, the share of `words` that they are.
