@@ -106,7 +106,9 @@ def search(
         remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **options)
         return show_memories(call, agent, remembered)
     codebase = call.codebase
-    asked = CodeQuery(text=text, top_k=top_k, filter=within.filter(call), **options)
+    asked = CodeQuery(
+        text=text, top_k=top_k, filter=within.filter(call), one_per_file=files, **options
+    )
     if wait_fresh_ms is not None:
         codebase.wait_fresh(asked.filter.sources, wait_fresh_ms, reporter=call.reporter)
     if asked.explain:
@@ -119,9 +121,6 @@ def search(
             lambda: codebase.search(asked, reporter=call.reporter),
         )
     )
-    if files:
-        best = {(hit.source, hit.filename): hit for hit in reversed(hits)}
-        hits = [hit for hit in hits if best[hit.source, hit.filename] is hit]
     if not call.wants_json:
         shown = HitView(
             question=text,

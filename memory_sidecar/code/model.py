@@ -21,4 +21,5 @@ class CodeQuery(Query):
     """A search for code. An explained hit says how fresh its source is, too."""
 
     filter: CodeFilter = field(default_factory=CodeFilter)
+    one_per_file: bool = False  # only the best hit of each file
     max_tokens: int | None = None  # for the code of all hits together, at 4 bytes a token

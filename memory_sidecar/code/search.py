@@ -240,6 +240,9 @@ def _read_hits(
     order = candidates.ordered(ranked.scores)
     if query.min_score > 0:  # compared as shown: a hit shown with a score is found by that score
         order = [at for at in order if rounded(float(ranked.scores[at])) >= query.min_score]
+    if query.one_per_file:
+        _, best_of_files = np.unique(candidates.file_numbers[order], return_index=True)
+        order = [order[at] for at in np.sort(best_of_files)]
     folds = best_folds(rows, candidates.ids[order].tolist(), query.top_k)
     # The score of a chunk without a model vector is on another scale.
     is_comparable = (query.mode is SearchMode.HYBRID) & ~np.isnan(candidates.cosine)

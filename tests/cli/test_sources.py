@@ -75,6 +75,8 @@ def test_files_have_one_hit_each_in_json_too(serve, project):
     assert [each["filename"] for each in files] == [*dict.fromkeys(e["filename"] for e in every)]
     assert files == [best[each["filename"]] for each in files]
     assert len(files) < len(every)
+    assert serve(*asked, "--files", "--json", "-n", "3", cwd=project).json == files[:3]
+    assert len(files) >= 3 > len({each["filename"] for each in every[:3]})
 
 
 def test_a_path_may_be_where_one_is(serve, project):
