@@ -16,6 +16,7 @@ from itertools import chain
 from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.index.words import MARKS, STOPWORDS, UNSPACED, plain_words, terms_of
 
 LINES = 5
@@ -44,7 +45,7 @@ class Excerpt:
 
 def stems_of(question: str) -> frozenset[str]:
     """Return the stems of the words of what `question` is about, without stop words."""
-    return frozenset(_terms(without_framing(question), STOPWORDS))
+    return frozenset(_terms(without_framing(question[:MAX_QUERY_CHARACTERS]), STOPWORDS))
 
 
 def excerpt(

@@ -23,6 +23,7 @@ from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR, definitions_meant, without_prototype
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.words import MARKS
 
@@ -107,12 +108,12 @@ class QueryNames:
 
 
 def names_in(text: str) -> QueryNames:
-    """Find the names and paths in the text of a query.
+    """Find the names and paths in the text of a query, as far as it is looked for.
 
     Its lines stand in their order, those of Python's and pytest's tracebacks in the reverse: so the
     innermost frame is the first.
     """
-    query = text.strip()
+    query = text[:MAX_QUERY_CHARACTERS].strip()
     is_single_word = len(query.split()) == 1
     if is_single_word:
         query = _AROUND_NAME.sub("", query) or query

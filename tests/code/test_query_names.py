@@ -14,6 +14,7 @@ from memory_sidecar.code.query_names import (
     DefinedNames,
     names_in,
 )
+from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.core.results import Silent
 
 
@@ -114,6 +115,12 @@ def test_lines_are_read_as_tracebacks_and_people_write_them(query, lines):
 def test_the_path_of_a_file_is_told_from_what_stands_before_it(path):
     names = names_in(f"what is wrong here?\n{path}")
     assert names.match_paths(["src/app.py", "other/app.py"]) == [True, False]
+
+
+def test_of_a_pasted_log_the_names_are_read_as_far_as_it_is_looked_for():
+    log = "retry parse_args\n" + "12:00:01 worker_7 waits for lock_3\n" * 20_000  # quadratic in it
+    assert names_in(log) == names_in(log[:MAX_QUERY_CHARACTERS])
+    assert ("parse_args",) in names_in(log).symbols
 
 
 def test_a_path_in_an_installed_package_means_no_file_called_like_its_last_part():
