@@ -7,6 +7,9 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 
+from memory_sidecar.core.credentials import mask_credentials
+from memory_sidecar.core.visible import abridge
+
 PROGRESS_S = 0.25  # between two notifications
 
 Tell = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -41,7 +44,8 @@ class CallReport:
 
     def notice(self, text: str) -> None:
         self._stop_if_cancelled()
-        if (text := self.word(text)) not in self.notices:
+        masked, _ = mask_credentials(self.word(text))  # half a secret would not be recognised
+        if (text := abridge(masked)) not in self.notices:
             self.notices.append(text)
 
     def progress(self, stage: str, done: int, total: int) -> None:

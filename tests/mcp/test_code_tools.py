@@ -407,6 +407,13 @@ def test_patterns_that_leave_nothing_are_pointed_at(caller):
     assert (told["hits"], told["notices"][-1]) == ([], pointed)
 
 
+def test_of_many_patterns_that_leave_nothing_only_some_are_repeated(caller):
+    paths = [f"shpo/part_{number}/cart.py" for number in range(500)]
+    text = text_of(call(caller, "search_code", query="add_item", paths=paths))
+    assert text.startswith("note: no indexed file is shpo/part_0/cart.py")
+    assert len(text) < 1000
+
+
 @pytest.mark.parametrize(
     "path",
     [
