@@ -1,4 +1,4 @@
-"""Which files are asides of a project, not its code: tests, documentation, data and examples.
+"""Which files are asides of a project: tests, documentation, data, examples, declarations.
 
 Those that a question does not ask for rank lower: see `ranking`.
 """
@@ -21,7 +21,7 @@ _ASIDES = (
     (
         "tests",
         re.compile(
-            r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/).*?("
+            r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/|lib/(.*/)?\w+_test/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
             r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
             r"|\.(feature|caddyfiletest)$|^t/)",
@@ -43,7 +43,7 @@ _ASIDES = (
         ),
         re.compile(
             r"\b(docs?|documentation|document(ed|ing|s)?|readme|changelog|changes|guide|tutorial"
-            r"|examples?|comments?|docstrings?|typos?|markdown|links?|contributing|license|faq"
+            r"|examples?|typos?|markdown|links?|contributing|license|faq"
             r"|wiki|website)\b",
             re.IGNORECASE,
         ),
@@ -53,7 +53,7 @@ _ASIDES = (
         re.compile(
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
             r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
-            r"|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
+            r"|bundled|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
             r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
             r"|\.xcodeproj/|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
             r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"
@@ -62,7 +62,7 @@ _ASIDES = (
         ),
         re.compile(
             r"\b(json\w*|schemas?|csv|svg|data|datasets?|fixtures?|snapshots?|config\w*|settings?"
-            r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*)\b",
+            r"|manifest|packages?|dependenc\w*|versions?|lock\w*|generated|vendor\w*|bundled)\b",
             re.IGNORECASE,
         ),
     ),
@@ -77,11 +77,19 @@ _ASIDES = (
             r"\b(examples?|samples?|demos?|playgrounds?|tutorials?|benchmark\w*)\b", re.IGNORECASE
         ),
     ),
+    (
+        "declarations",  # of what is written in JavaScript beside them
+        re.compile(r"\.d\.[cm]?ts$", re.IGNORECASE),
+        re.compile(
+            r"\b(typ(e[ds]?|ings?)|typescript|interfaces?|declar\w+|overloads?|generics?)\b",
+            re.IGNORECASE,
+        ),
+    ),
 )
 
 
-# "A store in memory for tests" asks for code that tests use, not for a test.
-_FOR_TESTS = re.compile(r"\bfor (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
+# "A store in memory for tests" and "during tests" ask for code that tests use, not for a test.
+_FOR_TESTS = re.compile(r"\b(?:for|during) (?:an? |the )?(?:unit )?test(?:s|ing)?\b", re.IGNORECASE)
 
 
 def asides_to(text: str, *, asks_for_guide: bool) -> frozenset[str]:

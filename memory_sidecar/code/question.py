@@ -140,7 +140,7 @@ class Question:
             names_language=languages > 0,
             keyword_weight=KEYWORD_WEIGHT_QUOTED if _QUOTES_CODE.search(about) else KEYWORD_WEIGHT,
             asks_for_guide=asks_for_guide,
-            asides=asides_to(about, asks_for_guide=asks_for_guide),
+            asides=asides_to(named, asks_for_guide=asks_for_guide),
             words=words,
             prefixes=frozenset(word[:MIN_MATCHED_LETTERS] for word in words),
         )

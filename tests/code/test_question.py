@@ -158,6 +158,17 @@ def test_prose_counts_less_whatever_it_is_called(path):
     assert Question.of("how are totals computed").penalties(path).keys() == {"docs"}
 
 
+def test_comments_and_docstrings_are_asked_for_in_code():
+    for asked in ("the schema made of docstrings", "ignoring hints by comments in a module"):
+        assert "docs" in Question.of(asked).asides
+
+
+def test_declarations_of_types_count_less_unless_types_are_asked_for():
+    penalties = Question.of("how carts are totalled").penalties("shop.d.ts")
+    assert penalties.keys() == {"declarations"}
+    assert not Question.of("the types of a cart").penalties("shop.d.ts")
+
+
 @pytest.mark.parametrize("path", ["CMakeLists.txt", "src/install.py", "bin/install"])
 def test_a_name_like_that_of_prose_is_none(path):
     assert not Question.of("how are totals computed").penalties(path)
@@ -297,6 +308,13 @@ def test_what_lies_where_projects_keep_what_others_wrote_is_foreign(path, is_for
         ("src/Shop.Core/Shop.Core.csproj", True),
         ("test/src/main/scala/Client.scala", True),
         ("src/main/scala/test.scala", False),
+        ("lib/shop/rack_test/form.rb", False),
+        ("lib/shop/test/form.rb", True),
+        ("integration_test/form.rb", True),
+        ("include/shop/fmt/bundled/color.h", True),
+        ("shop.d.ts", True),
+        ("types/cart.d.mts", True),
+        ("src/cart.ts", False),
     ],
 )
 def test_asides_are_known_by_the_layouts_of_many_languages(path, aside):
