@@ -117,6 +117,7 @@ def names_in(text: str) -> QueryNames:
     is_single_word = len(query.split()) == 1
     if is_single_word:
         query = _AROUND_NAME.sub("", query) or query
+    whole = (query, _TYPE_ARGUMENTS.sub("", query))
     symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
     for match in _NAME.finditer(query):
         word = match.group()
@@ -126,7 +127,7 @@ def names_in(text: str) -> QueryNames:
             continue
         if match.end() == len(query):
             word = word.rstrip("?!")
-        if word in (query, _TYPE_ARGUMENTS.sub("", query)) or LOOKS_LIKE_NAME.search(word):
+        if word in whole or LOOKS_LIKE_NAME.search(word):
             tokens.append(word.removesuffix("()"))
             symbols.append(tuple(QUALIFIER_SEPARATOR.split(tokens[-1])))
     places = list(_places_in(query))
