@@ -127,6 +127,18 @@ def sweep(tree: Tree, folder: StrPath, *, before_ms: float, pattern: str = "**/"
                     delete_file(tree, left)
 
 
+def what_is_refused(error: OSError, path: StrPath) -> str:
+    """Return what `error` refuses: to read the file at `path`, or to write a folder.
+
+    That is the one above `path`, or of a move that failed, the first that may not be written.
+    """
+    if os.path.isfile(path) and not os.access(path, os.R_OK):
+        return f"read {os.fspath(path)}"
+    folders = map(os.path.dirname, (error.filename, error.filename2) if error.filename2 else ())
+    refusing = (each for each in folders if os.path.isabs(each) and not os.access(each, os.W_OK))
+    return f"write {next(refusing, os.path.dirname(path))}"
+
+
 class _ChangedFileError(Exception):
     """The file to be replaced does not hold what it held."""
 

@@ -21,6 +21,7 @@ from typing import Any, cast
 import apsw
 
 from memory_sidecar.core import reasons
+from memory_sidecar.core.atomic import what_is_refused
 from memory_sidecar.core.errors import (
     CannotWrite,
     DiskFull,
@@ -292,12 +293,10 @@ def _is_ours(path: Path) -> bool:
 
     No other program writes zeros. The first bytes may be damaged, so they are not looked at.
     """
-    try:
-        with path.open("rb") as file:
-            header = file.read(72)
-    except OSError:
-        return False
-    return header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header)
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(72)
+        return header[68:72] == APPLICATION_ID.to_bytes(4) or not any(header)
+    return False
 
 
 def _disk_full(path: Path) -> DiskFull:
@@ -333,7 +332,7 @@ def _named_os(error: OSError, path: Path) -> SidecarError:
         return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return StoreReadOnly(
-            f"cannot write {path.parent}: {error.strerror}",
+            f"cannot {what_is_refused(error, path)}: {error.strerror}",
             hint="check its permissions; for the data, --data-dir names another place",
         )
     if error.errno == errno.EIO:

@@ -23,6 +23,7 @@ from tests.finished import Finished
 
 ROOT = Path(__file__).parents[2]
 ONE_LINE = r"memory-sidecar: .+ — .+"
+DENIED = os.strerror(errno.EACCES)
 
 
 @pytest.fixture(scope="module")
@@ -233,15 +234,25 @@ def test_a_python_that_is_too_old_is_named(tmp_path):
 
 
 @pytest.fixture
-def without_rights() -> list[str]:
-    """What a command begins with so that permissions hold for it, though root runs the tests."""
+def without_rights(tmp_path) -> Callable[..., Finished]:
+    """Runs a command for which permissions hold, though root runs the tests."""
     if os.name == "nt":
         pytest.skip("chmod forbids nothing there")
-    if os.getuid():
-        return []
-    if (setpriv := shutil.which("setpriv")) is None:
-        pytest.skip("root may read everything, and there is no setpriv to forbid it")
-    return [setpriv, "--bounding-set=-dac_override,-dac_read_search"]
+    begin: list[str] = []
+    if not os.getuid():
+        if (setpriv := shutil.which("setpriv")) is None:
+            pytest.skip("root may read everything, and there is no setpriv to forbid it")
+        begin = [setpriv, "--bounding-set=-dac_override,-dac_read_search"]
+    environ = {"MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
+
+    def run(*words: str | Path) -> Finished:
+        done = subprocess.run(
+            [*begin, PROGRAM, *words], env=os.environ | environ,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    return run
 
 
 def test_what_may_not_be_read_is_named(without_rights, tmp_path):
@@ -255,14 +266,7 @@ def test_what_may_not_be_read_is_named(without_rights, tmp_path):
     for path in forbidden:
         path.chmod(0)
 
-    def run(*words: str | Path) -> Finished:
-        environ = {"MEMORY_SIDECAR_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)}
-        done = subprocess.run(
-            [*without_rights, PROGRAM, *words], env=os.environ | environ,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return Finished(done.returncode, done.stdout, done.stderr)
-
+    run = without_rights
     indexed = run("index", open_, "--wait", "keyword")
     assert indexed.status == 0, indexed.err
     assert indexed.json["files_failed"] == [
@@ -279,6 +283,26 @@ def test_what_may_not_be_read_is_named(without_rights, tmp_path):
     assert why.json["reason"] == f"{open_ / 'inner'} cannot be entered: Permission denied"
     for path in forbidden:
         path.chmod(0o755)
+
+
+def test_a_memory_that_may_not_be_read_or_taken_away_is_named(without_rights, tmp_path):
+    run = without_rights
+    stored = run("store", "Roses need sun.", "--category", "garden").json["path"]
+    file = tmp_path / "data" / "knowledge" / "default" / stored
+
+    def refused(*command: str) -> str:
+        done = run(*command)
+        assert done.status == 1
+        return str(json.loads(done.err.splitlines()[-1])["error"]["message"])
+
+    file.chmod(0)
+    assert refused("update", stored, "More sun.", "--json") == f"cannot read {file}: {DENIED}"
+    file.chmod(0o600)
+    file.parent.chmod(0o500)
+    assert refused("remove", stored, "--json") == f"cannot write {file.parent}: {DENIED}"
+    assert refused("move", stored, "new/", "--json") == f"cannot write {file.parent}: {DENIED}"
+    file.parent.chmod(0o700)
+    assert run("get", stored).out == "Roses need sun.\n"
 
 
 def test_without_a_daemon_where_none_may_be_started(sidecar, prepared):
