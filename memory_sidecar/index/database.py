@@ -138,7 +138,7 @@ class Database(Generic[S]):
                 work, reporter, urgency=Urgency.SHORT, patience_s=patience_s, is_redundant=is_done
             )
         except CannotWrite as error:
-            if not isinstance(error, OutOfFiles):  # told by what follows
+            if not (isinstance(error, OutOfFiles) or is_done()):  # told by what follows, or moot
                 reporter.notice(f"what has changed is not indexed yet: {error}")
             return False
         return True
