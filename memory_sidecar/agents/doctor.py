@@ -260,7 +260,7 @@ def _watches(data: Database[Any], agent: str) -> Iterator[Check]:
         if name in there and (problem := live.error or live.notice):
             hint = "it is tried again; the log that `memory-sidecar status` names says more"
             if not live.error:
-                hint = "until then a change is found within seconds, by looking at every file there"
+                hint = "a change there is found within seconds, or once its folder can be read"
             yield _check(agent, f"watch of {name}", False, problem, hint)
 
 

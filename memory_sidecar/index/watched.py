@@ -26,6 +26,7 @@ from memory_sidecar.index.source import PassResult
 SAVED_MS, DEBOUNCE_MS, MAX_WAIT_MS = 10, 50, 2_000
 RULES_S = 5.0  # between two looks at what lies outside of the source, of half a millisecond
 WORTH_SAYING = 20  # files left: fewer are indexed before the answer is read
+SHOWN_UNREADABLE = 3
 RESCAN_S = 600.0  # events are hints: a scan of the whole source finds what they missed
 
 
@@ -39,7 +40,7 @@ class LiveState:
     refreshed_at: Annotated[Time | None, about("null: not since the process or the database began")]
     error: Annotated[str, about("why it does not follow, or empty")]
     polled: Annotated[tuple[str, ...], about("folders that the system does not watch")]
-    notice: Annotated[str, about("what to do about those")]
+    notice: Annotated[str, about("what to do about those, and which folders may not be read")]
 
     @property
     def problem(self) -> str:
@@ -85,6 +86,7 @@ class WatchedSource:
         )
         self._watch = Watch(source.root, on_change=self._on_change)
         self._folders: set[str] = set()
+        self._unreadable: set[str] = set()
         self._is_watching = False
         self._passes = 0  # under way: one, and perhaps others within it
         self._scans = 0  # passes over the whole source that ended well
@@ -136,7 +138,7 @@ class WatchedSource:
                 refreshed_at=iso_utc(self.refreshed_at) if self.refreshed_at else None,
                 error="" if indexing else error,  # a retry is under way
                 polled=self._watch.unwatched,
-                notice=self._watch.limit_notice,
+                notice="; ".join(filter(None, (self._watch.limit_notice, self._unread_notice()))),
             )
 
     def start_over(self) -> None:
@@ -246,16 +248,15 @@ class WatchedSource:
         if not is_latest:
             return
         before = frozenset(self._folders)
-        if under is None:
-            self._folders = set(refreshed.folders)
-        else:
-            gone = set(under)
-            self._folders = {
-                each for each in before if each not in gone and gone.isdisjoint(folders_above(each))
-            }
-            self._folders.update(refreshed.folders)
+        self._folders = _renewed(before, refreshed.folders, under)
+        self._unreadable = _renewed(self._unreadable, refreshed.unreadable, under)
         if under is None or self._folders != before:
             self._watch.follow(self._folders)
+
+    def _unread_notice(self) -> str:
+        names = sorted(self._unreadable)
+        shown = ", ".join(names[:SHOWN_UNREADABLE]) + (", …" if names[SHOWN_UNREADABLE:] else "")
+        return f"unreadable, its index stays as it was: {shown}" if names else ""
 
     def _fail(self, error: str) -> None:
         """Note that a pass failed; the whole source is scanned again after the back-off."""
@@ -286,3 +287,14 @@ class WatchedSource:
             if not path:  # the root was replaced or is back, so the failure may be over
                 self._retry_at = min(self._retry_at, self._gathering.due_s)
         self._on_due()
+
+
+def _renewed(
+    known: Collection[str], found: Collection[str], under: Collection[str] | None
+) -> set[str]:
+    """Return `known`, but what lies at or below the paths `under` (None: all) as just `found`."""
+    if under is None:
+        return set(found)
+    gone = set(under)
+    kept = (each for each in known if each not in gone and gone.isdisjoint(folders_above(each)))
+    return {*kept, *found}

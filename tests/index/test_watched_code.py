@@ -785,11 +785,25 @@ def test_a_file_that_the_disk_refuses_is_tried_again(codebase, live, root, monke
     assert codebase.files(FileStatus.FAILED) == []
 
 
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_named_until_it_may(live, root):
+    def says(notice: str) -> Callable[[], bool]:
+        return lambda: live.states()["project"].notice == notice
+
+    (root / "pkg").chmod(0)
+    (root / "new.py").write_text("def zebra(): pass\n")
+    live.owner.watched_sources()[0].rescan_soon()
+    eventually(says("unreadable, its index stays as it was: pkg"))
+    (root / "pkg").chmod(0o755)
+    eventually(says(""))
+
+
 def test_an_answer_says_that_a_save_waits_as_nothing_can_be_written(
     codebase, live, root, notices, monkeypatch
 ):
     monkeypatch.setattr(loop, "RETRY_FIRST_S", 0.05)
     lock = live.file.paths.writer_lock
+    eventually(lambda: not live.owner.loop.is_running)  # which holds the lock
     lock.unlink()
     lock.mkdir()  # refused as on a disk that became read-only
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
