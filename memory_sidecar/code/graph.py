@@ -56,8 +56,9 @@ class NamedFile:
         """The names by which an import may mean the file: its stem, or the name of its folder."""
         stem = self.file.path.rsplit("/", 1)[-1].split(".")[0]
         package = self.folder.rsplit("/", 1)[-1]
-        is_package = stem in _NAMED_BY_FOLDER or self.family == "go"
-        return frozenset({package if is_package and package else stem})
+        if self.family == "go":  # in no folder, only an import tells the name of its package
+            return frozenset({package} - {""})
+        return frozenset({package if package and stem in _NAMED_BY_FOLDER else stem})
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class _Resolving:
             return found
         if self._scoping.names_all:
             shared = beside if self._scoping.shares_folder else self._star_imported()
-            return self._one_or_all(shared)
+            return self._one_or_all(shared or self._dot_imported())
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if self._at.file.language == "kotlin":
             return _one(opened, "likely") or self._found.of_any_object
@@ -205,6 +205,13 @@ class _Resolving:
             return []
         around = [(d, (*d.at.modules, *d.at.folder.split("/"))) for d in self._tops]
         return [d for d, names in around if self._graph.imports(self._at, names)]
+
+    def _dot_imported(self) -> list[Defined]:
+        """Return what `import . "shop/cart"` brings into a file of Go: a bare exported name."""
+        if self._at.family != "go" or not self._name[:1].isupper():
+            return []
+        imports = self._graph.imports
+        return [d for d in self._tops if is_at_root(d) or imports(self._at, d.at.modules)]
 
     def _resolve_imported(self) -> Meaning:
         """Resolve to the imported file, or to a package around it that may re-export the name."""

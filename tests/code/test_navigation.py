@@ -661,6 +661,24 @@ def test_what_an_import_calls_by_another_name_is_followed(run, tmp_path, asked, 
     assert places(run(*asked, "--json", cwd=tmp_path).json) == found
 
 
+def test_a_package_of_go_is_its_folder_and_a_dot_imports_all_of_it(run, tmp_path):
+    files = {
+        "errors.go": "package shop\n\nfunc New() int { return 1 }\n\nfunc All() { New() }\n",
+        "cart.go": 'package shop\n\nimport "errors"\n\nfunc Add() { errors.New("full") }\n',
+        "tests/tools.go": "package tests\n\nfunc Check() {}\n",
+        "rates/rates_test.go": (
+            'package rates\n\nimport . "shop/tests"\n\nfunc TestRates() { Check() }\n'
+        ),
+        "till/till.go": "package till\n\nfunc Open() { Check() }\n",
+    }
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    used = run("refs", "New", "--json", cwd=tmp_path).json
+    assert [each for each in places(used) if "by name" not in each] == ["errors.go:5 All exact"]
+    used = run("refs", "Check", "--json", cwd=tmp_path).json
+    assert places(used) == ["rates/rates_test.go:5 TestRates likely"]
+
+
 def test_where_more_was_found_than_is_shown_it_is_told(call):
     for command in (("refs", "Cart"), ("callers", "Cart"), ("impact", "shop/money.py")):
         every = call(*command, "--json")
