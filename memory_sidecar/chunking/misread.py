@@ -82,6 +82,9 @@ _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|
 # In what only zsh reads, the functions are left, and what they use if that is readable.
 _BODY = re.compile(rb"(?<=\{\n)(?:(?!\}).*\n)+(?=\})")
 
+# Overloads of a call in an interface, one a line: `(cart: T): T` and `<T>(cart: T): T`.
+_CALL_SIGNATURE = _words(rb"^[ \t](?=[ \t]*<[^()\n]*>\([^\n]*\): )", b";")
+
 MISREAD: dict[str, tuple[Mending, ...]] = {
     "bash": (
         _words(rb"\$\+\w+\[[^\]\n]*\]", b"1"),  # `(( $+commands[git] ))`
@@ -112,6 +115,7 @@ MISREAD: dict[str, tuple[Mending, ...]] = {
         _words(rb"(?<=[^\s{;])(?<!->)[ \t](?=\})", b";"),  # `companion object { val size = 1 }`
     ),
     "swift": _CONDITIONS,
+    **dict.fromkeys(("typescript", "tsx"), (_CALL_SIGNATURE,)),
     "sql": (  # of SQL Server
         _words(rb"\[([A-Za-z_]\w*)\]", rb'"\1"'),
         _words(  # `CREATE OR ALTER`, and parameters without parentheses

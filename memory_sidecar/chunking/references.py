@@ -3,8 +3,9 @@
 Captures of `queries/references/<language>.scm` say how a name is used: `@call`, `@type`, `@import`,
 `@attribute`, `@other`. `@tag` is the name of a JSX element, `@made` a class of Ruby before a dot,
 `@path` a string that names a file, `@argument` one that may (after `require(`); `@key` a field, an
-attribute of the type of the `@literal` around it. These are no references: a `@bound` variable, a
-`@never`, as of a definition, and a `@skip` that no other holds. `@chained`: another constructor;
+attribute of the type of the `@literal` around it. These are no references: a `@bound` variable, one
+that is `@assigned` but not defined by the file, a `@never`, as of a definition, and a `@skip` that
+no other holds. `@chained`: another constructor;
 `@tokens`: names in the value of a macro; `@trait`: what is implemented by the `@implementer`.
 
 A name that the file binds as a variable is one in the whole file, without scopes. Only if the file
@@ -35,6 +36,17 @@ from memory_sidecar.chunking.aliases import (
 )
 from memory_sidecar.chunking.captures import KEYWORDS
 from memory_sidecar.chunking.implied import implied_names
+from memory_sidecar.chunking.receivers import (
+    LAST_WORD,
+    SELVES,
+    Dots,
+    after_dot,
+    decode_name,
+    dots_of,
+    is_behind_dot,
+    is_behind_super,
+    receiver_in,
+)
 from memory_sidecar.chunking.syntax import bare_byte, has_query, load_query
 
 How = Literal["call", "type", "import", "attribute", "other"]
@@ -63,39 +75,23 @@ _RANKS: tuple[tuple[str, How | None], ...] = (
     ("other", "other"),
 )
 
-_DOTS = {  # separators of a receiver and its member
-    "c": (b".", b"->"),
-    "cpp": (b".", b"->", b"::"),
-    "lua": (b".", b":"),
-    "php": (b"->", b"::", b"\\"),
-    **dict.fromkeys(("csharp", "java", "kotlin", "ruby", "rust"), (b".", b"::")),
-}
 # Where a variable hides a function of its name in calls, too, even above its first line.
 _CALLS_VARIABLES = frozenset({"python", "javascript", "typescript", "tsx"})
-_SELVES = frozenset(b"self Self this super base parent static crate".split())
-_VALUES = frozenset(b"await meta".split())  # `read().await.len()`, `import.meta.url`
-_NAMES_TOO = frozenset(b"base parent static".split())  # names if called or members
-# Keywords of C# that may stand before a dot, as types.
-PRIMITIVES = frozenset(
-    b"bool byte char decimal double float int long object sbyte short string uint ulong".split()
-)
-_NO_NAMES = _SELVES | frozenset(
+_NAMES_TOO = frozenset(b"base parent static break continue".split())  # if called or members
+_NO_NAMES = SELVES | frozenset(
     b"static_cast dynamic_cast const_cast reinterpret_cast . : [ $0 $1 $2 $3 0 1 2 3 4 5 6 7 8 9"
     b" break class continue false null true".split()
 )
 _NO_NAMES_OF: Mapping[str, frozenset[bytes]] = {
     "csharp": _NO_NAMES - frozenset(b"self Self super parent crate".split()),
     **dict.fromkeys(("java", "kotlin"), _NO_NAMES - frozenset({b"self", b"parent"})),
-    **dict.fromkeys(("c", "cpp"), _NO_NAMES - (_SELVES - {b"this"}) - {b"null"}),
+    **dict.fromkeys(("c", "cpp"), _NO_NAMES - (SELVES - {b"this"}) - {b"null"}),
     "elixir": _NO_NAMES | KEYWORDS,
     "hcl": frozenset(b"data each local module self var".split()),  # a resource may be `this`
 }
-_WORD = re.compile(rb"(?<!\w)\w+\Z")
 _TYPE_ARGUMENTS = re.compile(rb"(?:::)?<.*>\Z|(?<=\w)\[[^\[\]]*\]\Z", re.DOTALL)
 _MAX_TYPE = 200  # bytes; longer ones are those of a struct written in place
 _span = attrgetter("start_byte", "end_byte")
-_SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
-_MAX_SUPER = 100  # characters
 _NEW = re.compile(rb"(?:&?[.]|::)new\b")
 _REQUIRED = re.compile(rb"\s*=\s*require\s*\(")
 
@@ -128,6 +124,7 @@ def find_references(
     aliases = find_aliases(root, data, language)
     imported = [*(each.name for each in aliases.values()), *file_paths(captures, data)]
     captures["import"] = captures.get("import", []) + imported
+    captures["bound"] = captures.get("bound", []) + _assigned_elsewhere(captures, data, defined)
     found, bound = _identifiers(captures, data, defined)
     types = _types_of_literals(data, captures.get("literal", ()), captures.get("key", ()))
     found |= {at: (stop, "attribute") for at, (stop, _) in types.items()}
@@ -143,7 +140,9 @@ def find_references(
     imports = {at.start_byte: data[at.start_byte : at.end_byte] for at in captures["import"]}
     modules = modules_of_imports(captures["import"], aliases, data, language)
     implementing = zip(captures.get("implementer", ()), captures.get("trait", ()), strict=False)
-    modules |= {each.start_byte: _decode(data[slice(*of.byte_range)]) for each, of in implementing}
+    modules |= {
+        each.start_byte: decode_name(data[slice(*of.byte_range)]) for each, of in implementing
+    }
     spans = _variable_spans(bound, imports | own, defined)
     variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": spans}
     if language in _CALLS_VARIABLES:
@@ -170,6 +169,19 @@ def _captures(root: tree_sitter.Node, data: bytes, language: str) -> _Captures:
     if language == "rust":  # where a capitalised name in a pattern is a constant
         captures["bound"] = [n for n in captures.get("bound", ()) if not is_capital(n, data)]
     return captures
+
+
+def _assigned_elsewhere(
+    captures: _Captures, data: bytes, defined: Mapping[int, Span]
+) -> list[tree_sitter.Node]:
+    """Return the `@assigned` names that the file does not define itself, as its state is."""
+    assigned = captures.get("assigned", [])
+    own = {
+        data[node.start_byte : node.end_byte]
+        for node in (captures["other"] if assigned else ())
+        if node.start_byte in defined
+    }
+    return [node for node in assigned if data[node.start_byte : node.end_byte] not in own]
 
 
 def _identifiers(
@@ -209,8 +221,8 @@ def _types_of_literals(
             node = literal.child_by_field_name("type") or literal.child_by_field_name("name")
             first, end = node.byte_range if node else (0, 0)
             text = data[first:end] if end - first <= _MAX_TYPE else b""
-            word = _WORD.search(_TYPE_ARGUMENTS.sub(b"", text))
-            around.append((literal.end_byte, _decode(word[0]) if word else "?"))
+            word = LAST_WORD.search(_TYPE_ARGUMENTS.sub(b"", text))
+            around.append((literal.end_byte, decode_name(word[0]) if word else "?"))
         while around and around[-1][0] <= start:
             around.pop()
         found[start] = stop, around[-1][1] if around else "?"
@@ -256,8 +268,8 @@ class _ReferenceFinder:
     modules: Mapping[int, str]
 
     @cached_property
-    def _dots(self) -> tuple[bytes, ...]:
-        return _DOTS.get(self.language, (b".",))
+    def _dots(self) -> Dots:
+        return dots_of(self.language)
 
     def references(self, found: _Identifiers) -> list[Reference]:
         """Return those of `found` that are references, in order: no variables, no keywords."""
@@ -273,7 +285,8 @@ class _ReferenceFinder:
             if how is None:
                 continue
             name = data[start:stop]
-            is_member = data[start - 1] in ends and self._is_behind_dot(start)
+            at = after_dot(data, before[1], start, self.language)
+            is_member = data[at - 1] in ends and is_behind_dot(data, at, self._dots)
             if name in no_names and not (name in _NAMES_TOO and (is_member or how == "call")):
                 continue
             is_named = is_member or how == "import" or start in types
@@ -283,8 +296,8 @@ class _ReferenceFinder:
             elif not is_member and self._is_variable(name, how, start):
                 continue
             else:
-                text = texts.get(name) or texts.setdefault(name, _decode(name))
-                receiver = self._receiver(start, before) if is_member else ""
+                text = texts.get(name) or texts.setdefault(name, decode_name(name))
+                receiver = self._receiver(at, before) if is_member else ""
                 receiver = types[start][1] if start in types else receiver
             if how == "import":
                 text = last_part(text, self.language)
@@ -294,11 +307,6 @@ class _ReferenceFinder:
             references.append(Reference(text, row, how, receiver, module, start))
         return references
 
-    def _is_behind_dot(self, byte: int) -> bool:
-        """Whether a name there is a member: not the `n` of `0..n`, `...n` or `m>n`."""
-        first = max(byte - 2, 0)
-        return self.data.endswith(self._dots, first, byte) and self.data[first:byte] != b".."
-
     def _is_variable(self, name: bytes, how: How, byte: int) -> bool:
         spans = self.variables.get(how, {}).get(name, ())
         return spans is _EVERYWHERE or any(start <= byte < stop for start, stop in spans)
@@ -307,33 +315,10 @@ class _ReferenceFinder:
         """Return the receiver of the member at the byte `start`."""
         owner = self.data[slice(*before)]
         gap = self.data[before[1] : start]
-        receiver = _receiver(gap, owner, self._dots)
+        receiver = receiver_in(gap, owner, self._dots)
         if (receiver, gap[-1:], self.language) == ("self", b":", "rust"):
             return ""  # `self::price` is a name of the module
-        if receiver == "?" and _SUPER.search(self.data, max(0, start - _MAX_SUPER), start):
+        if receiver == "?" and is_behind_super(self.data, start):
             receiver = "super"
-        if receiver and owner in self.meanings and not self._is_behind_dot(before[0]):
-            return self.meanings[owner].owner
-        return receiver
-
-
-def _decode(name: bytes) -> str:
-    """Return a name as its definition has it: `` `when` `` of Kotlin, Scala and Swift is `when`."""
-    return name.strip(b"`").decode(errors="replace")
-
-
-def _receiver(gap: bytes, before: bytes, dots: tuple[bytes, ...]) -> str:
-    """Return the receiver; `gap` is the text between the identifier `before` and the member."""
-    if gap in dots:
-        return _decode(before.lstrip(b"@"))
-    dot = next((dot for dot in dots if gap.endswith(dot)), None)
-    if dot is None:
-        return ""
-    owner = gap.removesuffix(dot).rstrip(b" \t\n?!&")
-    if not owner:
-        return _decode(before.lstrip(b"@"))
-    if word := _WORD.search(owner):
-        is_value = word[0].isdigit() or word[0] in _VALUES
-        is_known = word[0] in _SELVES or word[0] in PRIMITIVES
-        return word[0].decode() if is_known else "?" if is_value else ""
-    return "?" if owner.endswith((b")", b"]", b"}", b">", b'"', b"'", b"`", b"/")) else ""
+        is_alias = owner in self.meanings and not is_behind_dot(self.data, before[0], self._dots)
+        return self.meanings[owner].owner if receiver and is_alias else receiver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from memory_sidecar.chunking.references import PRIMITIVES
+from memory_sidecar.chunking.receivers import PRIMITIVES
 
 _SELVES = frozenset({"self", "this", "cls", "super", "Self"})
 

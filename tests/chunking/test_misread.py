@@ -99,6 +99,12 @@ ONE_BRANCH = "".join(
             "class H {\n    fun i(j: K) = l { j.m { n(it) } }\n}\nfun o() {}\n",
             "A B E f H i o",
         ),
+        (
+            "typescript",
+            "interface A {\n  <T extends B | null>(b: T): T\n"
+            "  <T extends B | null>(c: string, b: T): T\n}\nfunction f(b: B) { g(b) }\n",
+            "A f",
+        ),
     ],
 )
 def test_what_is_misread_hides_no_definition(language, text, names):

@@ -130,6 +130,14 @@ def test_what_the_file_defines_is_a_variable_only_where_a_definition_binds_it():
     assert [one.name for one in found] == ["wrap", "g", "g"]
 
 
+def test_what_assigns_the_state_of_a_module_uses_it_in_javascript():
+    source = "let cart = null\nfunction f() { cart = made; cart.go(); till = cart; till() }\n"
+    found = outline(source.encode(), "javascript").references
+    assert shown([*found]) == [
+        *("other cart", "other made", "other cart", "call cart.go", "other cart"),
+    ]
+
+
 def test_of_more_names_than_are_followed_the_first_are():
     names = [f"name_{number}" for number in range(MAX_FOLLOWED + 100)]
     imports = "".join(f"from shop import {name}\n" for name in names)
@@ -150,6 +158,20 @@ def test_receivers_are_what_stands_before_the_dot():
     assert [(one.receiver, one.name) for one in references(source, "typescript")] == [
         *[("this", "a"), ("super", "b"), ("", "c"), ("c", "d"), ("", "e"), ("e", "f"), ("", "g")],
         *[("?", "h"), ("?", "j"), ("", "k"), ("?", "l"), ("", "m"), ("m", "n"), ("", "o")],
+    ]
+
+
+def test_a_dot_that_ends_a_line_stands_before_the_name_below_but_not_if_it_ends_a_comment():
+    source = "func f() {\n\ta.\n\t\tb(1).\n\n\t\tc() // d (e).\n\tg()\n}\n"
+    assert [(one.receiver, one.name) for one in references(source, "go")] == [
+        *[("", "a"), ("a", "b"), ("?", "c"), ("", "g")],
+    ]
+
+
+def test_what_cannot_name_a_variable_may_name_a_member():
+    source = "a.continue(); b.break(); if (c) continue\n"
+    assert shown(references(source, "javascript")) == [
+        *("other a", "call a.continue", "other b", "call b.break", "other c"),
     ]
 
 
