@@ -25,14 +25,14 @@ _CALLABLE = re.compile(r"\bfunc\b|\(|[-=]>|\b(?:Action|Func|Predicate|Callable|e
 
 @dataclass(frozen=True)
 class Meaning:
-    """The definitions that a reference may mean, the likeliest first."""
+    """The definitions that a reference may mean, the likeliest first. Many uses share one."""
 
     definitions: tuple[Defined, ...] = ()
     confidence: Confidence = "by name"
 
     @cached_property
     def keys(self) -> frozenset[tuple[int, int]]:
-        """The keys of its definitions, which many uses share."""
+        """The keys of its definitions."""
         return frozenset(each.key for each in self.definitions)
 
 
@@ -42,7 +42,7 @@ class _Family:
 
     shared: tuple[Defined, ...]  # that all files see
     local: Mapping[int, Sequence[Defined]]  # by file: those that it alone sees
-    has_fields: bool
+    fields: frozenset[str | int]  # the owners of those that are fields, and the files of these
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class CandidateFinder:
         if is_include or place.receiver in at.scoping.primitives:
             return _NONE_AT_ALL
         family = self._family_of(name, at)
-        fields = _fields_for(at, place) if family.has_fields else _ANY
+        fields = _fields_for(at, place) if family.fields else _ANY
         own = at.id if not place.receiver or is_self(place.receiver, at) else 0
-        called = (place.receiver, own) if fields is _CALLABLE else None
+        called = family.fields & {place.receiver, own} if fields is _CALLABLE else None
         local = at.id if at.id in family.local else None
         is_bare = not place.receiver and (
             at.scoping.dotted_constants or place.how in at.scoping.behind_modules
@@ -120,10 +120,11 @@ class CandidateFinder:
                     fields is _ANY
                     or not is_field(d)
                     or fields.search(d.row.signature)
-                    or (called and (d.owner == place.receiver or d.at.id == own))
+                    or (called and (d.owner in called or d.at.id in called))
                 )
             )
-            self._candidates[key] = self._sorted_out(found or (shown if called else ()), is_bare)
+            is_called = called is not None
+            self._candidates[key] = self._sorted_out(found or (shown if is_called else ()), is_bare)
         found_all = self._candidates[key]
         if not found_all.files:
             return self._behind(place.receiver, key)
@@ -231,7 +232,9 @@ class CandidateFinder:
             for each in filter(is_file_local, found):
                 local.setdefault(each.at.id, []).append(each)
             shared = tuple(each for each in found if not is_file_local(each))
-            self._families[key] = _Family(shared, local, any(map(is_field, found)))
+            fields = [each for each in found if is_field(each)]
+            known = frozenset(at for each in fields for at in (each.owner, each.at.id))
+            self._families[key] = _Family(shared, local, known)
         return self._families[key]
 
     def _sorted_out(self, found: tuple[Defined, ...], is_bare: bool = False) -> NameCandidates:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_sidecar.code.document import Place, read_places
@@ -48,22 +48,17 @@ def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
     return around.owner if around else ""
 
 
-def overridden(
-    lineages: Lineages, defined: Defined, named: Callable[[str], Sequence[Defined]]
-) -> list[Defined]:
-    """Return the methods of base classes and interfaces that the method `defined` overrides.
-
-    `named` returns all definitions of a name.
-    """
+def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
+    """Return the methods of base classes and interfaces that the method `defined` overrides."""
     name, owner = defined.row.name, defined.owner
     if name in (owner, *defined.at.scoping.constructors) or defined.row.kind not in FUNCTIONS:
         return []
     bases = lineages.of(defined.at, owner)[1:]
     return [
         each
-        for each in (named(name) if bases else ())
-        if each.owner in bases
-        and each.row.kind in FUNCTIONS
+        for base in bases
+        for each in lineages.members(name).get(base, ())
+        if each.row.kind in FUNCTIONS
         and not _NOT_OVERRIDDEN.match(each.row.signature)
         and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
     ]
@@ -95,11 +90,12 @@ def may_reach(lineages: Lineages, at: NamedFile, place: Place, override: Defined
 
 
 class Lineages:
-    """Finds the bases of classes, and caches them for one answer."""
+    """Finds the bases of classes and the members of a name, and caches them for one answer."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[tuple[int, str], Sequence[str]] = {}
+        self._members: dict[str, Mapping[str, Sequence[Defined]]] = {}
 
     def of(self, at: NamedFile, class_name: str) -> Sequence[str]:
         """Return `class_name` as seen from a file, followed by its base classes, nearest first."""
@@ -107,6 +103,15 @@ class Lineages:
         if key not in self._known:
             self._known[key] = self._lineage(at, class_name)
         return self._known[key]
+
+    def members(self, name: str) -> Mapping[str, Sequence[Defined]]:
+        """Return all definitions of `name`, by the name of the enclosing one."""
+        if name not in self._members:
+            owned: dict[str, list[Defined]] = {}
+            for each in self.graph.defined(name):
+                owned.setdefault(each.owner, []).append(each)
+            self._members[name] = owned
+        return self._members[name]
 
     def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
         line = [class_name] if class_name else []

@@ -268,7 +268,6 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
     base class likely uses what overrides it.
     """
     graph, lineages = resolver.graph, resolver.lineages
-    named = cache(graph.defined)
     wanted: dict[str, dict[tuple[int, int], bool]] = {}  # by name: each key, and if only called
     owners: dict[str, set[str]] = {}
     overrides: dict[tuple[int, int], list[Defined]] = {}  # by the key of the method of the base
@@ -278,14 +277,15 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
         for made in made_by(graph, each):
             wanted.setdefault(made.row.name, {}).setdefault(made.key, True)
             owners.setdefault(made.row.name, set()).add(made.row.name)
-        for base in overridden(lineages, each, named):
+        for base in overridden(lineages, each):
             overrides.setdefault(base.key, []).append(each)
     for name, keys in wanted.items():
         near = graph.files_with_any(owners[name]).union(each.at.id for each in targets)
+        met_by = cache(frozenset(keys).intersection)  # thousands of uses have the same meaning
         for used in graph.uses(name):
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)
-                met = keys.keys() & meaning.keys
+                met = met_by(meaning.keys)
                 if met and (place.how == "call" or not all(keys[key] for key in met)):
                     yield UsePlace(used.at, name, place, meaning, is_near=used.at.id in near)
                 elif meaning.confidence != "by name":
