@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -170,6 +170,13 @@ class Call:
         """The part of the caller's environment that child processes get."""
         return child_environment(self.environ, self.services.settings.child_environment)
 
+    def require_no_db(self) -> None:
+        """Raise UsageError with --db, in a command that is about a whole data directory."""
+        if self.db is not None:
+            raise UsageError(
+                "--db names a file, and this is about a whole data directory", hint="use --data-dir"
+            )
+
     @cached_property
     def codebase(self) -> Codebase:
         codebase = self.services.codebase(self.db)
@@ -201,16 +208,6 @@ class Call:
         if not is_utf8(os.fspath(path)):
             raise UsageError(f"{path} is not UTF-8", hint="choose another place")
         return path
-
-    def check_arguments(self) -> None:
-        """Raise UsageError for an argument that can be neither a file name nor a text."""
-        for argument in self.arguments:
-            with suppress(UnicodeEncodeError):  # half of a character
-                if b"\0" not in os.fsencode(argument):
-                    continue
-            raise UsageError(
-                f"the argument {argument[:40]!r} is not text", hint="leave out NUL and the like"
-            )
 
     def text(self, argument: str) -> str:
         """Return `argument`, or standard input for `-`. Raises UsageError unless it is UTF-8."""

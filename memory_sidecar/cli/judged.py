@@ -11,7 +11,6 @@ from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.options import command_group, with_agent, with_call
-from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import real_place
 
@@ -66,8 +65,7 @@ def remove(call: Call, *, question: str, place: str | None) -> list[JudgedQuesti
 
 
 def _judged_set(call: Call) -> JudgedSet:
-    if call.db is not None:
-        raise UsageError("judged is of a whole data directory, not a file", hint="use --data-dir")
+    call.require_no_db()
     return JudgedSet(call.services, call.reporter)
 
 

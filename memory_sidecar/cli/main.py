@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -208,7 +209,7 @@ def run(call: Call) -> int:
 
 def _run(call: Call) -> int:
     try:
-        call.check_arguments()
+        _check_text(call.arguments)
         with cli.make_context(
             PROGRAM,
             list(call.arguments),
@@ -318,6 +319,17 @@ class _ClosedOutput(io.RawIOBase):
 
     def write(self, _data: object) -> NoReturn:
         raise output_error(OutputClosed(OSError(0, "it is closed")))
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Raise UsageError for an argument that can be neither a file name nor a text."""
+    for argument in arguments:
+        with suppress(UnicodeEncodeError):  # half of a character
+            if b"\0" not in os.fsencode(argument):
+                continue
+        raise UsageError(
+            f"the argument {argument[:40]!r} is not text", hint="leave out NUL and the like"
+        )
 
 
 def _as_usage_error(error: click.ClickException) -> UsageError:

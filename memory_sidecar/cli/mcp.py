@@ -35,8 +35,7 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
         from memory_sidecar.mcp.caller import Caller, Toolset
         from memory_sidecar.mcp.conversation import McpConversation
 
-    if call.db is not None:
-        raise UsageError("mcp serves a whole data directory, not a file", hint="use --data-dir")
+    call.require_no_db()
     chosen = [name.strip() for name in tools.split(",") if name.strip()]
     for name in chosen or [tools]:
         if name not in {*Toolset}:

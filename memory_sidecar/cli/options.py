@@ -212,7 +212,7 @@ allow_secrets_option = click.option(
 )
 
 
-_TEXT_MARK = "\0"  # which no argument has: `Call.check_arguments`
+_TEXT_MARK = "\0"  # which no argument has: `main` refuses it
 
 
 class TextCommand(click.Command):

@@ -178,8 +178,7 @@ def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
 
     Questions are noted in the data directory alone, unless the setting `keep_questions` says no.
     """
-    if call.db is not None:
-        raise UsageError("growth is of a whole data directory, not a file", hint="use --data-dir")
+    call.require_no_db()
     of = "" if agent is None else check_agent(agent)
     found = growth_of(call.services, of, weeks=weeks, now=system_clock(), reporter=call.reporter)
     found = call.mask(found)

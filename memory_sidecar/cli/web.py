@@ -62,8 +62,7 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
     one, and ends it half an hour after it was looked at last. With --no-daemon this command serves
     it, until interrupted.
     """
-    if call.db is not None:
-        raise UsageError("web shows a whole data directory, not a file", hint="use --data-dir")
+    call.require_no_db()
     if stops:
         ended = PageEnded(_stop(call))
         line = "the page is no longer served" if ended.stopped else "no page was served"
