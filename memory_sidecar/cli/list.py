@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec import UNSET
@@ -28,23 +28,29 @@ from memory_sidecar.memories.results import (
     Memory,
 )
 
-# The names of the columns are accepted, too; `refs` counts reads of atoms and of all others.
-_SORTS = {sort.value: sort for sort in Sort} | {
-    "updated_at": Sort.UPDATED,
-    "created_at": Sort.CREATED,
-    "token_estimate": Sort.TOKENS,
-    "reads": Sort.REFS,
+_SORTS = {"reads" if sort is Sort.REFS else sort.value: sort for sort in Sort}
+_COLUMNS = {
+    "updated_at": "updated",
+    "created_at": "created",
+    "token_estimate": "tokens",
+    "refs": "reads",
 }
 RECENT_LIMIT = 10
 
 M = TypeVar("M", Listed, Memory)
 
 
+class _SortName(click.Choice[str]):
+    """A name in `_SORTS`, or that of its column, which neither help nor errors list."""
+
+    def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:  # noqa: ANN401
+        return super().normalize_choice(_COLUMNS.get(choice, choice), ctx)
+
+
 @click.command(name="list")
 @click.option(
     "--sort",
-    type=click.Choice(list(_SORTS)),
-    metavar=f"[{'|'.join(Sort).replace(Sort.REFS, 'reads')}]",
+    type=_SortName(list(_SORTS)),
     help="Ascending unless --desc; without --sort, the latest change first.",
 )
 @click.option("--desc", is_flag=True, help="Descending.")

@@ -263,3 +263,9 @@ def test_an_unknown_command_of_a_group_is_known_at_the_top(run, typed, meant):
 @pytest.mark.parametrize("command", ["search", "query", "refs", "grep", "list"])
 def test_the_number_of_results_has_one_name_everywhere(run, command):
     assert "--limit" in run(command, "--help").out
+
+
+def test_an_unknown_order_is_answered_by_the_names_in_the_help_alone(serve):
+    refusal = serve("list", "--sort", "colour").err
+    assert "'reads'" in refusal
+    assert "'refs'" not in refusal and "updated_at" not in refusal
