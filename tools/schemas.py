@@ -28,6 +28,7 @@ from memory_sidecar.cli.completing import (
     AGENT,
     CATEGORY,
     COMMAND,
+    LANGUAGE,
     MEMORY,
     PATH,
     SESSION,
@@ -49,6 +50,7 @@ _PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.m
 _NO_PATHS = frozenset(
     "get update remove move share restore".split()  # commands whose PATH is that of a memory
 )
+_MARKED = {"--agent": AGENT, "--category": CATEGORY, "--language": LANGUAGE}
 _NAMED = {
     ("source remove", "names"): SOURCE,
     ("source publish", "name"): SOURCE,
@@ -158,10 +160,8 @@ def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | 
         return None
     if isinstance(parameter.type, click.Choice):
         return [str(each) for each in parameter.type.choices]
-    if "--agent" in parameter.opts:
-        return AGENT
-    if "--category" in parameter.opts:
-        return CATEGORY
+    for option in _MARKED.keys() & set(parameter.opts):
+        return _MARKED[option]
     if isinstance(parameter, click.Argument):
         if words in _NO_PATHS:
             return MEMORY if words != "restore" else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
 PATH = "file"  # the table's mark for a value that is a path
 COMMAND = "command"  # for the words of a command
+LANGUAGE = "language"
 AGENT, SOURCE, MEMORY, SESSION, CATEGORY = NAMES = (
     "agent", "source", "memory", "session", "category"
 )  # fmt: skip
@@ -116,6 +117,10 @@ def _complete_value(
         yield PATH, typed, ""
     elif isinstance(values, list):
         yield from _with_prefix(dict.fromkeys(values, ""), typed)
+    elif values == LANGUAGE:
+        from memory_sidecar.core.language import LANGUAGES
+
+        yield from _with_prefix(dict.fromkeys(sorted(LANGUAGES), ""), typed)
     elif values in NAMES:
         try:
             names = sorted(set(filter(_AS_TYPED.fullmatch, _read_names(values, words))))

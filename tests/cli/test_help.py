@@ -148,6 +148,8 @@ def test_a_shell_is_answered_without_daemon_or_model(completed, data_dir):
     assert completed("memory-sidecar search --mode=v") == ["plain,vector"]
     assert completed("memory-sidecar search --mode = v") == ["plain,vector"]  # bash cuts at the =
     assert "plain,hybrid" in completed("memory-sidecar search --mode =")
+    assert completed("memory-sidecar search a --language ty") == ["plain,typescript"]
+    assert completed("memory-sidecar list --sort re") == ["plain,reads"]  # and no older name
     assert completed("memory-sidecar index src/") == ["file,src/"]
     assert completed("memory-sidecar index --data-dir src --fu") == ["plain,--full"]
     assert completed("memory-sidecar get pit") == completed("memory-sidecar nonsense --x") == []
