@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
 from memory_sidecar.code.builder import is_left_out, split_tracked
 from memory_sidecar.code.rows import LocalRows
@@ -97,7 +97,8 @@ class TeamCode:
             lost = lost if lost and was_shared(local.connection, lost) else []
             if connection and rows:
                 try:
-                    yield self._overlay(connection, local, rows, lost, reporter)
+                    with closing(ReadTransaction(connection)) as reads:
+                        yield self._overlay(reads, local, rows, lost, reporter)
                 except _MALFORMED as error:  # of the search itself, it comes again without them
                     raise DatabaseError(
                         f"{self.link.shown} has rows that cannot be read ({error!r})",
@@ -123,14 +124,14 @@ class TeamCode:
 
     def _overlay(
         self,
-        connection: Connected,
+        reads: ReadTransaction,
         local: LocalRows,
         rows: _Rows,
         lost: Sequence[str],
         reporter: Reporter,
     ) -> OverlaidRows:
         """Lay `local` over `rows`. `lost`: sources that the team had, and has no more."""
-        scope = self._scope(connection, local, rows)
+        scope = self._scope(reads.connection, local, rows)
         outdated = scope.outdated + (count_files_here(local.connection, lost)[1] if lost else 0)
         if outdated:
             reporter.notice(
@@ -140,7 +141,7 @@ class TeamCode:
         known = {name: row for name, (row, _) in rows.items()}
         made = VectorModels.of(self.models)
         return OverlaidRows(
-            SharedRows(ReadTransaction(connection), self.link, known, scope),
+            SharedRows(reads, self.link, known, scope),
             local,
             has_vectors=all(row.model == made.model for row in known.values()),
             has_static=all(row.static == made.static for row in known.values()),

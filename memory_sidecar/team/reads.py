@@ -27,18 +27,30 @@ class ReadTransaction:
     """A read transaction that several threads query, one after the other."""
 
     def __init__(self, connection: Connected) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lock = threading.Lock()
         self._failed: psycopg.Error | None = None
+        self._has_ended = False
 
     def ask(self, query: str, values: Values = ()) -> list[Any]:
         """Return the rows of a query. Raises the error of the query that failed first."""
         with self._lock:
             try:
-                return self._connection.execute(query, values, binary=True).fetchall()
+                if self._has_ended:
+                    raise psycopg.OperationalError("the search has ended")
+                return self.connection.execute(query, values, binary=True).fetchall()
             except psycopg.Error as error:  # later ones say that the transaction is aborted
                 self._failed = self._failed or error
                 raise self._failed from None
+
+    def close(self) -> None:
+        """Wait for the query that runs, and refuse more: the caller goes on with the connection.
+
+        An arm may still be at work when another one has failed. If a connection is closed while a
+        thread waits for its answer, libpq crashes the process.
+        """
+        with self._lock:
+            self._has_ended = True
 
 
 @dataclass(frozen=True, slots=True)

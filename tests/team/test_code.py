@@ -31,6 +31,7 @@ from memory_sidecar.team import link as team_link
 from memory_sidecar.team.link import TeamLink
 from memory_sidecar.team.postings import unpack_entries
 from memory_sidecar.team.reads import ReadTransaction
+from memory_sidecar.team.words_read import WordsRead
 from tests.conftest import run_here
 from tests.waiting import eventually
 
@@ -542,7 +543,7 @@ def test_a_search_that_loses_its_connection_asks_again(make_member, database, mo
 
     def lose_one(self, *question):
         if not lost:
-            lost.append(self._connection.info.backend_pid)
+            lost.append(self.connection.info.backend_pid)
             with psycopg.connect(database, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", (lost[0],))
         return ask(self, *question)
@@ -551,6 +552,38 @@ def test_a_search_that_loses_its_connection_asks_again(make_member, database, mo
     assert giver.find("total price of the cart") == found
     assert lost
     assert not giver.notices.said
+
+
+def test_a_search_whose_words_cannot_be_read_waits_for_its_vectors(
+    make_member, database, monkeypatch
+):
+    giver = make_member("a")
+    giver.index()
+    answers = []
+    ask = ReadTransaction.ask
+
+    def ask_slowly(self, query, values=()):
+        if "chunk_static" not in query:
+            return ask(self, query, values)
+        answers.append(ask(self, "SELECT pg_sleep(0.5)"))
+        return ask(self, query, values)
+
+    def is_waiting():
+        of_others = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active'"
+        with psycopg.connect(database) as other:
+            return other.execute(
+                f"SELECT count(*) {of_others} AND pid <> pg_backend_pid()"
+            ).fetchone() == (1,)
+
+    def fail(*_):
+        eventually(is_waiting)
+        raise ValueError("no entries")
+
+    monkeypatch.setattr(ReadTransaction, "ask", ask_slowly)
+    monkeypatch.setattr(WordsRead, "terms_with_idf", fail)
+    with pytest.raises(DatabaseError, match="has rows that cannot be read"):
+        giver.find("total price of the cart")
+    assert answers  # else its connection was closed under it, which can end the process
 
 
 def test_a_search_that_a_commit_overtakes_finds_what_was_there_before(make_member, monkeypatch):
