@@ -18,7 +18,7 @@ from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.results import SourceStatus, Why
-from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.credentials import first_words, mask_document
 from memory_sidecar.core.errors import UsageError, one_line
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.reasons import ASKED_FOR
@@ -198,8 +198,7 @@ def _growth_lines(call: Call, found: Growth) -> Iterator[TextLine]:
         half, most = f"{each.p50_ms:,.1f} ms", f"{each.p95_ms:,.1f} ms"
         yield f"{each.kind}: {pluralize(each.questions, 'question')}, p50 {half}, p95 {most}"
     for asked in found.unanswered:
-        text = one_line(asked.text)
-        text = text if len(text) <= MAX_QUESTION else f"{text[:MAX_QUESTION]}…"
+        text = first_words(one_line(asked.text), MAX_QUESTION, "…")
         yield f"no good hit: {text}  ({asked.kind}, {pluralize(asked.times, 'time')})"
     if not found.keeps_questions:
         call.reporter.notice("questions are not recorded: the setting keep_questions is off")
