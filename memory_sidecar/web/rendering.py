@@ -73,12 +73,12 @@ def _finalize(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def ago(moment: str | None, now: datetime | None = None) -> Markup:
+def ago(moment: str | None) -> Markup:
     """Return how long ago `moment` (ISO 8601) was, like `3 d`, with the moment as its title."""
     if not moment:
         return Markup("never")
     then = datetime.fromisoformat(moment)
-    seconds = max(((now or datetime.now(UTC)) - then).total_seconds(), 0)
+    seconds = max((datetime.now(UTC) - then).total_seconds(), 0)
     size, unit = 1, "s"
     for limit, name in _STEPS:
         unit = name

@@ -63,9 +63,9 @@ class Visit:
 
     # Parameters and addresses
 
-    def text(self, name: str, default: str = "") -> str:
-        """Return the last value of the parameter `name`."""
-        return next((value for key, value in reversed(self.words) if key == name), default)
+    def text(self, name: str) -> str:
+        """Return the last value of the parameter `name`; "" without one."""
+        return dict(self.words).get(name, "")
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return all values of the parameter `name` that are not empty."""
