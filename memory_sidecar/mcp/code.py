@@ -101,10 +101,10 @@ class Hits(Answer):
 def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     """Find code by what it does, or by exact names. Use it before grep and reading files."""
     codebase = caller.codebase
-    page = caller.pages.page(asked.question, asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor, asked.top_k)
     query = CodeQuery(
         text=asked.query,
-        top_k=page.offset + asked.top_k + 1,
+        top_k=page.depth,
         mode=asked.mode,
         min_score=asked.min_score,
         filter=CodeFilter(
@@ -115,12 +115,12 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
     )
     if asked.wait_fresh_ms:
         codebase.wait_fresh(query.filter.sources, asked.wait_fresh_ms, reporter=report)
-    found = page.rest(
+    found = page.fill(
         caller.ask(Asked.CODE, asked.query, page, lambda: codebase.search(query, reporter=report)),
         lambda hit: (hit.source, hit.filename, hit.scope, hit.code),
     )
     warn_if_weak(found, report)
-    shown = shorten_hits(found[: asked.top_k], asked.query, asked.max_tokens)
+    shown = shorten_hits(found, asked.query, asked.max_tokens)
     return Hits(hits=shown, next_cursor=page.cursor_after(shown))
 
 

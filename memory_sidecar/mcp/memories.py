@@ -88,10 +88,10 @@ class SearchMemories(Filtered):
 
 def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> FoundMemories:
     """Search what was learned. Do so before you decide, and when something fails."""
-    page = caller.pages.page(asked.question, asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor, asked.top_k)
     query = MemoryQuery(
         text=asked.query,
-        top_k=page.offset + asked.top_k + 1,
+        top_k=page.depth,
         mode=SearchMode.HYBRID,
         min_score=asked.min_score,
         filter=asked.filter(),
@@ -103,9 +103,9 @@ def search_memories(caller: Caller, asked: SearchMemories, report: Reporter) -> 
         page,
         lambda: caller.memories(report).query(query, with_shared=asked.shared),
     )
-    hits = page.rest(found, _key)
+    hits = page.fill(found, key_of)
     warn_if_weak(hits, report)
-    shown = _cut_to_budget(hits[: asked.top_k], asked.max_tokens, report, stems_of(asked.query))
+    shown = _cut_to_budget(hits, asked.max_tokens, report, stems_of(asked.query))
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
@@ -131,15 +131,14 @@ def query_memories(caller: Caller, asked: QueryMemories, report: Reporter) -> Me
         with_expired=asked.outdated,
         with_superseded=asked.outdated,
     )
-    page = caller.pages.page(asked.question, asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor, asked.limit)
     listed = MemoryList(
         filter=wanted,
         sort=Sort(asked.sort),
         is_descending=not asked.ascending,
-        limit=page.offset + asked.limit + 1,
+        limit=page.depth,
     )
-    found = page.rest(caller.memories(report).list(listed, with_shared=asked.shared), _key)
-    shown = found[: asked.limit]
+    shown = page.fill(caller.memories(report).list(listed, with_shared=asked.shared), key_of)
     return MemoryHeads(memories=_heads(shown), next_cursor=page.cursor_after(shown))
 
 
@@ -153,12 +152,10 @@ def get_recent_memories(
     caller: Caller, asked: GetRecentMemories, report: Reporter
 ) -> FoundMemories:
     """Read what was remembered or changed last. Good at the start of work."""
-    page = caller.pages.page(asked.question, asked.cursor)
-    listed = MemoryList(
-        filter=asked.filter(), limit=page.offset + asked.limit + 1, without_pages=True
-    )
-    found = page.rest(caller.memories(report).list(listed, with_shared=asked.shared), _key)
-    shown = _cut_to_budget(found[: asked.limit], asked.max_tokens, report, share=4)
+    page = caller.pages.page(asked.question, asked.cursor, asked.limit)
+    listed = MemoryList(filter=asked.filter(), limit=page.depth, without_pages=True)
+    found = page.fill(caller.memories(report).list(listed, with_shared=asked.shared), key_of)
+    shown = _cut_to_budget(found, asked.max_tokens, report, share=4)
     return FoundMemories(memories=shown, next_cursor=page.cursor_after(shown))
 
 
@@ -186,7 +183,7 @@ class Listing(StoredAnswer):
 def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> Listing:
     """List categories and memories: yours, or with shared those of all agents."""
     remembered = caller.memories(report, shared=asked.shared)
-    page = caller.pages.page(asked.question, asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor, asked.limit)
     category = check_known_category(asked.category)
     categories = [
         each
@@ -197,9 +194,9 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
         filter=MemoryFilter(category=category or None),
         sort=Sort.PATH,
         is_descending=False,
-        limit=page.offset + asked.limit + 1,
+        limit=page.depth,
     )
-    shown = page.rest(remembered.list(listed), _key)[: asked.limit]
+    shown = page.fill(remembered.list(listed), key_of)
     return Listing(
         categories=() if page.offset else tuple(categories),
         memories=_heads(shown),
@@ -274,6 +271,11 @@ def properties_of(memory: Memory) -> str:
     return "".join(named) + (" pinned" if memory.pinned else "")
 
 
+def key_of(memory: MemoryHead) -> tuple[str, str]:
+    """What tells memories apart."""
+    return memory.agent, memory.path
+
+
 def line_of(memory: MemoryHead) -> str:
     return quote_line(f"{memory.path}  {_marks(memory)}  {memory.title}")
 
@@ -282,10 +284,6 @@ def _marks(memory: MemoryHead) -> str:
     shared = " (shared)" if memory.shared else ""
     made_in = f" of {memory.project}" if memory.project else ""
     return f"{memory.updated_at[:10]}{made_in}{shared}{' OUTDATED' if memory.is_outdated else ''}"
-
-
-def _key(memory: MemoryHead) -> tuple[str, str]:
-    return memory.agent, memory.path
 
 
 def _heads(found: Sequence[Memory]) -> tuple[MemoryHead, ...]:

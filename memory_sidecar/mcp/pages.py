@@ -47,12 +47,13 @@ class Pages:
         self._shown: OrderedDict[str, list[int]] = OrderedDict()  # hashes, in order
         self._lock = threading.Lock()
 
-    def page(self, question: str, cursor: str) -> AnswerPage:
-        """Begin the page of the answer to `question` at `cursor`. Raises UsageError."""
+    def page(self, question: str, cursor: str, size: int) -> AnswerPage:
+        """Begin the page at `cursor` of the answer to `question`. Raises UsageError."""
         offset = offset_of(cursor)
         with self._lock:
             shown = self._shown.get(question, [])
-        return AnswerPage(self, question, offset, shown[:offset] if len(shown) >= offset else None)
+        before = shown[:offset] if len(shown) >= offset else None
+        return AnswerPage(self, question, offset, size, before)
 
     def keep(self, question: str, shown: list[int]) -> None:
         """Remember `shown`, the hashes of what the pages up to now have shown."""
@@ -64,29 +65,38 @@ class Pages:
 
 
 class AnswerPage:
-    """One page that is being made, which begins at `offset`: so many have to be found besides."""
+    """One page that is being made: at most `size` items, after the first `offset` of the answer."""
 
-    def __init__(self, pages: Pages, question: str, offset: int, before: list[int] | None) -> None:
+    def __init__(
+        self, pages: Pages, question: str, offset: int, size: int, before: list[int] | None
+    ) -> None:
         """`before`: hashes of what earlier pages showed; `None` if unknown."""
         self.offset = offset
+        self._size = size
         self._pages = pages
         self._question = question
         self._before = before
         self._found: list[int] = []
 
-    def rest(self, found: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
-        """Return the items of `found`, which begins with the first page, that were not shown yet.
+    @property
+    def depth(self) -> int:
+        """How many items of the answer to find: one more than the page ends with, if there is."""
+        return self.offset + self._size + 1
 
-        `key` tells items apart, also after they have moved.
+    def fill(self, found: Sequence[T], key: Callable[[T], Hashable]) -> list[T]:
+        """Return the items of the page: the first of `found` that were not shown yet.
+
+        `found`: the first `depth` items of the answer. `key` tells items apart, also after they
+        have moved.
         """
         before = set(self._before or ())
         left = found[self.offset :] if self._before is None else found
         kept = [each for each in left if hash(key(each)) not in before]
         self._found = [hash(key(each)) for each in kept]
-        return kept
+        return kept[: self._size]
 
     def cursor_after(self, shown: Sequence[object]) -> str:
-        """Return the cursor after `shown`, the start of the rest; "" if that is all."""
+        """Return the cursor after `shown`, the first items of the page; "" if that is all."""
         if self._before is not None:
             self._pages.keep(self._question, [*self._before, *self._found[: len(shown)]])
         return cursor_after(self.offset, shown, self._found)

@@ -13,7 +13,7 @@ from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.errors import NotFound, one_line
 from memory_sidecar.core.results import Silent
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.memories import mark_memory, properties_of, resolve_memory
+from memory_sidecar.mcp.memories import key_of, mark_memory, properties_of, resolve_memory
 from memory_sidecar.mcp.quoting import join_notes
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.model import MemoryList
@@ -38,13 +38,11 @@ TEMPLATES = {
 
 def list_resources(caller: Caller, cursor: str) -> types.ListResourcesResult:
     """The memories that `caller` may read, the latest first. Raises UsageError for the cursor."""
-    page = caller.pages.page("resources", cursor)
+    page = caller.pages.page("resources", cursor, PAGE)
     if Toolset.MEMORIES not in caller.toolsets:
         return types.ListResourcesResult(resources=[])
-    wanted = MemoryList(limit=page.offset + PAGE + 1)
-    listed = caller.memories(Silent()).list(wanted, with_shared=True)
-    found = page.rest(listed, lambda memory: (memory.agent, memory.path))
-    shown = found[:PAGE]
+    listed = caller.memories(Silent()).list(MemoryList(limit=page.depth), with_shared=True)
+    shown = page.fill(listed, key_of)
     return types.ListResourcesResult(
         resources=[
             types.Resource(

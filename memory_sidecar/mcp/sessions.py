@@ -138,7 +138,7 @@ def _hit_text(hit: SessionHit) -> str:
 
 def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> SessionHits:
     """Find what was said and done in earlier sessions."""
-    page = caller.pages.page(asked.question, asked.cursor)
+    page = caller.pages.page(asked.question, asked.cursor, asked.top_k)
     wanted = SessionFilter.parse(
         project=asked.project,
         topics=asked.topics,
@@ -147,13 +147,12 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
         before=asked.before,
     )
     kinds = {"summaries": TIERS[1], "messages": TIERS[2], "all": tuple(HitKind)}
-    most = page.offset + asked.top_k + 1
 
     def search() -> list[SessionHit]:
         query = SessionQuery(
             text=asked.query,
             kinds=kinds[asked.tier],
-            top_k=most,
+            top_k=page.depth,
             by_session=asked.by_session,
             min_score=asked.min_score,
             filter=wanted,
@@ -163,12 +162,12 @@ def search_sessions(caller: Caller, asked: SearchSessions, report: Reporter) -> 
     if asked.query.strip():
         hits = caller.ask(Asked.SESSIONS, asked.query, page, search)
     else:
-        hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=most))]
-    found = page.rest(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
+        hits = [*map(_as_hit, _sessions(caller, report).list_sessions(wanted, limit=page.depth))]
+    found = page.fill(hits, lambda hit: (hit.session_id, hit.kind, hit.sequence, hit.text))
     warn_if_weak(found, report)
-    characters = budget(asked.max_tokens, "".join(hit.text for hit in found[: asked.top_k]))
+    characters = budget(asked.max_tokens, "".join(hit.text for hit in found))
     shown, is_cut = cut_to_fit(
-        found[: asked.top_k], characters, "text", _hit_text, share=2, stems=stems_of(asked.query)
+        found, characters, "text", _hit_text, share=2, stems=stems_of(asked.query)
     )
     if is_cut:
         report.notice('some are cut: get_session reads on from message N with cursor "from-N"')
