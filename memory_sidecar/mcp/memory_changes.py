@@ -136,8 +136,7 @@ def remove_memory(caller: Caller, asked: RemoveMemory, report: Reporter) -> Remo
     """Archive a memory that is wrong or useless."""
     memories, path = resolve_memory(caller, asked.path, report, shared=asked.shared)
     removed = memories.remove(path, if_hash=asked.if_hash)
-    command = f"`memory-sidecar restore {shlex.quote(removed.path)} --agent {removed.agent}`"
-    restore = caller.complete(command).strip("`")
+    restore = _restore_command(caller, shlex.quote(removed.path), removed.agent)
     return build_from(RemovedMemory, removed, batch=removed.batch or "", restore=restore)
 
 
@@ -190,9 +189,13 @@ def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> Pr
     )
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
     batch = pruned.batch or ""
-    command = f"`memory-sidecar restore --batch {batch} --agent {caller.agent}`" if batch else ""
-    restore = caller.complete(command).strip("`")
+    restore = _restore_command(caller, f"--batch {batch}", caller.agent) if batch else ""
     return build_from(PrunedMemories, pruned, batch=batch, restore=restore)
+
+
+def _restore_command(caller: Caller, what: str, agent: str) -> str:
+    """Return the command that the user restores `what` of `agent` with."""
+    return caller.complete(f"`memory-sidecar restore {what} --agent {agent}`").strip("`")
 
 
 def _changed(change: Remembered) -> Changed:
