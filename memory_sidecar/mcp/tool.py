@@ -64,11 +64,11 @@ class Tool:
     run: Callable[[Caller, Any, CallReport], Answer]
     effect: Effect
     toolset: Toolset | None = None  # None: always offered
-    title: str = ""  # its name if that is a keyword of Python, else ""
+    own_name: str = ""  # where that of `run` differs, as Python means something by it
 
     @property
     def name(self) -> str:
-        return self.title or self.run.__name__
+        return self.own_name or self.run.__name__
 
     def is_offered(self, caller: Caller) -> bool:
         if caller.is_read_only and self.effect is not Effect.READS:
