@@ -12,7 +12,7 @@ from pydantic import Field
 from memory_sidecar.core.errors import NoIndex, PathRefused
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.projects import home
-from memory_sidecar.core.results import Reporter, pluralize
+from memory_sidecar.core.results import Reporter, name_first, pluralize
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
 from memory_sidecar.mcp.tool import Answer
@@ -46,8 +46,8 @@ def not_indexed_error(caller: Caller) -> NoIndex:
             "calling again changes nothing"
         ]
     if sources:
-        shown = ", ".join(sources[:SHOWN_SOURCES]) + ("…" if len(sources) > SHOWN_SOURCES else "")
-        ways.append(f'source "*" searches what is indexed: {shown}')
+        named = name_first(sources, SHOWN_SOURCES)
+        ways.append(f'source "*" searches what is indexed: {named}')
     return NoIndex(f"{folder or caller.folders[0]} is not indexed", hint="; ".join(ways))
 
 
