@@ -18,11 +18,11 @@ from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.web.graph import draw
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import editor_link
-from memory_sidecar.web.visit import PAGE_ROWS, Done, Stamp, View, Visit, stamps_within
+from memory_sidecar.web.stamps import Stamp, StampedCache, stamps_within
+from memory_sidecar.web.visit import PAGE_ROWS, Done, View, Visit
 
 SHOWN_FINDINGS = 100
-MAX_CACHED = 8  # roots and projects
-_atom_cache: dict[object, tuple[object, list[AtomUse], list[ContextFinding]]] = {}
+_read_before = StampedCache[tuple[list[AtomUse], list[ContextFinding]]](8)  # by root and project
 _SLOW = frozenset({"merge"})  # needs a vector of every atom: only on request
 
 
@@ -115,15 +115,12 @@ def _read(
     rules = [rule for rule in CHECKS if rule not in _SLOW or visit.text("merge")]
     key = (visit.services, context.root.path, one, len(rules))
     stamp = (_stamps(context.root), system_clock() // DAY_MS)
-    known = _atom_cache.get(key)
-    if known is None or known[0] != stamp:
-        atoms, _ = mask_document(context.list_uses(projects))
-        found = context.check(rules=rules, project=one, reporter=visit)
-        findings = [context.shown(each, remedy_of=str) for each in found]
-        if len(_atom_cache) >= MAX_CACHED:
-            _atom_cache.clear()
-        known = _atom_cache[key] = (stamp, atoms, findings)
-    return known[1], known[2]
+    if (known := _read_before.find(key, stamp)) is not None:
+        return known
+    atoms, _ = mask_document(context.list_uses(projects))
+    found = context.check(rules=rules, project=one, reporter=visit)
+    findings = [context.shown(each, remedy_of=str) for each in found]
+    return _read_before.keep(key, stamp, (atoms, findings))
 
 
 def _stamps(root: Root) -> dict[str, Stamp]:

@@ -9,7 +9,8 @@ from memory_sidecar.agents.growth import Growth, growth_of
 from memory_sidecar.core.paths import ASKED, QUESTIONS
 from memory_sidecar.core.times import last_week_starts, system_clock
 from memory_sidecar.web import memories
-from memory_sidecar.web.visit import View, Visit, stamps_of
+from memory_sidecar.web.stamps import stamps_of
+from memory_sidecar.web.visit import View, Visit
 
 WEEKS = (4, 12, 26, 52)
 USUAL_WEEKS = 12

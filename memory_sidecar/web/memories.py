@@ -16,7 +16,8 @@ from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, Memory, MemoryHit
 from memory_sidecar.web.memory import memories_of
-from memory_sidecar.web.visit import PAGE_ROWS, View, Visit, stamps_of
+from memory_sidecar.web.stamps import StampedCache, stamps_of
+from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
 
 Number = TypeVar("Number", int, float)
 
@@ -24,8 +25,7 @@ MINUTE_MS = 60_000
 FACETS = ("agent", "project", "category", "tag", "status", "kind", "age", "strength", "source")
 COUNTED_AT_ONCE = 5_000  # memories; counting more takes longer than the rest of the view
 COMPARED_AT_ONCE = 200  # memories of a page of duplicates, each with all of its agent
-MAX_CACHED = 64
-_facet_cache: dict[object, tuple[object, Facets]] = {}  # a stamp and the facets, by filter
+_counted = StampedCache[Facets](64)  # by filter
 _OPEN = frozenset({"agent", "category", "tag"})  # facets that are unfolded from the start
 
 
@@ -99,17 +99,13 @@ def _facets(visit: Visit, overview: Overview, wanted: MemoryFilter) -> Facets | 
     """
     key = (visit.services, tuple(visit.readable), visit.text("agent"), wanted)
     stamp = (version(visit), system_clock() // MINUTE_MS)  # memories expire
-    known = _facet_cache.get(key)
-    if known is not None and known[0] == stamp:
-        return known[1]
+    if (known := _counted.find(key, stamp)) is not None:
+        return known
     is_asked_for = visit.text("facets") or visit.text("json")
     if not is_asked_for and overview.count() > COUNTED_AT_ONCE:
         return None
     facets, _ = mask_document(overview.facets(wanted))
-    if len(_facet_cache) >= MAX_CACHED:
-        _facet_cache.clear()
-    _facet_cache[key] = (stamp, facets)
-    return facets
+    return _counted.keep(key, stamp, facets)
 
 
 def version(visit: Visit) -> object:

@@ -6,14 +6,11 @@ def pin(visit: Visit) -> Done           POST, a row of `app.CHANGES`
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -221,29 +218,3 @@ class Section:
 
     Called every second while it is open.
     """
-
-
-Stamp = tuple[int, int]
-"""Modification time in ns and size in bytes; both 0 for a missing file."""
-
-
-def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
-    """Return the stamp of each of `files`, by path."""
-    stamps = {}
-    for file in files:
-        stamps[str(file)] = (0, 0)
-        with suppress(OSError):
-            status = file.stat()
-            stamps[str(file)] = (status.st_mtime_ns, status.st_size)
-    return stamps
-
-
-def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
-    """Return the stamp of each direct entry of `folders`, by path."""
-    stamps = {}
-    for folder in folders:
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                stamps[entry.path] = (status.st_mtime_ns, status.st_size)
-    return stamps

@@ -1,0 +1,59 @@
+"""Notices that files have changed, by their stamps, and keeps what was made of them until then."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+Stamp = tuple[int, int]
+"""Modification time in ns and size in bytes; both 0 for a missing file."""
+
+
+def stamps_of(files: Iterable[Path]) -> dict[str, Stamp]:
+    """Return the stamp of each of `files`, by path."""
+    stamps = {}
+    for file in files:
+        stamps[str(file)] = (0, 0)
+        with suppress(OSError):
+            stamps[str(file)] = _stamp(file.stat())
+    return stamps
+
+
+def stamps_within(folders: Iterable[Path]) -> dict[str, Stamp]:
+    """Return the stamp of each direct entry of `folders`, by path."""
+    stamps = {}
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                stamps[entry.path] = _stamp(entry.stat(follow_symlinks=False))
+    return stamps
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_mtime_ns, status.st_size
+
+
+class StampedCache(Generic[T]):
+    """Values by key, each for as long as what it was made of has the same stamp. Thread-safe."""
+
+    def __init__(self, most: int) -> None:
+        """`most`: keys; one more, and all are forgotten."""
+        self._most = most
+        self._known: dict[Hashable, tuple[object, T]] = {}
+
+    def find(self, key: Hashable, stamp: object) -> T | None:
+        """Return the value that was kept under `key` with the same `stamp`; None without one."""
+        known = self._known.get(key)
+        return known[1] if known is not None and known[0] == stamp else None
+
+    def keep(self, key: Hashable, stamp: object, value: T) -> T:
+        """Keep `value` under `key`, and return it."""
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known[key] = (stamp, value)
+        return value
