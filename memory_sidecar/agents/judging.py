@@ -99,20 +99,16 @@ class JudgedSet:
         Raises NotFound if no question `text` has that answer.
         """
 
+        def without(each: JudgedQuestion) -> JudgedQuestion:
+            kept = () if place is None else tuple(r for r in each.relevant if r != place)
+            return replace(each, relevant=kept) if each.text == text else each
+
         def change(known: list[JudgedQuestion]) -> list[JudgedQuestion]:
-            left = [
-                each
-                if each.text != text
-                else replace(
-                    each, relevant=tuple(r for r in each.relevant if place not in (None, r))
-                )
-                for each in known
-            ]
+            left = list(map(without, known))
             if left == known:
+                lacking = f"{place!r} does not answer" if place is not None else "no question is"
                 raise NotFound(
-                    f"no question is {text!r}"
-                    if place is None
-                    else f"{place!r} does not answer {text!r}",
+                    f"{lacking} {text!r}",
                     hint="`memory-sidecar judged list` shows the questions and their answers",
                 )
             return [each for each in left if each.relevant]
