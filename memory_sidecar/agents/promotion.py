@@ -57,7 +57,7 @@ class Promoter:
         self, agent: Agent, *, settings: Settings, environ: Mapping[str, str], reporter: Reporter
     ) -> None:
         self._agent = agent
-        self._sessions = Journal(agent, reporter)
+        self._journal = Journal(agent, reporter)
         self._settings = settings
         self._environ = environ
         self._reporter = reporter
@@ -68,11 +68,11 @@ class Promoter:
         A session without a summary gets one, which is saved with it. Raises SummarizerFailed, and
         NotFound for an unknown session or one without a sentence to summarize.
         """
-        document = self._sessions.get(session_id).document
+        document = self._journal.get(session_id).document
         session = read_session(document)
         summary = session.summary or mask_document(self._make_summary(session, document))[0]
         if session.summary is None and not dry_run:
-            self._sessions.add_summary(session.session_id, summary_document(summary))
+            self._journal.add_summary(session.session_id, summary_document(summary))
         judged = list(self._judge(candidates(session, summary)))
         return self._finish(session, summary, judged, shared=shared, dry_run=dry_run)
 
@@ -82,7 +82,7 @@ class Promoter:
         The decisions, solved problems and notes of their own summaries are stored beside it. Raises
         as `promote`, and NotFound where no session carries the tag.
         """
-        documents = self._sessions.entries(tag)
+        documents = self._journal.entries(tag)
         sessions = [read_session(each) for each in documents]
         document = merge_sessions(documents)
         whole = read_session(document)
@@ -102,10 +102,10 @@ class Promoter:
 
     def save(self, document: Mapping[str, Any], *, allow_secrets: bool = False) -> Saved:
         """Save a session; promote it if the settings say so and its outcome is a success."""
-        saved = self._sessions.save(document, allow_secrets=allow_secrets)
+        saved = self._journal.save(document, allow_secrets=allow_secrets)
         if not (self._settings.session_promotion and saved.changed):
             return saved
-        summary = read_session(self._sessions.get(saved.session_id).document).summary
+        summary = read_session(self._journal.get(saved.session_id).document).summary
         if summary is None or summary.outcome is not Outcome.SUCCESS:
             return saved
         return replace(saved, promotion=self.promote(saved.session_id))
