@@ -57,7 +57,7 @@ def main() -> None:
         measure_rebuild(results, agent)
         watching = Watching(services)
         watching.start()
-        agent.data.wait_fresh(timeout_ms=60_000)
+        agent.data.wait_fresh(patience_s=60.0)
         measure_calls(results, agent)
         watching.close()
         services.close()

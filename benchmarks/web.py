@@ -76,8 +76,8 @@ def measure(results: Results, scratch: Path, count: int, sources: int) -> None:
     services.codebase().index(roots, reporter=Silent(), embed=False)
     watching = Watching(services)
     watching.start()
-    agent.data.wait_fresh(timeout_ms=60_000)
-    services.codebase().data.wait_fresh(timeout_ms=60_000)
+    agent.data.wait_fresh(patience_s=60.0)
+    services.codebase().data.wait_fresh(patience_s=60.0)
     started = time.perf_counter()
     from memory_sidecar.web.site import Site
 

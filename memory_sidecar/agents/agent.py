@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """Names that a registered directory cannot have: the agent's own sources and files have them."""
 
-FIRST_LOOK_MS = 500  # how long a question waits for the watcher's first scan, or to scan itself
+FIRST_LOOK_S = 0.5  # how long a question waits for the watcher's first scan, or to scan itself
 T = TypeVar("T")
 
 
@@ -257,15 +257,15 @@ class Agent:
             self._has_compared_files = self.data.rescan(
                 sources,
                 reporter,
-                patience_s=FIRST_LOOK_MS / 1000,
+                patience_s=FIRST_LOOK_S,
                 is_done=partial(self._are_indexed, sources),
             )
         self._embed(embedded, reporter)
         if unscanned := self.data.unscanned():
             with self.data.open().reading() as connection:
                 has_last = were_scanned(connection, unscanned)
-            patience_s = FIRST_LOOK_MS / 1000 if has_last else MISSING_PATIENCE_S
-            if not self.data.wait_fresh(timeout_ms=int(1000 * patience_s)) and has_last:
+            patience_s = FIRST_LOOK_S if has_last else MISSING_PATIENCE_S
+            if not self.data.wait_fresh(patience_s=patience_s) and has_last:
                 reporter.notice(f"{self.name} is being rescanned: answering from the last state")
         for name, live in self.data.states().items():
             if live.problem:

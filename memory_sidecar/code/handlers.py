@@ -284,7 +284,7 @@ class Codebase:
         however long that takes.
         """
         if self.data.is_watching:
-            is_fresh = self.data.wait_fresh(names, timeout_ms=timeout_ms)
+            is_fresh = self.data.wait_fresh(names, patience_s=timeout_ms / 1000)
         else:
             sources = [s for s in self.registry.all() if not names or s.name in names]
             is_fresh = self.data.rescan(sources, reporter, patience_s=timeout_ms / 1000)

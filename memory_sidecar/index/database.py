@@ -181,10 +181,10 @@ class Database(Generic[S]):
         seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}
         return {each.name for each in (now if sources is None else sources)} - seen
 
-    def wait_fresh(self, names: Collection[str] = (), *, timeout_ms: int) -> bool:
+    def wait_fresh(self, names: Collection[str] = (), *, patience_s: float) -> bool:
         """A barrier: wait until every save before this call is indexed; return whether it is.
 
-        Waits up to `timeout_ms` for the sources `names`, all if empty. Scans the disk rather than
+        Waits up to `patience_s` for the sources `names`, all if empty. Scans the disk rather than
         trust the watch, whose events may still be on their way.
         """
         asked = []
@@ -195,7 +195,7 @@ class Database(Generic[S]):
             recheck = partial(self.owner.refresh, source, Silent(), ScanScope())
             key = f"recheck {source.name}"
             asked.append(self.owner.loop.ask_soon(recheck, urgency=Urgency.BARRIER, key=key))
-        done, late = wait(asked, timeout=timeout_ms / 1000)
+        done, late = wait(asked, timeout=patience_s)
         return not late and all(each.exception() is None for each in done)
 
     # Reading
@@ -263,7 +263,7 @@ class Database(Generic[S]):
 
         self.ask(work, reporter, patience_s=STORE_PATIENCE_S)
         if self.is_watching:
-            self.wait_fresh(timeout_ms=int(1000 * MISSING_PATIENCE_S))
+            self.wait_fresh(patience_s=MISSING_PATIENCE_S)
 
     def _index_missing(
         self,

@@ -140,7 +140,7 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
 def test_the_first_answer_of_a_live_agent_waits_for_rows_where_it_has_none(
     make_agent, folder, notices, monkeypatch
 ):
-    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_MS", 0)
+    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_S", 0.0)
     for number in range(20):
         write_memory(folder, f"{number:02}.md", f"Number {number}.")
     agent = make_agent()
@@ -430,7 +430,7 @@ def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
 def test_what_was_saved_by_hand_is_found_though_another_process_writes(
     make_agent, folder, data_dir, notices, monkeypatch
 ):
-    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_MS", 60_000)
+    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_S", 60.0)
     write_memory(folder, "one.md", "The first.")
     assert paths(make_agent()) == ["one.md"]
     write_memory(folder, "two.md", "The second.")

@@ -494,7 +494,7 @@ def test_a_save_during_a_pass_over_its_file_keeps_its_times(
     monkeypatch.setattr("memory_sidecar.index.apply.SLICE_FILES", 3)
     for number in range(9):
         (root / "pkg" / f"h{number}.py").write_text("def heron(): pass\n" * (number + 1))
-    live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
+    live.wait_fresh(patience_s=DEADLINE_S)
     saved = root / "pkg" / ("h0.py" if is_reached else "h8.py")  # the smallest is read first
     started, goes_on, _ = held_builds(monkeypatch, lambda _, file: "h2.py" in file.path)
     with ThreadPoolExecutor() as threads:
@@ -819,7 +819,7 @@ def test_what_failed_in_a_pass_and_is_saved_during_it_is_no_failure(
 ):
     for number in range(2 * SLICE):
         (root / "pkg" / f"h{number:02}.py").write_text("def heron(): pass\n" * (number + 1))
-    live.wait_fresh(timeout_ms=int(1000 * DEADLINE_S))
+    live.wait_fresh(patience_s=DEADLINE_S)
     saved = root / "pkg" / "h00.py"  # the smallest is read first
     build, refused = CodeBuilder.build, [saved.name]
 
@@ -835,7 +835,7 @@ def test_what_failed_in_a_pass_and_is_saved_during_it_is_no_failure(
         assert started.wait(DEADLINE_S)
         saved.write_text("def okapi(): pass\n")
         eventually(lambda: live.owner.states()["project"].waiting)
-        asked = threads.submit(live.wait_fresh, timeout_ms=int(1000 * DEADLINE_S))
+        asked = threads.submit(live.wait_fresh, patience_s=DEADLINE_S)
         eventually(lambda: live.owner.loop._queue)
         goes_on.set()
         assert asked.result(DEADLINE_S)
@@ -910,7 +910,7 @@ def test_nothing_counts_as_scanned_in_a_database_that_was_begun_anew(codebase, l
 
     assert codebase.data.unscanned() == set()
     assert codebase.data.ask(begin_anew, Silent(), patience_s=10.0) == {"project"}
-    assert codebase.data.wait_fresh(timeout_ms=10_000)
+    assert codebase.data.wait_fresh(patience_s=10.0)
     assert codebase.data.unscanned() == set()
     assert files_with(codebase, "total") == {"pkg/cart.py"}
 
@@ -941,7 +941,7 @@ def test_a_watch_that_cannot_begin_begins_after_a_while(codebase, root, monkeypa
     codebase.index([root], reporter=Silent(), embed=False)
     scheduler = start_scheduler(codebase)
     eventually(lambda: "can't start new thread" in str(codebase.status().last_failure))
-    assert not codebase.data.wait_fresh(timeout_ms=10_000)
+    assert not codebase.data.wait_fresh(patience_s=10.0)
     monkeypatch.setattr(Watch, "start", started)
     (root / "pkg" / "new.py").write_text("def zebra(): pass\n")
     eventually(lambda: files_with(codebase, "zebra") == {"pkg/new.py"})
@@ -981,7 +981,7 @@ def test_a_save_is_waited_for_in_the_middle_of_an_index_which_comes_to_its_end(
         indexing = pool.submit(codebase.index, [root], reporter=Silent(), embed=False)
         eventually(lambda: passes.files_under_way("project") is not None)
         (root / "pkg" / "last.py").write_text("def okapi(): pass\n")
-        waiting = pool.submit(codebase.data.wait_fresh, timeout_ms=int(1000 * DEADLINE_S))
+        waiting = pool.submit(codebase.data.wait_fresh, patience_s=DEADLINE_S)
         eventually(lambda: files_with(codebase, "okapi") == {"pkg/last.py"})
         assert waiting.result(DEADLINE_S)
         report = indexing.result(DEADLINE_S)

@@ -64,7 +64,7 @@ def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
     finally:
         go_on.set()
     data = watched.services.agent("later").data
-    assert data.wait_fresh(timeout_ms=60_000)
+    assert data.wait_fresh(patience_s=60.0)
     # The pass that this came into has nothing left to do, and tells of itself until it ends.
     eventually(lambda: not any(live.indexing for live in data.states().values()))
     last = reader.get("/sessions")
