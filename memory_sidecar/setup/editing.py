@@ -79,6 +79,46 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
     return _insert_first(found, text, _to_json(value, len(path) + 1), len(path))
 
 
+def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
+    """Return the insertion of the TOML table at `path`, at the end; None if it is there already.
+
+    Raises Unreadable, and Taken as `json_member`.
+    """
+    found: Any = _read_toml(text)
+    beside: Any = {}
+    for depth, name in enumerate(path):
+        if not isinstance(found, dict):
+            raise Unreadable(f"{'.'.join(path[:depth])} is not a table")
+        beside, found = found, found.get(name, {})
+    if found == table:
+        return None
+    if found:
+        raise Taken(f"{'.'.join(path)} has another value already")
+    _require_only(beside, path)
+    lines = [f"[{'.'.join(path)}]"]
+    # TOML is like JSON here, but has no escapes of half a character, and DEL escaped.
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in table.items()}
+    lines += [f"{name} = " + value.replace("\x7f", "\\u007f") for name, value in values.items()]
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
+    try:
+        _read_toml(insertion.apply_to(text))
+    except Unreadable as error:  # an inline table, which is closed
+        above = ".".join(path[:-1])
+        raise Unreadable(f"{above} is one value; write it as [{above}.NAME] tables") from error
+    return insertion
+
+
+def whole_file(text: str, _path: Sequence[str], content: str) -> Insertion | None:
+    """Return the insertion of `content` into an empty file; None if it is there already.
+
+    Raises Taken if the file has other content.
+    """
+    if text and text != content:
+        raise Taken("it says something else")
+    return None if text else Insertion(0, content)
+
+
 def remove_entry(
     text: str, path: Sequence[str], value: object, *, is_toml: bool = False, piece: str = ""
 ) -> str | None:
@@ -100,6 +140,16 @@ def remove_entry(
             if _prune_empty(read(rest), path) == expected:
                 return rest
     return None
+
+
+def _require_only(servers: Mapping[str, Any], path: Sequence[str]) -> None:
+    """Raise Taken if one of `servers` starts this program: an agent would have each tool twice."""
+    for name, entry in servers.items():
+        if isinstance(entry, dict) and not entry.get("disabled"):
+            words = chain(*(each if isinstance(each, list) else [each] for each in entry.values()))
+            programs = [re.split(r"[/\\]", str(word))[-1].removesuffix(".exe") for word in words]
+            if SERVER in programs and not {"mcp", "--mcp"}.isdisjoint(programs):
+                raise Taken(f"{'.'.join([*path[:-1], name])} starts {SERVER} already")
 
 
 def _drop_entry(data: Any, path: Sequence[str], value: object) -> Any:  # noqa: ANN401  settings
@@ -159,56 +209,6 @@ def _toml_cuts(text: str, path: Sequence[str]) -> Iterator[str]:
         if path[-1] in line:
             for end in range(start + 1, min(start + MAX_LINES, len(lines)) + 1):
                 yield "".join(lines[:start] + lines[end:])
-
-
-def toml_table(text: str, path: Sequence[str], table: Mapping[str, object]) -> Insertion | None:
-    """Return the insertion of the TOML table at `path`, at the end; None if it is there already.
-
-    Raises Unreadable, and Taken as `json_member`.
-    """
-    found: Any = _read_toml(text)
-    beside: Any = {}
-    for depth, name in enumerate(path):
-        if not isinstance(found, dict):
-            raise Unreadable(f"{'.'.join(path[:depth])} is not a table")
-        beside, found = found, found.get(name, {})
-    if found == table:
-        return None
-    if found:
-        raise Taken(f"{'.'.join(path)} has another value already")
-    _require_only(beside, path)
-    lines = [f"[{'.'.join(path)}]"]
-    # TOML is like JSON here, but has no escapes of half a character, and DEL escaped.
-    values = {name: json.dumps(value, ensure_ascii=False) for name, value in table.items()}
-    lines += [f"{name} = " + value.replace("\x7f", "\\u007f") for name, value in values.items()]
-    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    insertion = Insertion(len(text), gap + "\n".join(lines) + "\n")
-    try:
-        _read_toml(insertion.apply_to(text))
-    except Unreadable as error:  # an inline table, which is closed
-        above = ".".join(path[:-1])
-        raise Unreadable(f"{above} is one value; write it as [{above}.NAME] tables") from error
-    return insertion
-
-
-def _require_only(servers: Mapping[str, Any], path: Sequence[str]) -> None:
-    """Raise Taken if one of `servers` starts this program: an agent would have each tool twice."""
-    for name, entry in servers.items():
-        if isinstance(entry, dict) and not entry.get("disabled"):
-            words = chain(*(each if isinstance(each, list) else [each] for each in entry.values()))
-            programs = [re.split(r"[/\\]", str(word))[-1].removesuffix(".exe") for word in words]
-            if SERVER in programs and not {"mcp", "--mcp"}.isdisjoint(programs):
-                raise Taken(f"{'.'.join([*path[:-1], name])} starts {SERVER} already")
-
-
-def whole_file(text: str, _path: Sequence[str], content: str) -> Insertion | None:
-    """Return the insertion of `content` into an empty file; None if it is there already.
-
-    Raises Taken if the file has other content.
-    """
-    if text and text != content:
-        raise Taken("it says something else")
-    return None if text else Insertion(0, content)
 
 
 def _walk(text: str, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
