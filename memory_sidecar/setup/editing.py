@@ -55,7 +55,7 @@ def json_member(text: str, path: Sequence[str], value: object) -> Insertion | No
     if found is None or rest:
         if found is not None and len(rest) == 1:
             _require_only(_to_python(found), path)
-        return _insert_member(text, found, path, rest, _nest(rest[1:], value))
+        return _insert_member(text, found, path, rest, value)
     if _to_python(found) != value:
         raise Taken(f"{'.'.join(path)} has another value already")
     return None
@@ -69,7 +69,7 @@ def json_element(text: str, path: Sequence[str], value: object) -> Insertion | N
     """
     found, rest = _walk(text, path)
     if found is None or rest:
-        return _insert_member(text, found, path, rest, _nest(rest[1:], [value]))
+        return _insert_member(text, found, path, rest, [value])
     if found.type != "array":
         raise Unreadable(f"{'.'.join(path)} is not an array")
     if any(_to_python(element) == value for element in _children(found)):
@@ -294,11 +294,12 @@ def _text(node: Node) -> str:
 def _insert_member(
     text: str, found: Node | None, path: Sequence[str], rest: Sequence[str], value: object
 ) -> Insertion:
+    """Insert `value` at `path`, of which the object `found` lacks `rest`; None: no value at all."""
     if found is None:
         gap = "" if text.endswith("\n") or not text else "\n"  # a comment ends with its line
-        return Insertion(len(text), gap + _to_json(_nest(rest[:1], value), 0) + "\n")
+        return Insertion(len(text), gap + _to_json(_nest(rest, value), 0) + "\n")
     depth = len(path) - len(rest)
-    entry = f"{json.dumps(rest[0])}: {_to_json(value, depth + 1)}"
+    entry = f"{json.dumps(rest[0])}: {_to_json(_nest(rest[1:], value), depth + 1)}"
     return _insert_first(found, text, entry, depth)
 
 
