@@ -140,20 +140,24 @@ class Mirror:
             return self.link.read(read)
 
     def _local_files(self, state: MirrorState, changed: Collection[str]) -> dict[str, Known]:
-        """Return all local files by path, and those that cannot be read, as known before."""
+        """Return all local files by path, and those that cannot be read, as known before.
+
+        Compares those that commands changed or removed alone, unless none did or the team is owed.
+        """
         named = tuple(f"{path}/" for path in {*changed, *state.removed})
-        only = () if state.owes else named  # compare just these; empty: all
+        compares_all = state.owes or not named
         found: dict[str, Known] = {}
         for folder in self.folders.values():
             start = f"{folder.name}/"
             known = {path: each for path, each in state.files.items() if path.startswith(start)}
             others = {p: each for p, each in known.items() if not f"{p}/".startswith(named)}
-            if only:
+            under = None
+            if not compares_all:
                 found |= others
-            under = [path.removeprefix(start) for path in changed if path.startswith(start)]
-            if only and not under:
-                continue
-            scan = folder.scan(under if only else None)
+                under = [path.removeprefix(start) for path in changed if path.startswith(start)]
+                if not under:
+                    continue
+            scan = folder.scan(under)
             if scan.unreadable or not scan.files:  # an empty folder may be an unmounted disk
                 found |= others
             for file in scan.files:
