@@ -33,7 +33,10 @@ class Address:
 
     @classmethod
     def of(cls, settings: Settings) -> Address:
-        """Parse the setting. Raises UsageError if it is no address, or holds a password."""
+        """Parse the setting. Raises UsageError if it is no address, or holds a password.
+
+        For an address by a service, this process gets a PGSSLMODE, unless it has one.
+        """
         try:
             found = conninfo_to_dict(settings.database)
         except psycopg.ProgrammingError as error:
@@ -53,7 +56,7 @@ class Address:
         if not is_here and "PGSSLMODE" not in os.environ:
             parameters.setdefault("sslmode", "require")
         if "service" in parameters or "PGSERVICE" in os.environ:
-            # Its file may name another machine. A parameter would override what it says of TLS.
+            # Its file may name another machine, and a parameter would override what it says of TLS.
             os.environ.setdefault("PGSSLMODE", "require")
         parameters.setdefault("connect_timeout", str(CONNECT_S))
         return cls(parameters, settings.database_password_command, settings.child_environment)
