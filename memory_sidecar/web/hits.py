@@ -51,7 +51,7 @@ class Row:
     @property
     def identity(self) -> tuple[str, ...]:
         """A key that is equal for the same hit of another search."""
-        return (self.kind, self.of, self.title)
+        return (self.kind, self.of, self.title, self.href)
 
 
 def rows_of(visit: Visit, question: str, found: FoundByKind) -> dict[Asked, list[Row]]:

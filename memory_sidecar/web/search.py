@@ -87,17 +87,21 @@ def _judged_hit(visit: Visit) -> tuple[Asked, str, str]:
 
 def _compare_modes(
     visit: Visit, question: str, modes: Mapping[str, FoundByKind]
-) -> list[tuple[str, list[tuple[Row, int | None]]]]:
+) -> list[tuple[str, dict[Asked, list[tuple[Row, int | None]]]]]:
     """Return the rows of each mode with their ranks in hybrid mode, from 1 (None: no hit there)."""
     if not modes:
         return []
-    rows = {
-        mode: [row for each in rows_of(visit, question, found).values() for row in each]
-        for mode, found in modes.items()
-    }
-    places = {row.identity: at for at, row in enumerate(rows[SearchMode.HYBRID], 1)}
+    rows = {mode: rows_of(visit, question, found) for mode, found in modes.items()}
+    hybrid = rows[SearchMode.HYBRID].values()
+    places = {row.identity: at for of_kind in hybrid for at, row in enumerate(of_kind, 1)}
     return [
-        (mode, [(row, places.get(row.identity)) for row in of_mode])
+        (
+            mode,
+            {
+                kind: [(row, places.get(row.identity)) for row in of_kind]
+                for kind, of_kind in of_mode.items()
+            },
+        )
         for mode, of_mode in rows.items()
     ]
 

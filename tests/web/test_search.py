@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import quote
 
 import pytest
@@ -69,6 +70,16 @@ def test_filters_and_modes_are_those_of_the_command_line(served, reader):
     by_words = reader.get("/search?q=total+price&mode=keyword&json=1").json["found"]
     assert compared["keyword"]["code"] == by_words["code"]
     assert "not in hybrid" in reader.get("/search?q=total+price&in=code&mode=compare&n=2").text
+
+
+def test_messages_of_one_session_have_ranks_of_their_own_side_by_side(served, reader):
+    said = [{"role": "user", "content": f"The otter {what}"} for what in ("swims", "dives", "eats")]
+    served.services.sessions("architect", reporter=Silent()).save(
+        {"session_id": "s-3", "messages": said}
+    )
+    text = reader.get("/search?q=otter&in=sessions&mode=compare").text
+    by_words = text.split('aria-label="keyword"')[1].split("</section>")[0]
+    assert sorted(re.findall(r"hybrid (\d+)", by_words)) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(
