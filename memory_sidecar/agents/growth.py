@@ -54,7 +54,7 @@ class UsedMemory(MemoryHead):
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A question that had no hit, or weak ones alone, when it was asked last."""
+    """A question that had no hit, or weak ones alone, in all that it was asked of last."""
 
     text: str
     kind: Asked
@@ -146,12 +146,16 @@ def _top(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[U
 
 
 def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:
-    """Group the questions whose last answer was weak; spacing and case do not tell them apart."""
+    """Group the questions whose last answers were weak; spacing and case do not tell them apart.
+
+    The page asks for code, memories and sessions at once: a good answer of one kind is one.
+    """
     by_text: dict[tuple[Asked, str], list[AskedQuestion]] = defaultdict(list)
     for each in asked:
         by_text[each.kind, " ".join(each.text.lower().split())].append(each)
+    answered = {text for (_, text), found in by_text.items() if not found[-1].weak}
     still_open = sorted(
-        (found for found in by_text.values() if found[-1].weak),
+        (found for (_, text), found in by_text.items() if text not in answered),
         key=lambda found: (len(found), found[-1].at),
         reverse=True,
     )

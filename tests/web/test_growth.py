@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from html import unescape
 
 import pytest
@@ -14,6 +15,11 @@ from memory_sidecar.core.results import Silent, to_builtins
 from memory_sidecar.core.times import system_clock
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
+
+
+@dataclass(frozen=True)
+class Hit:
+    is_weak: bool
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,6 +42,14 @@ def test_a_number_is_that_of_the_command(served, reader):
     }
     assert charts["questions unanswered"][1:] == [[0, 0, 0, 2], [0, 0, 0, 2]]
     assert charts["memories"][1] == [0, 0, 0, 1]
+
+
+def test_a_question_that_code_answers_is_not_shown_as_unanswered(served, reader):
+    asking = served.services.questions.ask_and_log
+    asking(Asked.CODE, "architect", "Where are carts?", lambda: [Hit(is_weak=False)])
+    asking(Asked.MEMORIES, "architect", "where are  carts?", list)
+    shown = reader.get("/growth?as=architect&json=1").json
+    assert [each["text"] for each in shown["unanswered"]] == [f"architect {SCRIPT}"]
 
 
 def test_an_agent_sees_its_own_alone(reader):
