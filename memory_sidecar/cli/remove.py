@@ -81,6 +81,6 @@ def restore(
     if not paths and batch is None:
         archived = memories.list_archive()
         lines = (f"{each.batch}  {address(each.directory, each.path)}" for each in archived)
-        return call.show(archived, lines, nothing="nothing is in the archive")
+        return call.show(archived, lines, nothing="no memory is in the archive")
     restored = memories.restore(paths, batch=batch or "")
     return call.show(restored, (f"restored {path}" for path in restored.restored))
