@@ -6,7 +6,7 @@ They lie in the source and the family of languages of the use. `code.resolve` ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -67,6 +67,16 @@ class NameCandidates:
     def members_by_owner(self) -> Mapping[str, Sequence[Defined]]:
         """The members by the name of their class."""
         return _by_owner(self.members)
+
+    @cached_property
+    def tops_by_module(self) -> Mapping[str, Sequence[Defined]]:
+        """The tops by each name that an import may give their file."""
+        return _grouped((name, each) for each in self.tops for name in each.at.modules)
+
+    @cached_property
+    def tops_by_package(self) -> Mapping[str, Sequence[Defined]]:
+        """The tops by the name of the folder that their file is in."""
+        return _grouped((each.at.folder.rpartition("/")[2], each) for each in self.tops)
 
     @cached_property
     def of_any_object(self) -> Meaning:
@@ -260,13 +270,21 @@ class CandidateFinder:
         return defined.row.kind == "constant" and self._graph.kind_around(defined) == "enum"
 
 
+def _grouped(named: Iterable[tuple[str, Defined]]) -> Mapping[str, Sequence[Defined]]:
+    groups: dict[str, list[Defined]] = {}
+    for name, each in named:
+        groups.setdefault(name, []).append(each)
+    return groups
+
+
 def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]:
-    owned: dict[str, list[Defined]] = {}
-    for each in definitions:
-        owned.setdefault(each.owner, []).append(each)
-        if each.row.kind == "constant" and each.at.scoping.loose_constants:
-            owned.setdefault(each.row.scope.rpartition(".")[0].rpartition(".")[2], []).append(each)
-    return owned
+    return _grouped((owner, each) for each in definitions for owner in _owners(each))
+
+
+def _owners(defined: Defined) -> Iterator[str]:
+    yield defined.owner
+    if defined.row.kind == "constant" and defined.at.scoping.loose_constants:
+        yield defined.row.scope.rpartition(".")[0].rpartition(".")[2]
 
 
 def _package(defined: Defined) -> str | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_sidecar.code.document import Place, read_places
+from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
@@ -149,15 +149,11 @@ class Lineages:
             "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
             (defined.at.id, f"*t[0-9]*:{defined.number}*"),
         )
+        there = re.compile(rf"(?:^| )t(\d+):{defined.number}(?!\d)")  # parsing all is slow
         return [
             name
             for name, places in used
-            if any(
-                each.how == "type"
-                and each.within == defined.number
-                and (each.line == row.start_line or name in words)
-                for each in read_places(places)
-            )
+            if any(int(at) == row.start_line or name in words for at in there.findall(places))
         ]
 
 

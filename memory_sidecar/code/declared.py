@@ -56,7 +56,7 @@ def members_by_variable_name(
     if alike := [owner for owner in members if owner.lower().endswith(bare)]:
         return [d for owner in alike for d in members[owner]]
     known = [owner for owner in members if graph.mentions(at, owner)]
-    called = {owner for owner in known if _ends_with_class(variable, owner)}
+    called = [owner for owner in known if _ends_with_class(variable, owner)]
     longest = max(called, key=len, default="")
     of = [owner for owner in known if longest and owner.endswith(longest)]
     return [d for owner in of for d in members[owner]]

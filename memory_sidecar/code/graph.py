@@ -131,6 +131,7 @@ class Graph:
         self._numbered: dict[tuple[int, int], Defined] = {}
         self._lines: dict[tuple[str, str], list[str]] = {}
         self._removed: list[Defined] = []
+        self.removed_keys: set[tuple[int, int]] = set()  # of what `add_removed` added
 
     def add_removed(
         self, source: str, path: str, language: str, rows: Sequence[DefinitionRow]
@@ -140,11 +141,8 @@ class Graph:
         at = self.file(source, path) or NamedFile(-first, ChunkFile(source, path, language))
         removed = [Defined(at, number, row) for number, row in enumerate(rows, first)]
         self._removed += removed
+        self.removed_keys |= {each.key for each in removed}
         return removed
-
-    def is_removed(self, defined: Defined) -> bool:
-        """Whether a definition was added by `add_removed`."""
-        return defined.number >= _FIRST_REMOVED
 
     def defined(self, name: str) -> list[Defined]:
         """Return the definitions called `name` in any scope, by source, path and line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from msgspec import UNSET
@@ -102,9 +102,12 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     """Return the definitions in the same source that the name calls, the surest first."""
     is_wanted = file_filter(asked.filter)
     resolver = Resolver(graph)
+    calls_in = cache(partial(_calls_in, graph))  # a file has dozens of the name: String of Go
     hits: dict[tuple[int, int], DefinitionHit] = {}
     for target in _targets(graph, asked):
-        for name, place in _calls_in(graph, target):
+        first, last = target.row.start_line, target.row.end_line
+        inside = ((n, place) for n, place in calls_in(target.at) if first <= place.line <= last)
+        for name, place in inside:
             meaning = resolver.meaning_of(name, target.at, place)
             for each in meaning.definitions[:1]:
                 if is_wanted(each.at.file) and each.key != target.key:
@@ -295,16 +298,10 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
                         yield UsePlace(used.at, name, place, likely)
 
 
-def _calls_in(graph: Graph, target: Defined) -> list[tuple[str, Place]]:
-    """Return the names called inside a definition and their places, by line."""
-    first, last = target.row.start_line, target.row.end_line
-    calls = [
-        (used.name, place)
-        for used in graph.uses_in(target.at)
-        for place in used.places
-        if place.how == "call" and first <= place.line <= last
-    ]
-    return sorted(calls, key=lambda call: call[1].line)
+def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:
+    """Return the names called in a file and their places, by line."""
+    uses = ((used.name, place) for used in graph.uses_in(at) for place in used.places)
+    return sorted((use for use in uses if use[1].how == "call"), key=lambda use: use[1].line)
 
 
 def best_references(
@@ -344,7 +341,7 @@ def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
         confidence=use.confidence,
         others=max(len(use.meaning.definitions) - 1, 0),
         depth=use.depth,
-        is_gone=True if any(map(graph.is_removed, use.meaning.definitions)) else UNSET,
+        is_gone=UNSET if use.meaning.keys.isdisjoint(graph.removed_keys) else True,
         source=use.at.file.source,
         language=use.at.file.language,
     )

@@ -280,12 +280,13 @@ class _Resolving:
         typed = self._types_of_namespace()
         if found := _one(named, "exact") or _one(here, "exact") or _one(typed, "likely"):
             return found
-        tops = () if self._scoping.includes_files else self._tops
+        found_all = NameCandidates(Meaning()) if self._scoping.includes_files else self._found
         is_imported = self._graph.imports(self._at, [receiver])
-        modules = [d for d in tops if receiver in d.at.modules and d.at.id != self._at.id]
+        of_module = found_all.tops_by_module.get(receiver, ())
+        modules = [d for d in of_module if d.at.id != self._at.id]
         if is_imported and (found := _one(modules, "exact")):
             return found
-        packaged = [d for d in tops if d.at.folder.rpartition("/")[2] == receiver]
+        packaged = found_all.tops_by_package.get(receiver, ())
         if is_imported and (found := _one(packaged, "likely")):  # which re-exports the name
             return found
         if modules and not named and (found := _one(modules, "likely")):

@@ -180,6 +180,8 @@ def _mask_value(value: Any, name: str) -> tuple[Any, int]:  # noqa: ANN401
         items = [_mask_value(each, name) for each in value]
         return type(value)(each for each, _ in items), sum(count for _, count in items)
     if is_dataclass(value) and not isinstance(value, type):
+        if not _may_hold_some(value):  # as most of thousands of hits, one of which holds some
+            return value, 0
         named = {
             each.name: _mask_value(getattr(value, each.name), each.name) for each in fields(value)
         }

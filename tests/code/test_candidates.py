@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from memory_sidecar.code.graph import Graph
+from memory_sidecar.code.graph import Graph, NamedFile
 from tests.code.trees import told_in, write_tree
 
 FILES = {
@@ -89,3 +89,32 @@ def test_all_uses_of_a_name_share_its_candidates(run, tmp_path, monkeypatch):
     monkeypatch.setattr(Graph, "defined", counted)
     assert len(run("refs", "run", "--top-k", "200", "--json", cwd=tmp_path).json) == 90
     assert read["run"] <= 2  # the definitions asked about, and what a use may mean
+
+
+def test_what_a_name_means_is_told_in_steps_that_grow_with_its_uses(run, tmp_path, monkeypatch):
+    for n in range(40):
+        tried = f"func Try() {{ p{(n + 1) % 40}.Make() }}\n"
+        write_tree(tmp_path, {f"p{n}/a.go": f"package p{n}\n\nfunc Make() {{}}\n\n{tried}"})
+    many = "".join(
+        f"type T{n} struct{{}}\n\nfunc (t T{n}) Make() {{ halt() }}\n" for n in range(40)
+    )
+    write_tree(tmp_path, {"q/many.go": f"package q\n\nfunc halt() {{}}\n\n{many}"})
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    read: Counter[str] = Counter()
+    modules, uses_in = NamedFile.modules.fget, Graph.uses_in
+
+    def counted_modules(at: NamedFile):
+        read["modules"] += 1
+        return modules(at)
+
+    def counted_uses(graph: Graph, at: NamedFile):
+        read[at.file.path] += 1
+        return uses_in(graph, at)
+
+    monkeypatch.setattr(NamedFile, "modules", property(counted_modules))
+    monkeypatch.setattr(Graph, "uses_in", counted_uses)
+    assert len(run("refs", "Make", "--json", cwd=tmp_path).json) == 40
+    assert 0 < read["modules"] <= 200  # each of 40 uses compared with all 40 definitions: 1600
+    (callee,) = run("callees", "Make", "--json", cwd=tmp_path).json
+    assert callee["name"] == "halt"
+    assert read["q/many.go"] == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.code.trees import told_in, write_tree
+from tests.code.trees import hits_in, told_in, write_tree
 
 FILES = {
     "Refs.cs": (
@@ -44,3 +44,14 @@ FILES = {
 def test_a_member_is_of_the_type_that_its_variable_is_declared_with(tmp_path, name, uses):
     write_tree(tmp_path, FILES)
     assert told_in(tmp_path)("callers", name) == uses
+
+
+def test_of_classes_that_differ_in_case_a_variable_is_of_the_first(tmp_path):
+    names = ("decMode", "encMode", "tagMode", "simMode", "cutMode", "mapMode")
+    both = "type {1} interface {{\n\tRun{0}()\n}}\n\ntype {0} struct{{}}\n"
+    does = "func ({0}) Run{0}() {{}}\n"
+    tried = "func Try{0}(last{1} any) {{\n\tlast{1}.Run{0}()\n\tvar _ {1} = {0}{{}}\n}}\n"
+    texts = [part.format(n, f"{n[:3].title()}Mode") for n in names for part in (both, does, tried)]
+    write_tree(tmp_path, {"mode.go": "package mode\n\n" + "\n".join(texts)})
+    ask = hits_in(tmp_path)
+    assert {ask("callees", f"Try{n}")[0]["enclosing"][0] for n in names} == set("DETSCM")

@@ -6,10 +6,11 @@ The examples are put together here, so that nobody who looks for leaked keys fin
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from memory_sidecar.core import credentials
 from memory_sidecar.core.credential_candidates import _RUN, _runs
 from memory_sidecar.core.credentials import (
     count_masks,
@@ -225,6 +226,24 @@ def test_a_document_without_a_secret_stays_the_one_that_it_is():
     shown, count = mask_document(document)
     assert shown is document
     assert count == 0
+
+
+def test_one_secret_among_many_objects_has_only_its_own_object_searched_text_by_text(monkeypatch):
+    hits = [Note(f"total = price_{n}", (f"shop/{n}.py", "cart")) for n in range(100)]
+    searched = []
+    find = credentials.find_credentials
+
+    def counted(text: str, *, name: str = ""):
+        searched.append(text)
+        return find(text, name=name)
+
+    monkeypatch.setattr(credentials, "find_credentials", counted)
+    hits[7] = replace(hits[7], content=f"key = '{KEYS[1]}'")
+    shown, count = mask_document(hits)
+    assert count == 1
+    assert shown[7].content == "key = '«masked: GitHub token»'"
+    assert shown[:7] + shown[8:] == hits[:7] + hits[8:]
+    assert len(searched) <= 2 + 2 * 100 + 3
 
 
 def test_long_text_without_line_breaks_is_read_in_time_that_grows_with_it():
