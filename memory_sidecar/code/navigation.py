@@ -192,6 +192,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
         for name in DefinedNames(graph.connection, sources).nearest(parts[-1])
         for each in defined(name)
     ]
+    near.sort(key=lambda each: [each.owner] != parts[-2:-1])
     members = members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
     # Name one that is called so elsewhere, too, as a member of a base or an embedded struct is.
     known = [*members[: MAX_NEAREST_NAMES - 1], *named] if named else [*near, *members]

@@ -195,9 +195,11 @@ class DefinedNames:
         """Return the names that are most like `name`, best first.
 
         Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
+        Of very many, those of the most similar length are compared.
         """
         known: dict[str, list[str]] = {}
-        for other in self._between("", _LAST)[:MAX_COMPARED]:
+        names = self._between("", _LAST)
+        for other in sorted(names, key=lambda each: abs(len(each) - len(name)))[:MAX_COMPARED]:
             known.setdefault(_normalized(other), []).append(other)
         near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
         return [other for normalized in near for other in known[normalized]]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from memory_sidecar.code import query_names
 from memory_sidecar.code.navigation import MAX_FOLLOWED
 from tests.code.trees import write_tree
 from tests.conftest import run_in
@@ -790,6 +791,17 @@ def test_the_nearest_names_are_told_where_nothing_has_that_name(call, asked, nea
     assert (done.status, done.out) == (3, "")
     assert near in done.err
     assert "`memory-sidecar search`" in call("def", "quicksilver").err
+
+
+def test_a_near_name_is_told_where_others_are_more_than_are_compared(run, tmp_path, monkeypatch):
+    names = [f"a{'x' * n}" for n in range(20, 40)]
+    write_tree(tmp_path, {"a.py": "".join(f"def {name}(): pass\n" for name in names)})
+    kinds = "class Heap:\n    def sort(self): pass\n\nclass Shop:\n    def sort(self): pass\n"
+    write_tree(tmp_path, {"shop.py": kinds})
+    assert run("index", tmp_path, "--wait", "keyword").status == 0
+    monkeypatch.setattr(query_names, "MAX_COMPARED", 10)
+    assert "there is Heap.sort, Shop.sort" in run("def", "srt", cwd=tmp_path).err
+    assert "there is Shop.sort, Heap.sort" in run("def", "Shop.srt", cwd=tmp_path).err
 
 
 @pytest.mark.parametrize(
