@@ -3,15 +3,18 @@
     file ──uses a name──▶ file that defines it      PageRank over the files
     rank of a definition = √(number of files using it), times its share of what these pass on
 
-A use counts less if its name is defined in many files, if the definition is in a test or vendored
-code, or looks private. A method counts as used only by files that name its class; a function only
-where it stands bare or behind the name of its file; one inside of a function, by no other file.
+What is vendored, generated or data is not shown, and its uses do not count, unless the map starts
+from such a file. A use counts less if its name is defined in many files, these included, if the
+definition is in a test or an example, or looks private. A method counts as used only by files that
+name its class; a function only where it stands bare or behind the name of its file; one inside of
+a function, by no other file.
 For a question, the files that answer it also lead to what they define themselves. From a file or a
 question, what many files use says nothing of what these lead to: there their number does not count.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memory_sidecar.code.asides import in_tests, is_aside
+from memory_sidecar.code.asides import in_tests, is_aside, is_data
 from memory_sidecar.code.graph import FUNCTIONS, TYPES, Graph
 from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.results import CodeHit, MapEntry
@@ -39,7 +42,7 @@ _DAMPING = 0.85
 _STEPS = 40
 _DOUBT = 1.0  # weight of unknown uses: a file that uses a single name does not pass on everything
 _PRIVATE = 0.2  # weight of a private name; a public one has 1
-_ASIDE = 0.05  # weight of a name in a test, an example, vendored code …
+_ASIDE = 0.05  # weight of a name in a test, an example …
 _METHOD = 0.1  # weight of a method: `append` is mostly that of a list
 _SHOWN = TYPES | FUNCTIONS | {"macro"}
 _EXPORTING = frozenset({"javascript", "typescript", "tsx"})
@@ -60,6 +63,9 @@ class _Defined(NamedTuple):
     is_shown: bool  # of a kind that maps have, be it private or not
 
 
+_LEFT_OUT = _Defined(-1, 0, 0.0, "", is_top=True, is_shown=False)
+
+
 def draw_map(
     connection: Connection,
     sources: Sequence[str],
@@ -75,8 +81,12 @@ def draw_map(
     """
     graph = Graph(connection)
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
-    ranks = UseGraph.read(connection, sources, own=ids if is_question else ()).ranks(ids)
-    return read_entries(connection, ranks, max_tokens=max_tokens)
+    uses = UseGraph.read(
+        *(connection, sources),
+        own=ids if is_question else (),
+        with_data=any(is_data(path) for _, path in start),
+    )
+    return read_entries(connection, uses.ranks(ids), max_tokens=max_tokens)
 
 
 def is_path(text: str) -> bool:
@@ -103,11 +113,17 @@ class UseGraph:
 
     @classmethod
     def read(
-        cls, connection: Connection, sources: Sequence[str], *, own: Collection[int] = ()
+        cls,
+        connection: Connection,
+        sources: Sequence[str],
+        *,
+        own: Collection[int] = (),
+        with_data: bool = False,
     ) -> UseGraph:
         """Read the uses within each of `sources` (all if empty).
 
-        `own`: ids of files whose uses of what they define themselves count, too.
+        `own`: ids of files whose uses of what they define themselves count, too. `with_data`:
+        whether files count that are vendored, generated or data.
 
         Joined in Python: SQLite takes three times as long, a third of a second for 40,000 chunks.
         """
@@ -119,7 +135,8 @@ class UseGraph:
         names, likely, languages, modules = {}, {}, {}, {}
         for file, source, language, path in files:
             names[file] = shared.setdefault((source, language), {})
-            likely[file] = _ASIDE if is_aside(path) else 1.0
+            is_out = is_data(path) and not with_data
+            likely[file] = 0.0 if is_out else _ASIDE if is_aside(path) else 1.0
             languages[file] = language
             modules[file] = {part.partition(".")[0] for part in path.split("/")[-2:]}
         definitions: Any = connection.execute(
@@ -128,8 +145,11 @@ class UseGraph:
         ).fetchall()
         types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
         functions = {(file, path) for file, _, _, path, kind, _ in definitions if kind in FUNCTIONS}
+        counted = [file for file, weight in likely.items() if weight]
         for file, number, name, path, kind, signature in definitions:
-            if file in names:
+            if not likely.get(file):
+                names.get(file, {}).setdefault(name, []).append(_LEFT_OUT)
+            else:
                 weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)
                 scope, _, _ = path.rpartition(".")
                 if (file, scope) in functions and languages[file] not in _RETURNS_INNER:
@@ -140,8 +160,7 @@ class UseGraph:
                 names[file].setdefault(name, []).append(each)
         uses = [
             (user, each.file, each.number, len(places), each.weight / len(meant) ** 2)
-            for user, used in _used_by_file(connection)
-            if user in names
+            for user, used in _used_by_file(connection, counted)
             for name, places in used.items()
             if (meant := names[user].get(name)) and len(meant) <= MAX_DEFINED
             if all(each.file != user for each in meant)  # else the file means its own
@@ -152,8 +171,7 @@ class UseGraph:
         ]
         uses += [
             (user, user, here[0].number, len(places), 1.0)
-            for user, used in _used_by_file(connection, own)
-            if user in names
+            for user, used in _used_by_file(connection, names.keys() & own)
             for name, places in used.items()
             for here in [[each for each in names[user].get(name, ()) if each.file == user]]
             if len(here) == 1 and here[0].is_shown
@@ -223,12 +241,13 @@ def _bytes_shown(entries: Sequence[MapEntry]) -> int:
 
 
 def _used_by_file(
-    connection: Connection, only: Collection[int] | None = None
+    connection: Connection, files: Collection[int]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each file, of `only` these if given, with the names that it uses and their places."""
-    among = "TRUE" if only is None else f"file IN ({', '.join(map(str, only))})"
+    """Yield each of `files` that uses names, with these and their places."""
     rows: Any = connection.execute(
-        f"SELECT file, name, places FROM code_references WHERE {among} ORDER BY file"
+        "SELECT file, name, places FROM code_references"
+        " WHERE file IN (SELECT value FROM json_each(?)) ORDER BY file",
+        (json.dumps([*files]),),
     )
     for file, of_file in groupby(rows, key=itemgetter(0)):
         yield file, {name: places for _, name, places in of_file}

@@ -564,8 +564,23 @@ def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
     write_tree(tmp_path, files)
     run("index", tmp_path, "--wait", "keyword")
     scores = {each["name"]: each["score"] for each in run("map", "--json", cwd=tmp_path).json}
-    assert scores.keys() == {"upper", "Cart", "total", "pad", "listen"}
-    assert scores["upper"] > scores["pad"]  # which is vendored
+    assert scores.keys() == {"upper", "Cart", "total", "listen"}  # not pad, which is vendored
+
+
+def test_a_map_shows_what_is_vendored_only_from_there(run, tmp_path):
+    files = {
+        "shop.py": "def price():\n    pass\n\ndef rate():\n    pass\n",
+        "till.py": "price()\nrate()\npad()\n",
+        "vendor/pad.py": "def pad(text):\n    pass\n\ndef rate():\n    pass\n",
+        "vendor/use.py": "pad()\n",
+    }
+    write_tree(tmp_path, files)
+    run("index", tmp_path, "--wait", "keyword")
+    scores = {each["name"]: each["score"] for each in run("map", "--json", cwd=tmp_path).json}
+    assert scores.keys() == {"price", "rate"}
+    assert scores["price"] > scores["rate"]  # which may be the vendored one
+    around = run("map", "--json", "--around", "vendor/use.py", cwd=tmp_path).json
+    assert [each["name"] for each in around] == ["pad"]
 
 
 def test_what_many_files_use_comes_before_the_helper_of_one_central_file(run, tmp_path):
