@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from memory_sidecar.agents.judging import JudgedSet
 from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.code.results import CodeHit, Why
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
@@ -21,11 +21,21 @@ RANKED_HITS = 500  # searched for the rank of a file that is not among the first
 SIDE_BY_SIDE = "compare"
 
 
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Whether a file is indexed, and how far behind the hits it ranks."""
+
+    file: Why
+    last_score: float | None  # of the last hit that is shown
+    best: CodeHit | None = None  # its best chunk
+    place: int | None = None  # of that among all hits, from 1; None: further behind
+
+
 def show(visit: Visit) -> View:
     question = visit.text("q").strip()
     kinds = (visit.choice("in", Asked),) if visit.text("in") else tuple(Asked)
     found, modes = FoundByKind(), dict[str, FoundByKind]()
-    why_not: dict[str, Any] = {}
+    why_not: WhyNot | None = None
     if question and visit.text("mode") == SIDE_BY_SIDE:
         modes = {each.value: find(visit, question, kinds, each) for each in SearchMode}
     elif question:
@@ -33,7 +43,7 @@ def show(visit: Visit) -> View:
         found = find(visit, question, kinds, one_mode)
         if file := visit.text("file").strip():
             why_not = _why_not(visit, question, file, found)
-    best = why_not.get("best")
+    best = why_not.best if why_not else None
     data = {"question": question, "found": found}
     data |= {name: value for name, value in (("modes", modes), ("why_not", why_not)) if value}
     return View(
@@ -106,16 +116,12 @@ def _compare_modes(
     ]
 
 
-def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> dict[str, Any]:
-    """Explain whether the file `name` is indexed, and how far behind the hits it ranks.
-
-    `place`: of its `best` chunk among all hits, from 1; None: further behind.
-    """
+def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyNot:
     codebase = visit.services.codebase()
     why = codebase.why(_file(visit, name))
-    shown = found.code[-1].score if found.code else None
+    last_score = found.code[-1].score if found.code else None
     if why.source is None or why.fate != "indexed":
-        return {"file": why, "best": None, "place": None, "last_score": shown}
+        return WhyNot(why, last_score)
     root = codebase.registry.get(why.source).root
     inside = Path(why.path).relative_to(root).as_posix()
     wanted = CodeFilter(sources=(why.source,), path_globs=(_literal(inside),))
@@ -125,7 +131,7 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> dict
     every = codebase.search(query, reporter=visit)
     files = [(hit.source, hit.filename) for hit in every]
     place = files.index((why.source, inside)) + 1 if (why.source, inside) in files else None
-    return {"file": why, "best": best, "place": place, "last_score": shown}
+    return WhyNot(why, last_score, best, place)
 
 
 def _file(visit: Visit, name: str) -> Path:
