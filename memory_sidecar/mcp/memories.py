@@ -18,7 +18,7 @@ from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import cut_to_fit, lines_within
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.quoting import as_name, join_notes, quote, quote_line
+from memory_sidecar.mcp.quoting import in_tag, join_notes, quote, quote_line
 from memory_sidecar.mcp.tool import StoredAnswer
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
@@ -259,7 +259,7 @@ def mark_memory(memory: MemoryHead, content: str, more: str) -> str:
     is_said = memory.title in content or memory.title.endswith("…")
     content = content if is_said else f"{memory.title}\n\n{content}"
     tags = f" tags={','.join(memory.tag_list)}" if memory.tag_list else ""
-    head = as_name(f"{memory.path} {_marks(memory)}{tags}{more}")
+    head = in_tag(f"{memory.path} {_marks(memory)}{tags}{more}")
     return f"<memory {head}>\n{quote(content)}\n</memory>"
 
 

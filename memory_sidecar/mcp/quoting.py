@@ -31,6 +31,6 @@ def quote_line(text: str) -> str:
     return quote(one_line(text))
 
 
-def as_name(text: str) -> str:
-    """Return `text` for use inside quotation marks, which it can neither end nor begin."""
+def in_tag(text: str) -> str:
+    """Return `text` for the inside of a tag, which it can neither end nor begin."""
     return one_line(text).replace("<", "[").replace(">", "]")

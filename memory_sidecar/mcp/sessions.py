@@ -17,7 +17,7 @@ from memory_sidecar.mcp.arguments import ArgumentPart, Arguments, Unlisted
 from memory_sidecar.mcp.budget import cut_to_fit
 from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
-from memory_sidecar.mcp.quoting import DATA, as_name, quote, quote_line
+from memory_sidecar.mcp.quoting import DATA, in_tag, quote, quote_line
 from memory_sidecar.mcp.tool import Answer, StoredAnswer
 from memory_sidecar.sessions.documents import read_session
 from memory_sidecar.sessions.handlers import Sessions
@@ -132,7 +132,7 @@ def _hit_text(hit: SessionHit) -> str:
     said_by = hit.heading.rpartition("\n")[2]
     place = "" if hit.sequence is None else f" {hit.sequence} {said_by}"
     weak = " weak match" if hit.is_weak else ""
-    head = as_name(f"{hit.session_id} {hit.kind}{place} {hit.created_at[:10]}{weak}")
+    head = in_tag(f"{hit.session_id} {hit.kind}{place} {hit.created_at[:10]}{weak}")
     return f"<session {head}>\n{quote(hit.text)}\n</session>"
 
 
@@ -217,7 +217,7 @@ class SessionText(StoredAnswer):
     next_cursor: Annotated[str, about("For later messages; empty after the last.")] = ""
 
     def text(self) -> str:
-        head = as_name(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
+        head = in_tag(f"{self.session_id} {self.created_at[:10]} {self.project_path}")
         intro = dict.fromkeys([self.title, *(self.summary.lines if self.summary else ())])
         lines = [f"From an earlier session: {DATA}.", f"<session {head}>", *map(quote, intro)]
         lines += map(_turn_text, self.messages)
