@@ -156,9 +156,9 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
 def _weights(
     caller: Caller, asked: OfMap, within: CodeFilter, report: Reporter
 ) -> tuple[dict[tuple[str, str], float], bool]:
-    """Return the weight of each file, by source and path, for a map around a file or a question.
+    """Return what a map around a file or a question is drawn by, and whether it is a question.
 
-    And whether it is a question.
+    That is the weight of each file, by source and path. Raises NotFound for a file unknown.
     """
 
     def ask(here: Snapshot) -> NamedPath | None:

@@ -46,8 +46,8 @@ _SET_VERSION: Final = (
 def require_schema(connection: Connected, link: TeamLink) -> None:
     """Raise TeamEmpty if there is no schema, NoIndex for an older one, StoreNewer for a newer."""
     try:
-        found = _read_version(connection)
-    except errors.UndefinedTable:
+        found = _read_version(connection)  # one question, where `schema_version` asks two
+    except errors.UndefinedTable:  # after which the transaction takes no other
         found = 0
     if found == VERSION:
         return

@@ -155,7 +155,7 @@ class PostgresSource:
 
         Also where it has other branches alone and `main` is checked out here, if this role may.
         Raises UsageError without a branch, DatabaseError, DatabaseRefused if this role may only
-        read, and NoIndex if another machine gave it to an older team.
+        read, and NoIndex if the schema there is older and another machine indexes the source.
         """
         row = None
         with self.link.reading() as connection:
