@@ -17,6 +17,8 @@ from typing import Any
 
 import psutil
 
+from memory_sidecar.core.process import available_cores
+
 _PACKAGES = ("apsw", "cocoindex", "fastembed", "onnxruntime", "sqlite-vec", "tree-sitter", "numpy")
 RESULTS = Path(__file__).parent / "results"
 
@@ -57,13 +59,6 @@ def machine_slug(machine: dict[str, Any]) -> str:
     words = re.sub(r"\(R\)|\(TM\)|CPU|Processor|@.*", "", machine["cpu"], flags=re.IGNORECASE)
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return f"{machine['cores']}-cores-{slug}"
-
-
-def available_cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def cpu_model() -> str:

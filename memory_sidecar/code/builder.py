@@ -29,6 +29,7 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Document, FileStatus, Scan, Source, SourceFile, Stamp
 from memory_sidecar.core.opening import real_path
+from memory_sidecar.core.process import available_cores
 from memory_sidecar.core.settings import Settings, narrow_settings, narrowing_problem
 from memory_sidecar.disk.ignores import check_excludes, valid_excludes
 from memory_sidecar.disk.repository import commits_around
@@ -113,7 +114,7 @@ def unusable_excludes(source: Source, settings: Settings) -> list[str]:
 def worth_processes(files: Sequence[SourceFile]) -> int:
     """Return how many processes to build `files` with; 0 if this one is as fast."""
     work = sum(FILE_BYTES + min(file.size, GROUP_BYTES) for file in files)
-    return min(os.cpu_count() or 1, MAX_PROCESSES, work // WORTH_BYTES)
+    return min(available_cores(), MAX_PROCESSES, work // WORTH_BYTES)
 
 
 class CodeBuilder:

@@ -1,4 +1,4 @@
-"""The memory, priority and open files of this process.
+"""The cores, memory, priority and open files of this process.
 
 When processors are busy, queries run first, then indexing, then embedding. Threads have priorities
 of their own on Linux only: each has a niceness, which threads that it starts inherit. Niceness only
@@ -29,6 +29,13 @@ MAX_DATA_BYTES = 4 << 30  # stacks of threads included; a million chunks take le
 MAX_STACK_BYTES = 16 << 20  # of a thread, under that limit: some 30 run, and usually have 8 MiB
 MAX_FILES = 4096
 _M_ARENA_MAX = -8  # https://man7.org/linux/man-pages/man3/mallopt.3.html
+
+
+def available_cores() -> int:
+    """Count the cores for this process; a container or `taskset` may allow fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def process_memory_bytes() -> int:

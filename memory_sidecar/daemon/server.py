@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memory_sidecar.core.crash_log import CrashLog
+from memory_sidecar.core.process import available_cores
 from memory_sidecar.core.settings import LOG_LEVELS
 from memory_sidecar.daemon.exchange import Conversation, Exchange, Invocation, Kind
 from memory_sidecar.daemon.listener import BACKLOG, Listener
@@ -55,7 +56,7 @@ _log = logging.getLogger(__name__)
 # How many requests of each kind are answered at a time. Only those that wait for a slow client have
 # threads beyond these.
 TURNS = {
-    Kind.QUICK: min(max(2 * (os.cpu_count() or 1), 4), 8),
+    Kind.QUICK: min(max(2 * available_cores(), 4), 8),
     Kind.WORKING: 4,
     Kind.WAITING: 8,
     Kind.ENDLESS: 8,

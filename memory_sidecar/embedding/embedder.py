@@ -9,7 +9,6 @@ go first: the embedding of passages pauses between two texts while a query is em
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -24,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelCorrupt
-from memory_sidecar.core.process import EMBEDDING, lower_thread_priority, trim
+from memory_sidecar.core.process import EMBEDDING, available_cores, lower_thread_priority, trim
 from memory_sidecar.embedding.supply import ModelFiles
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ class Embedder(OnDemand[OnnxModel]):
         """
         super().__init__()
         self.files = files
-        self.threads = min(threads or _available_cores(), MAX_THREADS)
+        self.threads = min(threads or available_cores(), MAX_THREADS)
         self._gate = gate or QueryGate()
         self._pool = ThreadPoolExecutor(
             self.threads,
@@ -287,13 +286,6 @@ def _embed(model: OnnxModel, text: str) -> Floats:
     length = np.linalg.norm(first_token, axis=1)
     vector: Floats = (first_token / np.maximum(length, _LEAST_LENGTH))[0]
     return vector
-
-
-def _available_cores() -> int:
-    """Count the cores for this process; a container or `taskset` may allow fewer than there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Reranker(OnDemand[OnnxModel]):

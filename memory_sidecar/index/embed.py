@@ -6,12 +6,12 @@ embedded outside of any transaction: a slow model must not hold the write lock.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from memory_sidecar.core.process import available_cores
 from memory_sidecar.core.sqlite import column
 from memory_sidecar.embedding.cache import vector_key
 from memory_sidecar.embedding.embedder import FEW_PASSAGES, EmbeddingStopped
@@ -23,7 +23,7 @@ from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
-SLICE_TEXTS = 8 * max(min(os.cpu_count() or 1, 8), 2)  # about half a second of embedding
+SLICE_TEXTS = 8 * max(min(available_cores(), 8), 2)  # about half a second of embedding
 
 TURN_POLL_S = 0.05
 T = TypeVar("T")

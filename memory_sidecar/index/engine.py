@@ -12,7 +12,6 @@ is not used, since comparing a manifest costs O(changes).
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -26,13 +25,13 @@ import memory_sidecar.index.nice_cocoindex  # noqa: F401  before cocoindex
 import cocoindex as coco  # isort: skip
 
 from memory_sidecar.core.model import Document, SourceFile
-from memory_sidecar.core.process import INDEXING, lower_thread_priority
+from memory_sidecar.core.process import INDEXING, available_cores, lower_thread_priority
 from memory_sidecar.index.document import BuildError, Differences
 from memory_sidecar.index.engine_state import StateBroken, check_state, engine_key, is_unmade
 from memory_sidecar.index.requests import BEAT_S
 
 INLINE_FILES = 4  # so few are built in the engine's own thread, as handing them over takes as long
-BUILD_THREADS = 2 * min(os.cpu_count() or 1, 8)  # twice, as some wait for other processes
+BUILD_THREADS = 2 * min(available_cores(), 8)  # twice, as some wait for other processes
 MAX_INFLIGHT_FILES = 256  # built or waiting for the writer; the most of one transaction
 DELETIONS_AT_ONCE = 8  # each waits in a thread until its state is on disk; those at once share that
 FAILED_PATIENCE_S = 2.0  # how long an engine that failed may take to end

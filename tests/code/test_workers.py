@@ -89,9 +89,23 @@ def test_a_message_takes_many_small_files_or_few_large_ones():
     ],
 )
 def test_processes_are_worth_it_by_files_and_their_sizes(monkeypatch, count, size, processes):
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("memory_sidecar.code.builder.available_cores", lambda: 8)
     files = [SourceFile(f"{n}.py", size, 0, 0) for n in range(count)]
     assert worth_processes(files) == min(processes, MAX_PROCESSES)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux tells")
+def test_there_are_no_more_processes_than_cores_that_may_be_used():
+    """As in a container, or under `taskset`, whatever the machine has."""
+    code = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+from memory_sidecar.code.builder import worth_processes
+from memory_sidecar.core.model import SourceFile
+print(worth_processes([SourceFile(f"{n}.py", 10, 0, 0) for n in range(9_999)]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.split() == [b"1"]
 
 
 def test_a_vanished_file_is_told_from_the_others(source):
