@@ -25,7 +25,7 @@ def without_project(text: str, project: str) -> str:
     That is at the beginning, after "in" and the like, after "does", and before "'s". `text` itself
     if few words would remain to look for.
     """
-    if project.lower() in _NO_PROJECTS:
+    if project.lower() in _NO_PROJECTS or len(project) > len(text):  # to compile it takes seconds
         return text
     name = r"[-_.\ ]".join(map(re.escape, re.split("[-_. ]+", project)))
     return cut_out(
