@@ -7,8 +7,10 @@ embedded outside of any transaction: a slow model must not hold the write lock.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeVar
 
 from memory_sidecar.core.process import available_cores
@@ -23,7 +25,9 @@ from memory_sidecar.index.schema import Corpus, read_identity, write_identity
 from memory_sidecar.index.vectors import Vector
 from memory_sidecar.index.writing import QUEUED_LAST, ReadyVectors
 
-SLICE_TEXTS = 8 * max(min(available_cores(), 8), 2)  # about half a second of embedding
+_THREADS = max(min(available_cores(), 8), 2)
+SLICE_TEXTS = 8 * _THREADS  # about a quarter of a second of embedding, as a request may wait for
+SLICE_CHARACTERS = 5_000 * _THREADS  # or so many: memories and messages are longer than chunks
 
 TURN_POLL_S = 0.05
 T = TypeVar("T")
@@ -180,21 +184,26 @@ def adopt_static(store: DerivedStore, models: Models) -> None:
         write_identity(write.connection, "static", static.version)
 
 
-def _slices_in_turn(store: DerivedStore) -> Iterator[list[PendingText]]:
+def _slices_in_turn(store: DerivedStore) -> Iterator[Sequence[PendingText]]:
     """Yield the rows to embed, slice by slice: in every other one those of the newest pass.
 
     In the slices between, the older passes have their turns, so that no source waits for another.
     """
     older = 0  # `queued_at` of the last rows of an older pass
-    while rows := next_pending(store, SLICE_TEXTS):
+    while rows := _first_slice(next_pending(store, SLICE_TEXTS)):
         newest = rows[0].queued_at
         yield rows
         for before in (older, newest):
-            rows = next_pending(store, SLICE_TEXTS, before=before) if before else []
-            if rows:
+            if before and (rows := _first_slice(next_pending(store, SLICE_TEXTS, before=before))):
                 older = rows[-1].queued_at
                 yield rows
                 break
+
+
+def _first_slice(rows: Sequence[PendingText]) -> Sequence[PendingText]:
+    """Return the first of `rows` that are embedded together, more than FEW_PASSAGES if there."""
+    ends = [*accumulate(len(row.text) for row in rows)]
+    return rows[: max(bisect_right(ends, SLICE_CHARACTERS), FEW_PASSAGES + 1)]
 
 
 def next_pending(
@@ -251,7 +260,9 @@ def _pending_of(store: DerivedStore, parts: Collection[tuple[str, str]]) -> list
     return found
 
 
-def _slices_of(store: DerivedStore, chosen: Sequence[PendingText]) -> Iterator[list[PendingText]]:
+def _slices_of(
+    store: DerivedStore, chosen: Sequence[PendingText]
+) -> Iterator[Sequence[PendingText]]:
     """Yield those of `chosen` that still wait for a vector, with their text, slice by slice."""
     for at in range(0, len(chosen), SLICE_TEXTS):
         rows = []
@@ -264,5 +275,6 @@ def _slices_of(store: DerivedStore, chosen: Sequence[PendingText]) -> Iterator[l
                 ).get
                 if text is not None:
                     rows.append(PendingText(row.corpus, row.row_id, text))
-        if rows:
-            yield rows
+        while rows:
+            yield (part := _first_slice(rows))
+            rows = rows[len(part) :]

@@ -88,6 +88,19 @@ def test_no_source_waits_for_the_vectors_of_another(codebase, tmp_path, notices,
     assert next_pending(store, 1) == []
 
 
+def test_long_texts_are_embedded_fewer_at_once(codebase, tmp_path, notices, monkeypatch):
+    root = tmp_path / "project"
+    write(root, *(f"module{number}" for number in range(20)))
+    codebase.index([root], reporter=notices, embed=False)
+    store, models = codebase.data.open(), codebase.data.models
+    longest = max(len(each.text) for each in next_pending(store, 1000))
+    monkeypatch.setattr("memory_sidecar.index.embed.SLICE_CHARACTERS", 7 * longest)
+    for parts in ([(root.name, "")], None):
+        before = len(next_pending(store, 1000))
+        next(embed_pending(store, models, parts, stop=threading.Event()))
+        assert 5 <= before - len(next_pending(store, 1000)) < 16
+
+
 def test_a_first_run_is_embedded_in_the_order_in_which_it_was_built(codebase, tmp_path, notices):
     root = tmp_path / "project"
     write(root, *(f"module{number}" for number in range(300)))  # several transactions
