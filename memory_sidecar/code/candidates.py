@@ -87,6 +87,11 @@ class NameCandidates:
         return Meaning(found, "likely" if is_one else "by name")
 
     @cached_property
+    def of_any_class(self) -> Meaning:
+        """What a name behind an object of an unknown class may mean."""
+        return Meaning(self.members or self.by_name.definitions)
+
+    @cached_property
     def extensions(self) -> Sequence[Defined]:
         """The extension methods of C#."""
         return [each for each in self.by_name.definitions if "(this " in each.row.signature]

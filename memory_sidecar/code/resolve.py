@@ -302,7 +302,7 @@ class _Resolving:
             ):
                 return Meaning(tuple(self._candidates), "likely")
         if not self._scoping.tells_members:
-            return Meaning(tuple(self._members or self._candidates))
+            return self._found.of_any_class
         if is_imported:
             return self._resolve_member_of_import(receiver)
         files = {d.at.id for d in (*modules, *packaged)}

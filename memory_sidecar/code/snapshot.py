@@ -28,6 +28,7 @@ from memory_sidecar.index.watched import LiveState
 
 T = TypeVar("T")
 
+MAX_EXPLAINED = 3  # globs without a file that are looked for on the disk and among near paths
 _PRESENT = {"ignored", "skipped", "folder", "failed", "waiting"}  # fates of what is on the disk
 _WILD = re.compile(r"[*?\[]")
 
@@ -95,9 +96,10 @@ class Snapshot:
         if any(map(file_filter(wanted), files)):
             return
         what = ", ".join((*wanted.path_globs, *wanted.languages))
-        like = _nearest_path(wanted.path_globs, [file.path for file in files])
+        globs = wanted.path_globs[:MAX_EXPLAINED]
+        like = _nearest_path(globs, [file.path for file in files])
         near = f": the nearest is {like}" if like else ""
-        reporter.notice(f"no indexed file is {what}{self._left_out(wanted.path_globs) or near}")
+        reporter.notice(f"no indexed file is {what}{self._left_out(globs) or near}")
 
     def _left_out(self, globs: Sequence[str]) -> str:
         """Return why what is at the fixed beginning of one of `globs` is not indexed, or ""."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memory_sidecar.code import query_names
+from memory_sidecar.code import query_names, snapshot
 from memory_sidecar.code.navigation import MAX_FOLLOWED
 from tests.code.trees import write_tree
 from tests.conftest import run_in
@@ -806,6 +807,20 @@ def test_the_nearest_names_are_told_where_nothing_has_that_name(call, asked, nea
     assert (done.status, done.out) == (3, "")
     assert near in done.err
     assert "`memory-sidecar search`" in call("def", "quicksilver").err
+
+
+def test_of_globs_that_mean_no_file_the_first_few_are_explained(call, monkeypatch):
+    compared = []
+    matches = difflib.get_close_matches
+
+    def counted(path: str, *among, **most):
+        compared.append(path)
+        return matches(path, *among, **most)
+
+    monkeypatch.setattr(snapshot, "get_close_matches", counted)
+    globs = [part for n in range(50) for part in ("--path", f"q{n}/none.rb")]
+    assert "no indexed file is q0/none.rb, q1/none.rb" in call("refs", "Cart", *globs).err
+    assert compared == ["q0/none.rb", "q1/none.rb", "q2/none.rb"]
 
 
 def test_a_near_name_is_told_where_others_are_more_than_are_compared(run, tmp_path, monkeypatch):
