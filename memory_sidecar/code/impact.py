@@ -9,7 +9,7 @@ read as when a file is indexed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_sidecar.chunking.chunk import parse_text
@@ -131,17 +131,20 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     if file.by is None:
         yield from now
         return
-    rows = [each.row for each in now]
+    by_line = _by_line([each.row for each in now])
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
-    touched = {row for lines in added for row in _around(lines, rows)}
+    touched = {row for lines in added for row in _around(lines, by_line)}
     yield from (each for each in now if each.row in touched)
     present = graph.lines_on_disk(file.source, file.moved_to or file.path)
     before = "\n".join(file.by.restore(present))
     text, language = read_program(file.path, before)
     was = FileNames.of(parse_text(text, language)).definitions
+    by_path: dict[str, list[Defined]] = {}
+    for each in now:
+        by_path.setdefault(each.row.path, []).append(each)
     removed = []
     for row in was if file.moved_to else _with_removals(file.by, was):
-        same = [each for each in now if each.row.path == row.path]
+        same = by_path.get(row.path, [])
         if not same:
             removed.append(row)
         yield from [each for each in same if each.row.signature == row.signature] or same
@@ -153,17 +156,27 @@ def _with_removals(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterat
 
     Lines outside of all definitions, such as a last comment, belong to the one that ends above.
     """
+    by_line = _by_line(rows)
     for hunk in change.hunks:
         for lines in hunk.before.changed:
             removed = hunk.before.lines[lines.start - hunk.before.first :][: len(lines)]
             if any(line.strip() for line in removed):
                 above = range(lines.start - 1, lines.start)
-                yield from _around(lines, rows) or _around(above, rows)
+                yield from _around(lines, by_line) or _around(above, by_line)
 
 
-def _around(lines: range, rows: Sequence[DefinitionRow]) -> list[DefinitionRow]:
+def _by_line(rows: Sequence[DefinitionRow]) -> Mapping[int, Sequence[DefinitionRow]]:
+    """Return the definitions around each line, outermost first."""
+    around: dict[int, list[DefinitionRow]] = {}
+    for row in rows:
+        for line in range(row.start_line, row.end_line + 1):
+            around.setdefault(line, []).append(row)
+    return around
+
+
+def _around(lines: range, by_line: Mapping[int, Sequence[DefinitionRow]]) -> list[DefinitionRow]:
     """Return the definitions that `lines` touch; a class only by its head or outside of members."""
-    touched = [row for row in rows if row.start_line < lines.stop and lines.start <= row.end_line]
+    touched = list(dict.fromkeys(row for line in lines for row in by_line.get(line, ())))
     inside = {row.scope for row in touched}
     return [row for row in touched if row.start_line in lines or row.path not in inside]
 
