@@ -82,7 +82,8 @@ def draw_map(
     graph = Graph(connection)
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
     uses = UseGraph.read(
-        *(connection, sources),
+        connection,
+        sources,
         own=ids if is_question else (),
         with_data=any(is_data(path) for _, path in start),
     )
