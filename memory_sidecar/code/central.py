@@ -148,9 +148,10 @@ class UseGraph:
         functions = {(file, path) for file, _, _, path, kind, _ in definitions if kind in FUNCTIONS}
         counted = [file for file, weight in likely.items() if weight]
         for file, number, name, path, kind, signature in definitions:
-            if not likely.get(file):
-                names.get(file, {}).setdefault(name, []).append(_LEFT_OUT)
-            else:
+            if file not in names:
+                continue
+            each = _LEFT_OUT
+            if likely[file]:
                 weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)
                 scope, _, _ = path.rpartition(".")
                 if (file, scope) in functions and languages[file] not in _RETURNS_INNER:
@@ -158,7 +159,7 @@ class UseGraph:
                 around = scope.rpartition(".")[2]
                 class_name = around if around in types else ""
                 each = _Defined(file, number, weight, class_name, not around, kind in _SHOWN)
-                names[file].setdefault(name, []).append(each)
+            names[file].setdefault(name, []).append(each)
         uses = [
             (user, each.file, each.number, len(places), each.weight / len(meant) ** 2)
             for user, used in _used_by_file(connection, counted)
