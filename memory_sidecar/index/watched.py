@@ -14,7 +14,7 @@ from typing import Annotated
 
 from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import Time, about
+from memory_sidecar.core.results import Time, about, name_first
 from memory_sidecar.core.times import Clock, iso_utc
 from memory_sidecar.disk.rule_files import folders_above
 from memory_sidecar.disk.watch import EVERYTHING, Debouncer, Watch
@@ -254,9 +254,10 @@ class WatchedSource:
             self._watch.follow(self._folders)
 
     def _unread_notice(self) -> str:
-        names = sorted(self._unreadable)
-        shown = ", ".join(names[:SHOWN_UNREADABLE]) + (", …" if names[SHOWN_UNREADABLE:] else "")
-        return f"unreadable, its index stays as it was: {shown}" if names else ""
+        if not self._unreadable:
+            return ""
+        shown = name_first(sorted(self._unreadable), SHOWN_UNREADABLE)
+        return f"unreadable, its index stays as it was: {shown}"
 
     def _fail(self, error: str) -> None:
         """Note that a pass failed; the whole source is scanned again after the back-off."""
