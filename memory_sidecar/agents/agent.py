@@ -38,10 +38,10 @@ from memory_sidecar.disk.roots import IsDeleted, deletions
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import upkeep
 from memory_sidecar.index.agent_database import Ask
-from memory_sidecar.index.database import MISSING_PATIENCE_S, Database
+from memory_sidecar.index.database import Database
 from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
-from memory_sidecar.index.report import count_sources, recorded_roots, were_scanned
+from memory_sidecar.index.report import count_sources, recorded_roots
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.schema import Corpus
 from memory_sidecar.index.store_file import StoreFile
@@ -261,12 +261,8 @@ class Agent:
                 is_done=partial(self._are_indexed, sources),
             )
         self._embed(embedded, reporter)
-        if unscanned := self.data.unscanned():
-            with self.data.open().reading() as connection:
-                has_last = were_scanned(connection, unscanned)
-            patience_s = FIRST_LOOK_S if has_last else MISSING_PATIENCE_S
-            if not self.data.wait_fresh(patience_s=patience_s) and has_last:
-                reporter.notice(f"{self.name} is being rescanned: answering from the last state")
+        if self.data.unscanned() and not self.data.wait_fresh(patience_s=FIRST_LOOK_S):
+            reporter.notice(f"{self.name} is being rescanned: answering from the last state")
         for name, live in self.data.states().items():
             if live.problem:
                 reporter.notice(f"{live.problem}: answering from what was indexed of {name}")

@@ -95,12 +95,6 @@ def known_sources(connection: Connection) -> dict[str, SourceState]:
     return {name: SourceState(Path(root), *state) for name, root, *state in rows}
 
 
-def were_scanned(connection: Connection, names: Collection[str]) -> bool:
-    """Whether every source in `names` was scanned to its end, now or earlier."""
-    known = known_sources(connection)
-    return all(name in known and known[name].scanned_at for name in names)
-
-
 def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Count the rows of `corpora` that wait for their vector."""
     return sum(row_count(connection, corpus.pending) for corpus in corpora)

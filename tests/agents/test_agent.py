@@ -137,25 +137,6 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
         scheduler.close(until_s=time.monotonic() + 20)
 
 
-def test_the_first_answer_of_a_live_agent_waits_for_rows_where_it_has_none(
-    make_agent, folder, notices, monkeypatch
-):
-    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_S", 0.0)
-    for number in range(20):
-        write_memory(folder, f"{number:02}.md", f"Number {number}.")
-    agent = make_agent()
-    # As an interrupted first pass leaves it, or one that has just begun, as after an upgrade.
-    agent.data.open().begin_source("memories", root=folder, state_id="begun")
-    scheduler = Scheduler()
-    scheduler.add(agent.data)
-    scheduler.start()
-    try:
-        assert len(paths(agent, notices)) == 20
-        assert notices.said == []
-    finally:
-        scheduler.close(until_s=time.monotonic() + 20)
-
-
 SUBJECTS = ("cache", "queue", "price", "token", "scene")
 ASIDES = (
     "fails",
