@@ -40,7 +40,7 @@ class Week:
     sessions: Annotated[int, about("begun")]
     reads: Annotated[int, about("of memories")]
     questions: int
-    unanswered: Annotated[int, about("of those, without a hit or with weak ones alone")]
+    unanswered: Annotated[int, about("of those, without a good hit to this day")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +121,12 @@ def growth_of(
             reporter.notice(f"without {each.name}: {error.with_hint}")
     asked = [q for q in services.questions.since(begins[0]) if agent in ("", q.agent)]
     questions = Counter(week_start(q.at) for q in asked)
-    unanswered = Counter(week_start(q.at) for q in asked if q.weak)
+    unanswered = _unanswered(asked)
+    missed = Counter(week_start(q.at) for found in unanswered for q in found if q.weak)
     return Growth(
         agents=tuple(names),
         weeks=tuple(
-            Week(iso_utc(at), made[at], began[at], reads[at], questions[at], unanswered[at])
+            Week(iso_utc(at), made[at], began[at], reads[at], questions[at], missed[at])
             for at in begins
         ),
         memories=used["memories"],
@@ -134,7 +135,10 @@ def growth_of(
         never_read=used["never_read"],
         most_read=_top(hot, key=lambda memory: -(memory.uses + memory.refs)),
         longest_unread=_top(cold, key=lambda memory: memory.created_at),
-        unanswered=_unanswered(asked),
+        unanswered=tuple(
+            Unanswered(found[-1].text, found[-1].kind, len(found), iso_utc(found[-1].at))
+            for found in unanswered[:SHOWN]
+        ),
         latency=tuple(_latencies(asked)),
         keeps_questions=services.settings.keep_questions,
         resident_bytes=process_memory_bytes(),
@@ -145,23 +149,20 @@ def _top(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[U
     return tuple(build_from(UsedMemory, each) for each in sorted(memories, key=key)[:SHOWN])
 
 
-def _unanswered(asked: Collection[AskedQuestion]) -> tuple[Unanswered, ...]:
-    """Group the questions whose last answers were weak; spacing and case do not tell them apart.
+def _unanswered(asked: Collection[AskedQuestion]) -> list[list[AskedQuestion]]:
+    """Group the questions whose last answers were weak, the most asked first.
 
-    The page asks for code, memories and sessions at once: a good answer of one kind is one.
+    Spacing and case do not tell them apart. The page asks for code, memories and sessions at once:
+    a good answer of one kind is one.
     """
     by_text: dict[tuple[Asked, str], list[AskedQuestion]] = defaultdict(list)
     for each in asked:
         by_text[each.kind, " ".join(each.text.lower().split())].append(each)
     answered = {text for (_, text), found in by_text.items() if not found[-1].weak}
-    still_open = sorted(
+    return sorted(
         (found for (_, text), found in by_text.items() if text not in answered),
         key=lambda found: (len(found), found[-1].at),
         reverse=True,
-    )
-    return tuple(
-        Unanswered(found[-1].text, found[-1].kind, len(found), iso_utc(found[-1].at))
-        for found in still_open[:SHOWN]
     )
 
 

@@ -50,6 +50,7 @@ def test_a_question_that_code_answers_is_not_shown_as_unanswered(served, reader)
     asking(Asked.MEMORIES, "architect", "where are  carts?", list)
     shown = reader.get("/growth?as=architect&json=1").json
     assert [each["text"] for each in shown["unanswered"]] == [f"architect {SCRIPT}"]
+    assert (shown["weeks"][-1]["questions"], shown["weeks"][-1]["unanswered"]) == (3, 1)
 
 
 def test_an_agent_sees_its_own_alone(reader):
