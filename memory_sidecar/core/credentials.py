@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import PurePath
@@ -114,15 +115,15 @@ def count_masks(document: Any) -> int:  # noqa: ANN401  whatever JSON has, and d
     A property that another of the same object contains, such as a title made of the content, does
     not count.
     """
-    masked = {
-        (place.rpartition(".")[0], text.removesuffix(" …"))
-        for place, _, text in _texts_of(document)
-        if _MASK in text
-    }
+    owned: dict[str, set[str]] = defaultdict(set)  # the masked texts of each object
+    for place, _, text in _texts_of(document):
+        if _MASK in text:
+            owned[place.rpartition(".")[0]].add(text.removesuffix(" …"))
     return sum(
         len(_MASKED.findall(text))
-        for owner, text in masked
-        if sum(owner == other and text in whole for other, whole in masked) == 1
+        for texts in owned.values()
+        for text in texts
+        if sum(text in whole for whole in texts) == 1
     )
 
 
@@ -150,7 +151,8 @@ def _may_hold_some(document: Any) -> bool:  # noqa: ANN401
     held = tuple(_texts_of(document))
     texts = [text for _, _, text in held]
     names = [f"{name}: {text[:200]}" for _, name, text in held if names_a_secret(name)]
-    return any(find_credentials("\n\n".join(each)) for each in (texts, names))
+    # Of a list, most values repeat: what is left of them takes half the time.
+    return any(find_credentials("\n\n".join(dict.fromkeys(each))) for each in (texts, names))
 
 
 def _texts_of(value: Any, place: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:  # noqa: ANN401
