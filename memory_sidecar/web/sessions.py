@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -51,22 +52,27 @@ def show(visit: Visit) -> View:
 def show_one(visit: Visit) -> View:
     agent = visit.require_readable(visit.text("agent"))
     document = visit.services.sessions(agent, reporter=visit).get(visit.text("id")).document
-    session, _ = mask_document(read_session(document))
+    read = read_session(document)
+    session, _ = mask_document(replace(read, messages=()))  # its messages below: those shown
     promotion = None
     if visit.text("promote"):
         promotion = _promoter(visit).promote(session.session_id, dry_run=True)
     whole = visit.text("whole")  # the key of the one part that is shown uncut
-    messages = [(f"m{number}", each) for number, each in enumerate(session.messages)]
+    messages = [(f"m{number}", each) for number, each in enumerate(read.messages)]
     snippets = [(f"s{number}", each) for number, each in enumerate(session.code_snippets)]
     stop = visit.offset + PAGE_ROWS
     most = len(str(document)) if whole else MAX_SHOWN
+    chosen = (
+        [each for each in messages if each[0] == whole] if whole else messages[visit.offset : stop]
+    )
+    shown, _ = mask_document(chosen)
     return View(
         template="session.html",
-        title=session.called or session.session_id,
+        title=read.called or session.session_id,
         data={
             "agent": agent,
-            "session": document,  # as `session show` has it
-            "around": _around(visit.services, agent, session),
+            "session": document if visit.text("json") else None,  # as `session show` has it
+            "around": _around(visit.services, agent, read),
             "promotion": promotion,  # what would be remembered, if that is asked
         },
         more={
@@ -87,9 +93,8 @@ def show_one(visit: Visit) -> View:
                 if (key == whole if whole else visit.page == 1)
             ],
             "further": [] if whole or visit.page > 1 else snippets[SNIPPETS:],
-            "messages": [each for each in messages if each[0] == whole]
-            if whole
-            else messages[visit.offset : stop],
+            "messages": shown,
+            "message_count": len(messages),
             "has_more": not whole and len(messages) > stop,
         },
     )

@@ -167,6 +167,17 @@ def test_a_suggestion_that_is_left_out_says_why(served, reader):
     assert shown.count("refused: it seems to contain a secret") == 1
 
 
+def test_secrets_are_masked_in_all_that_is_shown_of_a_session(served, reader):
+    token = "ghp_" + "x7" * 18
+    said = [{"role": "user", "content": f"{number} {token}"} for number in range(60)]
+    document = {"session_id": "told", "messages": said, "code_snippets": [{"code": token}]}
+    served.services.sessions("terse", reporter=Silent()).save(document, allow_secrets=True)
+    for words in ("", "&page=2", "&whole=m59", "&whole=s0", "&json=1"):
+        shown = reader.get(f"/sessions/one?agent=terse&id=told{words}").text
+        assert "«masked: GitHub token»" in shown
+        assert token not in shown
+
+
 def test_a_long_session_is_shown_in_parts_each_with_a_way_to_its_whole(served, reader):
     long = "What was said goes on and on. " * 1000
     served.services.sessions("architect", reporter=Silent()).save(
