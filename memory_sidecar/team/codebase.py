@@ -179,7 +179,7 @@ class TeamCode:
             _log.info("%s has no graph of vectors: %s", self.link.shown, error)
 
     def _scope(self, connection: Connected, local: LocalRows, rows: _Rows) -> SearchScope:
-        files = {name: each.files(connection, row) for name, (row, each) in rows.items()}
+        files = {name: each.files.read(connection, row) for name, (row, each) in rows.items()}
         version = read_identity(local.connection, FILES_VERSION)
         state = tuple((name, row.version) for name, (row, _) in rows.items())
         key = (version, state, local.wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ _ERA = (
 NO_CHUNK = (1 << 31) - 1  # higher than the id of any chunk
 MAIN_BRANCHES = ("main", "master")
 KEPT_GENERATIONS = 10_000  # for which a source keeps deleted files, so that caches hear of them
+
+Version = tuple[str, int, int]
+"""Of the rows of a source: era, id and generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class SourceRow:
     era: str  # another one after a restart or a restore: ids and generations may come again
 
     @property
-    def version(self) -> tuple[str, int, int]:
+    def version(self) -> Version:
         """Of the rows of the source; equal for none that may differ."""
         return self.era, self.id, self.generation
 
@@ -79,37 +82,35 @@ def read_sources(connection: Connected, origins: Sequence[Origin]) -> list[Sourc
     return [None if row[0] is None else SourceRow(*row) for row in rows]
 
 
-@dataclass
 class SharedFiles:
-    """A cache of the files of one source, updated by generation. Thread-safe."""
+    """A cache of the files of one source, brought to the version that is asked for. Thread-safe."""
 
-    era: str  # in which alone it holds: see `SourceRow`
-    source: int
-    by_id: dict[int, SharedFile] = field(default_factory=dict)
-    generation: int = -1
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        self._by_id: dict[int, SharedFile] = {}
+        self._version: Version = ("", 0, 0)
+        self._lock = threading.Lock()
 
-    def read(self, connection: Connected, generation: int) -> Mapping[int, SharedFile]:
-        """Return the files by id as of the snapshot of `connection`, whose generation is given."""
+    def read(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
+        """Return the files by id in the snapshot of `connection`, where the source has `row`."""
         with self._lock:
-            if generation != self.generation:
+            if row.version != self._version:
+                *place, generation = self._version
+                is_recent = 0 <= row.generation - generation <= KEPT_GENERATIONS
                 # Copied: another reader may be using the old mapping.
-                is_recent = 0 <= generation - self.generation <= KEPT_GENERATIONS
-                known = dict(self.by_id) if is_recent else {}
-                since = self.generation if known else -1
+                known = dict(self._by_id) if is_recent and place == [row.era, row.id] else {}
                 rows = connection.execute(
                     "SELECT id, path, language, fingerprint, first_chunk, chunks FROM files"
                     " WHERE source = %s AND generation > %s",
-                    (self.source, since),
+                    (row.id, generation if known else -1),
                 )
-                for file, *row in rows:
-                    each = SharedFile(*row)
+                for file, *found in rows:
+                    each = SharedFile(*found)
                     if each.fingerprint and each.chunks:  # every document has at least one chunk
                         known[file] = each
                     else:
                         known.pop(file, None)
-                self.by_id, self.generation = known, generation
-            return self.by_id
+                self._by_id, self._version = known, row.version
+            return self._by_id
 
 
 @dataclass(frozen=True, slots=True)

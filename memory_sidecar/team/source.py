@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -43,9 +43,9 @@ from memory_sidecar.team.local_rows import read_documents
 from memory_sidecar.team.schema import make_schema, require_schema, schema_version
 from memory_sidecar.team.shared_files import (
     MAIN_BRANCHES,
-    SharedFile,
     SharedFiles,
     SourceRow,
+    Version,
     read_sources,
 )
 
@@ -54,11 +54,26 @@ FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
 TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, Conflict)
 
-# In place of `SourceRow.version`: the team lacks the branch, and what it has was not read yet.
-NO_ROW: Final = ("", 0, 0)
-UNREAD: Final = ("unread", 0, 0)
+NO_ROW: Final[Version] = ("", 0, 0)  # where the team lacks the branch
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Theirs:
+    """The fingerprints of the team's files as they were read, and as written from here since."""
+
+    version: Version = ("unread", 0, 0)  # of the rows when they were read
+    by_path: dict[str, str] | None = None  # None before that
+
+    def note_written(self, written: Sequence[Document], gone: Collection[str]) -> int:
+        """Note what this machine wrote; return how many files of `gone` the team had."""
+        if self.by_path is None:
+            return 0
+        deleted = sum(bool(self.by_path.pop(path, "")) for path in gone)
+        # "" for what is not indexed, and so not at the team
+        self.by_path.update({each.file.path: team_fingerprint(each) for each in written})
+        return deleted
 
 
 class PostgresSource:
@@ -69,25 +84,24 @@ class PostgresSource:
     ) -> None:
         self.source = source
         self.origin = origin
-        self._seen = NO_ROW  # by a search
-        self._read = UNREAD  # by `fingerprints`; a search may have left out files until then
+        self.files = SharedFiles()
+        self._seen = NO_ROW  # the version that any reader saw last, such as a search
+        self._theirs = _Theirs()
+        self._stale_from_s = 0.0  # when `fingerprints` reads them again
         self.problem = ""  # why the last write to the team failed
         self._published = Published(source.name, 0, 0, 0)  # since `claim`
         self.link = link
         self._holder = holder
         self._models = models
-        self._files: SharedFiles | None = None
-        self._fingerprints: dict[str, str] | None = None
-        self._read_at_s = -REFRESH_S
         self._lock = threading.Lock()
 
     @property
     def generation(self) -> int:
-        return self._read[-1]
+        return self._theirs.version[-1]
 
     @property
     def has_moved_on(self) -> bool:
-        return self._seen != self._read
+        return self._seen != self._theirs.version
 
     def row(self, connection: Connected) -> SourceRow | None:
         """Read the row of the source at the team."""
@@ -99,24 +113,15 @@ class PostgresSource:
         """Note the version that a reader has seen: see `has_moved_on`."""
         self._seen = row.version if row else NO_ROW
 
-    def files(self, connection: Connected, row: SourceRow) -> Mapping[int, SharedFile]:
-        """Return the files of the source in the snapshot of `connection`, by id."""
-        files = self._files  # another thread may replace it
-        if files is None or (files.era, files.source) != (row.era, row.id):
-            files = self._files = SharedFiles(row.era, row.id)
-        return files.read(connection, row.generation)
-
     def fingerprints(self, *, anew: bool = False) -> Mapping[str, str] | None:
         with self._lock:
-            is_fresh = time.monotonic() - self._read_at_s < REFRESH_S and not anew
-            if is_fresh or self.link.is_unreachable:
-                return self._fingerprints
-            try:
-                self._fingerprints = self.link.retry(self._read_fingerprints)
-            except TEAM_ERRORS as error:
-                _log.warning("%s: %s", self.source.name, error)
-            self._read_at_s = time.monotonic()
-            return self._fingerprints
+            if (anew or time.monotonic() >= self._stale_from_s) and not self.link.is_unreachable:
+                try:
+                    self._theirs = self.link.retry(self._read_theirs)
+                except TEAM_ERRORS as error:
+                    _log.warning("%s: %s", self.source.name, error)
+                self._stale_from_s = time.monotonic() + REFRESH_S
+            return self._theirs.by_path
 
     def put(
         self, documents: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
@@ -196,9 +201,9 @@ class PostgresSource:
     def give(self, store: CodeStore) -> Published:
         make_schema(self.link)
         self.link.write(self._lease)
-        theirs = self.link.retry(self._read_fingerprints)
         with self._lock:
-            self._fingerprints = dict(theirs)
+            self._theirs = self.link.retry(self._read_theirs)
+            theirs = self._theirs.by_path or {}
         manifest = store.manifest(self.source.name)
         # A file that could not be read is not deleted.
         kept = {p for p, each in manifest.items() if each.status is not FileStatus.SKIPPED}
@@ -219,8 +224,7 @@ class PostgresSource:
             store.drop_team_chunks(
                 self.source.name, {path: track_left_out(own[path]) for path in batch}
             )
-        with self._lock:
-            self._read_at_s = -REFRESH_S
+        self._stale_from_s = 0.0
         self.problem = ""
         return self._published
 
@@ -248,17 +252,16 @@ class PostgresSource:
         """
         self.link.write(lambda connection: work(connection, self._lease(connection)[0]))
 
-    def _read_fingerprints(self) -> dict[str, str]:
+    def _read_theirs(self) -> _Theirs:
         try:
             with self.link.reading() as connection:
                 require_schema(connection, self.link)
                 row = self.row(connection)
-                files = self.files(connection, row) if row else {}
-                self._read = row.version if row else NO_ROW
+                files = self.files.read(connection, row) if row else {}
         except TeamEmpty:
-            self._read = self._seen
-            return {}
-        return {each.path: each.fingerprint for each in files.values()}
+            return _Theirs(self._seen, {})  # a reader finds no row to note, either
+        version = row.version if row else NO_ROW
+        return _Theirs(version, {each.path: each.fingerprint for each in files.values()})
 
     def _write(
         self, written: Sequence[Document], gone: Collection[str], at_hand: ReadyVectors
@@ -280,15 +283,12 @@ class PostgresSource:
         indexed = [each for each in written if isinstance(each, CodeDocument)]
         with self._lock:
             done = self._published
-            theirs = {} if self._fingerprints is None else self._fingerprints
             self._published = Published(
                 done.name,
                 files=done.files + len(indexed),
                 chunks=done.chunks + sum(len(each.chunks) for each in indexed),
-                deleted=done.deleted + sum(bool(theirs.pop(path, "")) for path in gone),
+                deleted=done.deleted + self._theirs.note_written(written, gone),
             )
-            for each in written:  # "" for what is not indexed, and so not at the team
-                theirs[each.file.path] = team_fingerprint(each)
 
     def _lease(
         self, connection: Connected, purpose: LeaseFor = LeaseFor.INDEXING
