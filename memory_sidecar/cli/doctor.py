@@ -14,7 +14,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.errors import PathRefused, SidecarError
 
 GOOD = Styled("ok  ", {"fg": "green"})
 BAD = Styled("FAIL", {"fg": "red", "bold": True})
@@ -25,18 +25,26 @@ BAD = Styled("FAIL", {"fg": "red", "bold": True})
 @with_call
 def doctor(call: Call, fix: bool) -> list[Check]:
     """Check the installation, the model and the index. Exit status 1 when something is wrong."""
-    codebase = call.services.codebase(call.db)
+    try:
+        codebase = call.services.codebase(call.db)
+    except PathRefused as error:  # the data directory is a file
+        return _report(call, [Check("data directory", False, error.message, error.hint)])
     with suppress(SidecarError):  # a list of sources that cannot be read is a failed check
         codebase.registry.warn_if_emptied(call.reporter)
     checks = _examine(call, codebase)
     if fix and any(check.remedy for check in checks):
         repair(checks, call.services, codebase, reporter=call.reporter)
         checks = _examine(call, codebase)
+    return _report(call, checks, can_fix=not fix)
+
+
+def _report(call: Call, checks: list[Check], *, can_fix: bool = False) -> list[Check]:
+    """Show `checks`. Raises SidecarError if something is wrong."""
     checks = call.mask(checks)
     call.show(checks, map(_check_line, checks))
     wrong = [check for check in checks if not check.ok]
     if wrong:
-        can_fix = not fix and any(check.remedy for check in wrong)
+        can_fix = can_fix and any(check.remedy for check in wrong)
         raise SidecarError(
             f"{len(wrong)} of {len(checks)} checks failed",
             hint="`memory-sidecar doctor --fix` repairs what it can" if can_fix else "",

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_sidecar.core.errors import PathRefused, StoreReadOnly, UsageError
-from memory_sidecar.core.opening import FileRefused, Tree, real_path
+from memory_sidecar.core.opening import FileRefused, Tree, escape_bytes, is_utf8, real_path
 from memory_sidecar.core.projects import locate_data_dir
 
 SUFFIX = ".sqlite"
@@ -235,10 +235,13 @@ class DataDir:
 def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str]) -> DataDir:
     """Return the data directory of a call, as `locate_data_dir` does.
 
-    Raises StoreReadOnly, and UsageError for a path that no file system takes.
+    Raises StoreReadOnly, PathRefused where it is a file, and UsageError for a path that SQLite or
+    the file system does not take.
     """
     named = str(option) if option is not None else None
     root = Path(locate_data_dir(named, cwd=str(cwd), environ=environ)[0])
+    if not is_utf8(os.fspath(root)):
+        raise UsageError(f"{escape_bytes(root)} is not UTF-8", hint="choose another place")
     try:
         os.scandir(f"{root}/.").close()  # which may be read, and entered
     except PermissionError as error:
@@ -246,6 +249,9 @@ def find_data_dir(option: Path | None, *, cwd: Path, environ: Mapping[str, str])
             f"the data directory {root} cannot be read: {error.strerror}",
             hint="it may be another user's; name one of yours with --data-dir",
         ) from error
+    except NotADirectoryError as error:
+        there = next(filter(os.path.lexists, (root, *root.parents)))
+        raise PathRefused(f"{there} is no folder", hint="name another with --data-dir") from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise UsageError(

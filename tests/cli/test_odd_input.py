@@ -184,6 +184,20 @@ def test_a_data_directory_that_no_file_system_takes_is_refused_in_a_line(sidecar
         assert len(done.err) < 300
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("notes.txt", "notes.txt is no folder"), ("notes.txt/new", "notes.txt is no folder"),
+     ("caf\udce9", "xe9 is not UTF-8")],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["list", "query x", "search x", "session list", "status",
+                                     "store x", "index .", "growth", "source list"])  # fmt: skip
+def test_what_can_be_no_data_directory_is_refused_in_a_line(run, tmp_path, name, message, command):
+    (tmp_path / "notes.txt").touch()
+    done = run(*command.split(), environ={"MEMORY_SIDECAR_DATA_DIR": f"{tmp_path}/{name}"})
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert message in done.err
+
+
 @pytest.mark.parametrize("length", [500, 4_080])
 def test_a_data_directory_whose_databases_sqlite_cannot_open_is_refused_in_a_line(
     run, tmp_path, length
