@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 RESERVED_NAMES = frozenset({OWN_DIRECTORY, SESSIONS, "access.jsonl"})
 """Names that a registered directory cannot have: the agent's own sources and files have them."""
 
-FIRST_LOOK_S = 0.5  # how long a question waits for the watcher's first scan, or to scan itself
 T = TypeVar("T")
 
 
@@ -96,8 +95,8 @@ class Agent:
             builder=self._builder,
             models=models,
             remedy=f"memory-sidecar reindex --agent {paths.agent}",
+            called=paths.agent,
         )
-        self._has_compared_files = False  # with the rows, since this process began
         self._is_own = False  # whether the database was checked to hold the rows of this agent
         self.on_use: Callable[[], None] = lambda: None  # called after each read or write
         self.on_read: Callable[[Path, str], None] = lambda _file, _tool: None
@@ -251,21 +250,8 @@ class Agent:
         self._require_own(reporter)
         self.registry.warn_if_emptied(reporter)
         self.pull_from_team(reporter)
-        if not self._has_compared_files and not self.data.is_watching:
-            self.data.complete(reporter)
-            sources = [*self.sources(), *self._removed_sources()]
-            self._has_compared_files = self.data.rescan(
-                sources,
-                reporter,
-                patience_s=FIRST_LOOK_S,
-                is_done=partial(self._are_indexed, sources),
-            )
+        self.data.catch_up(reporter, removed=self._removed_sources, is_done=self._are_indexed)
         self._embed(embedded, reporter)
-        if self.data.unscanned() and not self.data.wait_fresh(patience_s=FIRST_LOOK_S):
-            reporter.notice(f"{self.name} is being rescanned: answering from the last state")
-        for name, live in self.data.states().items():
-            if live.problem:
-                reporter.notice(f"{live.problem}: answering from what was indexed of {name}")
         count_reads(self)
         with self.data.snapshot(reporter) as (store, connection):
             yield store, connection

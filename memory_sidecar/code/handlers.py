@@ -25,12 +25,12 @@ from memory_sidecar.code.why import no_source_error, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, UsageError
 from memory_sidecar.core.model import FileStatus, SearchMode, Source
 from memory_sidecar.core.paths import StorePaths, real_place
-from memory_sidecar.core.results import IndexReport, ListedFile, Reporter, name_all
+from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.short_names import known_names
 from memory_sidecar.core.times import Clock
 from memory_sidecar.disk.registry import Registry
-from memory_sidecar.disk.roots import deletions, problem_of, readable_folder
+from memory_sidecar.disk.roots import deletions, readable_folder
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index import upkeep
 from memory_sidecar.index.database import Database
@@ -264,14 +264,7 @@ class Codebase:
                 if name not in scanned:
                     hint = known_names(name, sorted(scanned))
                     raise NotFound(f"no source {name!r} is indexed here", hint=hint)
-            unscanned = self.data.unscanned(sources).intersection(asked)
             live = self.data.states()
-            for source in [each for each in sources if each.name in asked]:
-                state = live.get(source.name)
-                if problem := state.problem if state else problem_of(source):
-                    reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
-            if late := sorted(name for name in unscanned if scanned[name] is not None):
-                reporter.notice(f"{name_all(late)} being rescanned: answering from the last state")
             with self.data.models.gate.query():
                 roots = {source.name: source.root for source in sources}
                 gone = deletions(roots)

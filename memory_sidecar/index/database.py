@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -20,17 +20,22 @@ from memory_sidecar.core.errors import (
     OutOfFiles,
     PathRefused,
     SidecarError,
-    StoreBusy,
     StoreCorrupt,
 )
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import IndexReport, Reporter, Silent, name_all
+from memory_sidecar.core.results import IndexReport, Reporter, Silent
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.embedding.models import Models
 from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending
 from memory_sidecar.index.index_run import Embed, index_sources
+from memory_sidecar.index.lacks import (
+    MISSING_PATIENCE_S,
+    index_missing,
+    known_and_missing,
+    notice_lacks,
+)
 from memory_sidecar.index.owner import Owner
 from memory_sidecar.index.report import known_sources
 from memory_sidecar.index.requests import Urgency
@@ -40,7 +45,7 @@ from memory_sidecar.index.watched import LiveState
 
 STORE_PATIENCE_S = 10.0  # how long a short change waits while another process writes
 INDEX_PATIENCE_S = 60.0  # how long an index run waits while another process writes
-MISSING_PATIENCE_S = 10.0  # how long a question waits for missing rows to be built
+FIRST_LOOK_S = 0.5  # how long a question waits for the watcher's first scan, or to scan itself
 
 T = TypeVar("T")
 
@@ -56,11 +61,13 @@ class Database(Generic[S]):
         builder: Callable[[Source], Builder],
         models: Models,
         remedy: str,
+        called: str = "",
         embed: EmbedPending = embed_pending,
     ) -> None:
         """`sources` returns the sources that the database should hold at the moment.
 
-        `builder` makes the builder of a source. Hints name `remedy`, the command to update rows.
+        `builder` makes the builder of a source. Hints name `remedy`, the command to update rows;
+        notices of what answers lack name what is `called`, or else each source.
         """
         self.file = file
         self.paths = file.paths
@@ -68,7 +75,8 @@ class Database(Generic[S]):
         self.builder = builder
         self.models = models
         self.questions = QuestionEmbedder(models, remedy=remedy)
-        self._remedy = remedy
+        self._notice_lacks = partial(notice_lacks, called=called, remedy=remedy)
+        self._has_compared_files = False  # with the rows, since this process began
         self._make_owner = partial(
             Owner, file, sources=sources, builder=builder, models=models, embed=embed
         )
@@ -224,8 +232,30 @@ class Database(Generic[S]):
 
     def complete(self, reporter: Reporter) -> S:
         """Return the store once it has rows of every source; see `snapshot`."""
-        with self.snapshot(reporter):
-            return self.open()
+        with ExitStack() as stack:
+            return self._open_complete(stack, self.sources(), reporter)[0]
+
+    def catch_up(
+        self,
+        reporter: Reporter,
+        *,
+        removed: Callable[[], Iterable[Source]],
+        is_done: Callable[[Sequence[Source]], bool],
+    ) -> None:
+        """Before a question, index what was saved before this process began: FIRST_LOOK_S for it.
+
+        A process that watches waits for its first scan. Another compares, once, the files of the
+        sources, and of those `removed`, with the rows, unless another has done it: `is_done(them)`.
+        """
+        if self.is_watching:
+            if self.unscanned():
+                self.wait_fresh(patience_s=FIRST_LOOK_S)
+        elif not self._has_compared_files:
+            self.complete(reporter)
+            sources = [*self.sources(), *removed()]
+            self._has_compared_files = self.rescan(
+                sources, reporter, patience_s=FIRST_LOOK_S, is_done=partial(is_done, sources)
+            )
 
     @contextmanager
     def snapshot(
@@ -242,16 +272,19 @@ class Database(Generic[S]):
         that watches the sources waits for that only if no source in `wanted` (none: any) has rows
         yet, not for long, and never for vectors. Notices say which sources are incomplete.
         """
+        sources = self.sources() if sources is None else sources
         with ExitStack() as stack:
-            store = self.open()
-            connection = stack.enter_context(store.reading())
-            known, missing = self._known_and_missing(connection, sources, reporter)
-            if missing:
-                stack.close()
-                self._index_missing(known, missing, reporter, wanted=wanted, embeds=embeds)
-                store = self.open()
-                connection = stack.enter_context(store.reading())
-            self._notice_incomplete(connection, wanted, reporter)
+            store, connection = self._open_complete(
+                stack, sources, reporter, wanted=wanted, embeds=embeds
+            )
+            asked = [each for each in sources if not wanted or each.name in wanted]
+            self._notice_lacks(
+                asked,
+                known_sources(connection),
+                reporter,
+                live=self.states(),
+                unscanned=self.unscanned(asked),
+            )
             yield store, connection
 
     def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
@@ -265,42 +298,27 @@ class Database(Generic[S]):
         if self.is_watching:
             self.wait_fresh(patience_s=MISSING_PATIENCE_S)
 
-    def _index_missing(
+    # Private steps
+
+    def _open_complete(
         self,
-        known: Collection[str],
-        missing: Sequence[Source],
+        stack: ExitStack,
+        sources: Sequence[Source],
         reporter: Reporter,
         *,
-        wanted: Collection[str],
-        embeds: bool,
-    ) -> None:
-        """Have the `missing` sources indexed, as `snapshot` says; `known` are those with rows."""
-        self.owner.watch(*missing)
-        has_rows = not set(known).isdisjoint(wanted or known)
-        if self.is_watching and has_rows:
-            for name, live in self.states().items():
-                if live.error and name not in known:
-                    reporter.notice(f"{name} cannot be indexed: {live.error}")
-            return
-
-        def work(reporter: Reporter) -> None:
-            with self.open().reading() as connection:  # another request may have built them
-                _, still_missing = self._known_and_missing(connection, missing, Silent())
-            if still_missing:
-                embed = embeds and not self.is_watching
-                index_sources(self.owner, still_missing, reporter, embed=embed)
-
-        wait_s = MISSING_PATIENCE_S if self.is_watching else math.inf
-        try:
-            self.owner.loop.ask(
-                work, reporter, urgency=Urgency.LONG, patience_s=MISSING_PATIENCE_S, wait_s=wait_s
-            )
-        except (NotFound, PathRefused, CannotWrite, Stopped, TimeoutError) as error:
-            if not has_rows and not isinstance(error, (StoreBusy, Stopped, TimeoutError)):
-                raise
-            reporter.notice(f"{error}: answering from what is indexed")
-
-    # Private steps
+        wanted: Collection[str] = (),
+        embeds: bool = False,
+    ) -> tuple[S, Connection]:
+        """Open what `snapshot` yields; `stack` closes it."""
+        store = self.open()
+        connection = stack.enter_context(store.reading())
+        known, missing = known_and_missing(self.file, connection, sources, reporter)
+        if missing:
+            stack.close()
+            index_missing(self.owner, known, missing, reporter, wanted=wanted, embeds=embeds)
+            store = self.open()
+            connection = stack.enter_context(store.reading())
+        return store, connection
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.
@@ -311,40 +329,8 @@ class Database(Generic[S]):
         others = [source for source in self.sources() if source.name not in names]
         store = self.open()
         with store.reading() as connection:
-            known, missing = self._known_and_missing(connection, others, reporter)
+            known, missing = known_and_missing(self.file, connection, others, reporter)
         for name in known - names - {source.name for source in others}:
             store.forget_source(name)
         self.owner.watch(*asked, *missing)
         return list(asked) if self.is_watching else [*asked, *missing]
-
-    def _notice_incomplete(
-        self, connection: Connection, wanted: Collection[str], reporter: Reporter
-    ) -> None:
-        begun, rebuilt = list[str](), list[str]()
-        for name, state in known_sources(connection).items():
-            if (not wanted or name in wanted) and not (state.scanned_at and state.chunker):
-                (rebuilt if state.scanned_at else begun).append(name)
-        if begun:
-            reporter.notice(f"{name_all(begun)} not completely indexed yet: answering from what is")
-        if rebuilt:
-            reporter.notice(
-                f"{name_all(rebuilt)} being rebuilt: answering from what was indexed before; if"
-                f" that was interrupted, `{self._remedy}` ends it"
-            )
-
-    def _known_and_missing(
-        self, connection: Connection, sources: Sequence[Source] | None, reporter: Reporter
-    ) -> tuple[set[str], list[Source]]:
-        """Return the names of sources that have rows, and the sources that have none, with notices.
-
-        Rows are missing after the database was deleted, damaged, outdated or not built to its end.
-        """
-        if is_of_older := self.file.take_outdated():
-            reporter.notice(f"{self.file.path.name} is of an older version: rebuilding it")
-        known = set(known_sources(connection))
-        wanted = self.sources() if sources is None else sources
-        missing = [source for source in wanted if source.name not in known]
-        if missing and not is_of_older:
-            names = ", ".join(source.name for source in missing)
-            reporter.notice(f"{self.file.path.name} holds nothing of {names}: indexing it")
-        return known, missing

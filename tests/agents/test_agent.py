@@ -411,7 +411,7 @@ def test_a_writer_without_the_lock_waits_for_whoever_has_it(make_agent, folder):
 def test_what_was_saved_by_hand_is_found_though_another_process_writes(
     make_agent, folder, data_dir, notices, monkeypatch
 ):
-    monkeypatch.setattr("memory_sidecar.agents.agent.FIRST_LOOK_S", 60.0)
+    monkeypatch.setattr("memory_sidecar.index.database.FIRST_LOOK_S", 60.0)
     write_memory(folder, "one.md", "The first.")
     assert paths(make_agent()) == ["one.md"]
     write_memory(folder, "two.md", "The second.")
@@ -499,7 +499,7 @@ def test_a_remedy_that_is_named_works(make_agent, folder, notices):
     write_memory(folder, "retry.md", "Retry with a growing delay.")
     found(make_agent(), "growing delay")
     agent = make_agent(model="2")
-    agent._has_compared_files = True  # as a reader beside the process that has the lock
+    agent.data._has_compared_files = True  # as a reader beside the process that has the lock
     assert found(agent, "growing delay", notices) == ["retry.md"]
     assert notices.has("another model; `memory-sidecar reindex --agent architect` makes new ones")
     notices.said.clear()
