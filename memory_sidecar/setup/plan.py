@@ -111,6 +111,15 @@ class _PlannedFile:
         return True
 
 
+@dataclass(slots=True)
+class _PlannedPiece:
+    """A piece, and whether it is noted before and after the plan."""
+
+    piece: Piece
+    was_noted: bool
+    is_noted: bool = True
+
+
 class Plan:
     """Changes to the user's files, none of which is written before `carry_out`.
 
@@ -121,12 +130,11 @@ class Plan:
         self.steps: list[Step] = []
         self._environ = environ
         self._files: dict[str, _PlannedFile] = {}  # by path
-        self._noted = read_pieces(environ)
-        self._pieces = list(self._noted)
+        self._pieces = [_PlannedPiece(each, was_noted=True) for each in read_pieces(environ)]
 
     def known_agents(self) -> list[str]:
         """Return the names of the coding agents that have pieces to take back."""
-        return list(dict.fromkeys(piece.agent for piece in self._pieces))
+        return list(dict.fromkeys(each.piece.agent for each in self._pieces))
 
     def add(self, agent: CodingAgent, wish: Wish) -> None:
         """Plan to give `agent` what `wish` says, replacing what an earlier setup put there.
@@ -139,8 +147,9 @@ class Plan:
 
     def take_back(self, agents: Collection[str]) -> None:
         """Plan to remove what was added for the coding agents named in `agents`."""
-        for piece in [piece for piece in reversed(self._pieces) if piece.agent in agents]:
-            file = self._open(piece)
+        for each in reversed(self._pieces):
+            piece = each.piece
+            file = self._open(piece) if each.is_noted and piece.agent in agents else None
             if file is None:
                 continue
             reason = "it is gone" if file.after is None else "it was changed since"
@@ -151,7 +160,7 @@ class Plan:
                 continue
             outcome = StepOutcome.REMOVED if is_taken else StepOutcome.KEPT
             self._note(piece, outcome, "" if is_taken else reason)
-            self._pieces.remove(piece)
+            each.is_noted = False
 
     def carry_out(self) -> None:
         """Write the plan, each file atomically.
@@ -168,9 +177,11 @@ class Plan:
         for path, each in changes.items():
             if read_text(path) != each.before:  # check every file before the first is written
                 raise Conflict(f"{path} {CHANGED}", hint="run it again on the file as it is now")
-        noted = [*(piece for piece in self._noted if piece not in self._pieces), *self._pieces]
-        if read_pieces(self._environ) != self._noted:
+        before = [each.piece for each in self._pieces if each.was_noted]
+        if read_pieces(self._environ) != before:
             raise Conflict("another setup ran in the meantime", hint="do it again")
+        after = [each.piece for each in self._pieces if each.is_noted]
+        noted = [*before, *(piece for piece in after if piece not in before)]
         write_pieces(noted, self._environ)
         for path, each in changes.items():
             try:
@@ -179,8 +190,9 @@ class Plan:
                 failure = error.message.removeprefix(f"{path} ")
             if failure:
                 self._fail(path, failure)
-        if self._pieces != noted:
-            write_pieces(self._pieces, self._environ)
+        after = [each.piece for each in self._pieces if each.is_noted]  # but for what has failed
+        if after != noted:
+            write_pieces(after, self._environ)
 
     def require_all(self) -> None:
         """Raise SidecarError if any file could not be read or written."""
@@ -193,14 +205,12 @@ class Plan:
 
     def _fail(self, path: str, reason: str) -> None:
         """Mark the changes of `path` as failed, and restore its notes."""
-        self.steps = [
-            replace(step, outcome=StepOutcome.FAILED, reason=reason)
-            if step.path == path and step.outcome.is_change
-            else step
-            for step in self.steps
-        ]
-        others = [piece for piece in self._pieces if piece.path != path]
-        self._pieces = [*others, *(piece for piece in self._noted if piece.path == path)]
+        for at, step in enumerate(self.steps):
+            if step.path == path and step.outcome.is_change:
+                self.steps[at] = replace(step, outcome=StepOutcome.FAILED, reason=reason)
+        for each in self._pieces:
+            if each.piece.path == path:
+                each.is_noted = each.was_noted
 
     def _edits(self, agent: CodingAgent, wish: Wish) -> list[_Edit]:
         def edit(what: str, path: str, of: Any, at: list[str], value: object) -> _Edit:  # noqa: ANN401
@@ -211,15 +221,11 @@ class Plan:
         entry = ({"type": agent.server_type} if agent.server_type else {}) | dict(wish.entry)
         member = toml_table if agent.servers.endswith(".toml") else json_member
         edits = [edit("MCP server", agent.servers, member, [agent.servers_at, SERVER], entry)]
-        if agent.hooks:
-            for event, hook in wish.hooks.items():
-                edits.append(
-                    edit(f"hook {event}", agent.hooks, json_element, ["hooks", event], hook)
-                )
-        if agent.skills:
-            for name, content in wish.skills.items():
-                path = f"{agent.skills}/{name}/SKILL.md"
-                edits.append(edit(f"skill {name}", path, whole_file, [], content))
+        for event, hook in wish.hooks.items() if agent.hooks else ():
+            edits.append(edit(f"hook {event}", agent.hooks, json_element, ["hooks", event], hook))
+        for name, content in wish.skills.items() if agent.skills else ():
+            path = f"{agent.skills}/{name}/SKILL.md"
+            edits.append(edit(f"skill {name}", path, whole_file, [], content))
         return edits
 
     def _add(self, edits: Sequence[_Edit]) -> None:
@@ -228,29 +234,26 @@ class Plan:
         if file is None:
             return
         ours = (edits[0].agent, edits[0].path)
-        noted = {each.what: each for each in self._pieces if (each.agent, each.path) == ours}
+        noted = [each for each in self._pieces if each.is_noted]
+        noted = [each for each in noted if (each.piece.agent, each.piece.path) == ours]
         is_there = all(_is_there(edit, file.after) for edit in edits)
-        taken = set()
-        for piece in [] if is_there else [*noted.values()][::-1]:
+        for each in [] if is_there else noted[::-1]:
             try:
-                is_taken = file.take(piece)
+                each.is_noted = not file.take(each.piece)
             except Unreadable as error:
-                self._note_unreadable(piece, str(error))
+                self._note_unreadable(each.piece, str(error))
                 return
-            if is_taken:
-                self._pieces.remove(piece)
-                taken.add(piece.what)
         for edit in edits:
-            self._insert(edit, file, noted.get(edit.what), is_again=edit.what in taken)
+            self._insert(edit, file, [each for each in noted if each.piece.what == edit.what])
 
-    def _insert(
-        self, edit: _Edit, file: _PlannedFile, earlier: Piece | None, *, is_again: bool
-    ) -> None:
+    def _insert(self, edit: _Edit, file: _PlannedFile, earlier: Sequence[_PlannedPiece]) -> None:
+        """Plan one edit. `earlier`: what was noted for it; more than one after a killed setup."""
+        taken = [each.piece for each in earlier if not each.is_noted]
         before = file.after or ""
         try:
             insertion = _insertion(edit, before)
         except Taken as error:
-            self._note(edit, StepOutcome.REMOVED if is_again else StepOutcome.KEPT, str(error))
+            self._note(edit, StepOutcome.REMOVED if taken else StepOutcome.KEPT, str(error))
             return
         except Unreadable as error:
             self._note_unreadable(edit, str(error))
@@ -258,19 +261,18 @@ class Plan:
         if insertion is None:
             self._note(edit, StepOutcome.SAME)
             return
-        made = _missing_above(edit.path) or (earlier.made if earlier else "")
+        made = _missing_above(edit.path) or (earlier[-1].piece.made if earlier else "")
         piece = Piece(
             edit.agent, edit.what, edit.path, insertion.text, is_new=file.after is None, made=made
         )
         if edit.is_json:
             piece = replace(piece, at=edit.at, value=edit.value)
         file.after = insertion.apply_to(before)
-        again = StepOutcome.SAME if piece == earlier else StepOutcome.REPLACED
-        self._note(edit, again if is_again else StepOutcome.ADDED)
-        # A piece that was noted for it but never written is replaced.
-        named = (piece.agent, piece.what, piece.path)
-        others = [each for each in self._pieces if (each.agent, each.what, each.path) != named]
-        self._pieces = [*others, piece]
+        again = StepOutcome.SAME if piece in taken else StepOutcome.REPLACED
+        self._note(edit, again if taken else StepOutcome.ADDED)
+        for each in earlier:  # also one that was noted, and never written
+            each.is_noted = False
+        self._pieces.append(_PlannedPiece(piece, was_noted=False))
 
     def _open(self, of: _Edit | Piece) -> _PlannedFile | None:
         """Return the file that `of` is about; None, with a failed step, if it cannot be read."""
@@ -301,8 +303,7 @@ def _is_there(edit: _Edit, text: str | None) -> bool:
 def _insertion(edit: _Edit, before: str) -> Insertion | None:
     """Return what to insert into `before`; None if it is there. Raises Taken and Unreadable."""
     is_blank = not before.strip()
-    empty = EMPTY_JSON if edit.is_json else ""
-    text = empty if is_blank else before
+    text = before if not is_blank else EMPTY_JSON if edit.is_json else ""
     insertion = edit.of(text, edit.at, edit.value)
     if insertion is None:
         return None

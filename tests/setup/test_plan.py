@@ -436,6 +436,20 @@ def test_what_ended_half_way_is_set_up_by_the_next_call(home, monkeypatch, files
     assert settings(home) == before
 
 
+@pytest.mark.parametrize("files", range(6))
+def test_what_ended_half_way_is_set_up_otherwise_by_the_next_call(home, monkeypatch, files):
+    before = settings(home)
+    set_up(home)
+    with monkeypatch.context() as patched:
+        DiskThatFills(patched, files)
+        with suppress(DiskFull):
+            set_up(home, wish=OTHER_WISH)
+    assert StepOutcome.KEPT not in outcomes(set_up(home, wish=OTHER_WISH))
+    assert outcomes(set_up(home, wish=OTHER_WISH)) == {StepOutcome.SAME}
+    take_back(home)
+    assert settings(home) == before
+
+
 def test_setting_up_otherwise_replaces_what_was_set_up_before(home):
     before = settings(home)
     set_up(home, list(CODING_AGENTS))
