@@ -155,7 +155,7 @@ MISTAKES: list[tuple[str, tuple[str, ...], int, str]] = [
     ),
     (PROJECT, ("search", "total", "--db", "."), 1, "name a file with --db"),
     (PROJECT, ("reindex", "--all", "--db", "x.sqlite"), 2, "--source NAME"),
-    (PROJECT, ("status", "--data-dir", "settings.toml"), 3, "nothing is indexed in"),
+    (PROJECT, ("status", "--data-dir", "settings.toml"), 2, "settings.toml is no folder"),
     (PROJECT, ("why", "x" * 300), 2, "at most 255 bytes"),
 ]
 
