@@ -31,12 +31,14 @@ from memory_sidecar.cli.completing import (
     LANGUAGE,
     MEMORY,
     PATH,
+    REMOVED,
     SESSION,
     SOURCE,
     TABLE,
 )
 from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.results import Schema, about, schema_components
+from memory_sidecar.mcp.caller import Toolset
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parents[1] / "memory_sidecar" / "schemas"
@@ -50,7 +52,9 @@ _PATHS = frozenset("path paths file files folder dir root [root] [path]... d/a.m
 _NO_PATHS = frozenset(
     "get update remove move share restore".split()  # commands whose PATH is that of a memory
 )
-_MARKED = {"--agent": AGENT, "--category": CATEGORY, "--language": LANGUAGE}
+_MARKED: dict[str, str | list[str]] = {
+    "--agent": AGENT, "--category": CATEGORY, "--language": LANGUAGE, "--tools": list(Toolset)
+}  # fmt: skip
 _NAMED = {
     ("source remove", "names"): SOURCE,
     ("source publish", "name"): SOURCE,
@@ -164,7 +168,7 @@ def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | 
         return _MARKED[option]
     if isinstance(parameter, click.Argument):
         if words in _NO_PATHS:
-            return MEMORY if words != "restore" else ""
+            return REMOVED if words == "restore" else MEMORY
         if parameter.name == "session_id":
             return SESSION
         if mark := _NAMED.get((words, str(parameter.name))):

@@ -21,8 +21,8 @@ TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
 PATH = "file"  # the table's mark for a value that is a path
 COMMAND = "command"  # for the words of a command
 LANGUAGE = "language"
-AGENT, SOURCE, MEMORY, SESSION, CATEGORY = NAMES = (
-    "agent", "source", "memory", "session", "category"
+AGENT, SOURCE, MEMORY, REMOVED, SESSION, CATEGORY = NAMES = (
+    "agent", "source", "memory", "removed", "session", "category"
 )  # fmt: skip
 """The table's marks for values that are names, which are read from the data directory."""
 NO_HELP = "_"  # in zsh's answers
@@ -131,7 +131,7 @@ def _complete_value(
 
 def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     """Yield the names of this kind, of the agent in `words` if they belong to one."""
-    from glob import escape, iglob
+    from glob import escape, glob, iglob
 
     from memory_sidecar.core.projects import data_dir_of
 
@@ -155,16 +155,24 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     from memory_sidecar.core.settings import load_settings
 
     agent = os.path.basename(named or load_settings(Path.cwd(), os.environ).agent)
-    if kind in (MEMORY, CATEGORY):
-        top = os.path.join(data, "knowledge", agent)
-        for folder, folders, files in os.walk(top):  # follows no link
-            folders[:] = (each for each in folders if not each.startswith("."))
-            pages = (each for each in files if each.endswith(".md") and each[0] not in "_.")
-            for each in pages if kind == MEMORY else folders:
-                yield os.path.relpath(os.path.join(folder, each), top).replace(os.sep, "/")
-    else:
+    if kind == SESSION:
         for path in iglob(f"episodic/{escape(agent)}/*/*.json", root_dir=data):
             yield os.path.basename(path).removesuffix(".json")
+        return
+    tops = [os.path.join(data, "knowledge", agent)]
+    if kind == REMOVED:
+        tops = glob(f"{escape(os.path.join(data, 'archive', agent))}/*/memories")
+    for top in tops:
+        yield from _read_tree(kind, top)
+
+
+def _read_tree(kind: str, top: str) -> Iterator[str]:
+    """Yield the categories below `top`, or its memories, by their paths."""
+    for folder, folders, files in os.walk(top):  # follows no link
+        folders[:] = (each for each in folders if not each.startswith("."))
+        pages = (each for each in files if each.endswith(".md") and each[0] not in "_.")
+        for each in folders if kind == CATEGORY else pages:
+            yield os.path.relpath(os.path.join(folder, each), top).replace(os.sep, "/")
 
 
 def _format_line(shell: str, kind: str, value: str, help_text: str) -> str:

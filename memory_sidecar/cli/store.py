@@ -142,8 +142,9 @@ def move(call: Call, *, agent: str, path: str, to: str, allow_secrets: bool) -> 
     stays as it is, its reads keep counting, and memories that name it are changed to the new path.
     """
     moved = memories_of(call, agent).move(path, to, allow_secrets=allow_secrets)
+    line = f"{moved.moved_from} is {moved.path} now" if moved.changed else f"{moved.path} stays"
     relinked = (f"relinked {each}" for each in moved.relinked)
-    return call.show(moved, [f"{moved.moved_from} is {moved.path} now", *relinked])
+    return call.show(moved, [line, *relinked])
 
 
 @click.command()

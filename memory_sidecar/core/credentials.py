@@ -132,7 +132,7 @@ def refuse_credentials(document: Any) -> None:  # noqa: ANN401  whatever JSON ha
     if problem := credential_problem(document):
         raise SecretRefused(
             f"{problem}, so nothing was stored",
-            hint="leave it out, or store it on purpose with --allow-secrets",
+            hint="leave it out, or store it by a command with --allow-secrets",
         )
 
 

@@ -150,6 +150,7 @@ def test_a_shell_is_answered_without_daemon_or_model(completed, data_dir):
     assert "plain,hybrid" in completed("memory-sidecar search --mode =")
     assert completed("memory-sidecar search a --language ty") == ["plain,typescript"]
     assert completed("memory-sidecar list --sort re") == ["plain,reads"]  # and no older name
+    assert completed("memory-sidecar mcp --tools me") == ["plain,memories"]
     assert completed("memory-sidecar index src/") == ["file,src/"]
     assert completed("memory-sidecar index --data-dir src --fu") == ["plain,--full"]
     assert completed("memory-sidecar get pit") == completed("memory-sidecar nonsense --x") == []
@@ -193,6 +194,10 @@ def test_a_shell_completes_the_names_of_what_is_there(completed, run, data_dir, 
     assert completed("memory-sidecar search a --source s") == ["plain,src"]
     assert completed("memory-sidecar source remove --agent bob ") == ["plain,notes"]
     assert {file: file.read_bytes() for file in data_dir.rglob("*") if file.is_file()} == files
+    assert completed("memory-sidecar restore --agent bob ") == []
+    run("remove", "pitfall/final.md", "--agent", "bob")
+    assert completed("memory-sidecar get --agent bob ") == []
+    assert completed("memory-sidecar restore --agent bob p") == ["plain,pitfall/final.md"]
     for broken in data_dir.rglob("sources.json"):
         broken.write_text("[")
     assert completed("memory-sidecar source remove ") == []

@@ -159,6 +159,11 @@ def test_what_was_removed_is_brought_back_as_its_line_says(call, here):
     assert (folder / "big pools.md").exists()
 
 
+def test_a_memory_that_is_moved_to_where_it_lies_is_said_to_stay(call, here):
+    write_memory(here / "of mine" / "knowledge" / "bob", "pools.md")
+    assert call("move", "pools", "pools.md", *AGENTS).out == "pools.md stays\n"
+
+
 def test_what_two_steps_meet_is_told_once(call, here):
     call("store", "x", "--data-dir", here / "data")
     done = call("move", "a/b", "c/", "--agent", "nobody", "--data-dir", here / "data")

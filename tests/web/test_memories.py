@@ -148,6 +148,13 @@ def test_a_secret_is_masked_in_the_title_and_the_facets_too(served, reader):
     assert token not in page + reader.get("/memories").text
 
 
+def test_a_secret_that_is_typed_is_refused_and_what_stores_it_is_a_command(served, reader):
+    kept = served.store("No secret", category="leak")
+    fields = its(kept, content="The token is ghp_" + "x7" * 18, summary="", tags="", status="")
+    refused = reader.post("/memories/save", fields)
+    assert (refused.status, "by a command with --allow-secrets" in refused.text) == (400, True)
+
+
 def test_a_part_of_the_page_leaves_what_is_told_to_the_next_view(served, reader):
     kept = served.store("Told once", category="told")
     fields = its(kept, content="Told once more", summary="", tags="", status="")
