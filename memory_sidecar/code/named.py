@@ -34,7 +34,7 @@ from memory_sidecar.code.rows import CodeRows
 from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.index.ids import distinct
 from memory_sidecar.index.keyword import MAX_ROWS_READ, Keywords
-from memory_sidecar.index.words import plain_words
+from memory_sidecar.index.words import MAX_PHRASE_WORDS, plain_words
 
 # Always candidates if a guide is asked for: the arms would find tests for "how do I run the tests".
 ENTRY_PAGES = tuple(
@@ -160,7 +160,7 @@ def _chunks_holding(token: str, rows: CodeRows) -> Sequence[int]:
     words = plain_words(token)
     if not token.isascii() or not words:
         return []
-    ids = rows.phrase_chunks(" ".join(words), MAX_PHRASE_CHUNKS)
+    ids = rows.phrase_chunks(" ".join(words[-MAX_PHRASE_WORDS:]), MAX_PHRASE_CHUNKS)
     exact = re.compile(rf"(?<![\w-]){re.escape(token)}(?![\w-])")
     holding = [each.chunk_id for each in rows.read(ids) if exact.search(each.chunk.code)]
     return ids if holding and len(ids) == MAX_PHRASE_CHUNKS else holding

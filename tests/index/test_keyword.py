@@ -10,7 +10,12 @@ from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.keyword import BM25_HALF, keyword_scores, keywords_of, stems_of
 from memory_sidecar.index.schema import open_current
-from memory_sidecar.index.words import index_words, name_apart, words_and_phrases
+from memory_sidecar.index.words import (
+    MAX_PHRASE_WORDS,
+    index_words,
+    name_apart,
+    words_and_phrases,
+)
 
 BODIES = {
     1: "def parseHttpResponse(self, response):",
@@ -113,6 +118,13 @@ def test_a_word_counts_once_however_it_is_written():
         ["mime", "of", "git", "hub", "url"],
         ["git hub url", "github"],
     )
+
+
+def test_a_phrase_is_asked_for_by_a_bounded_number_of_words():
+    path = [f"part{number}" for number in range(200)]
+    unspaced = "本" * 200
+    assert words_and_phrases("/".join(path))[1] == [" ".join(path[-MAX_PHRASE_WORDS:])]
+    assert words_and_phrases(f"a/{unspaced}")[1] == ["本 本", " ".join("本" * MAX_PHRASE_WORDS)]
 
 
 def test_a_word_is_found_beside_a_script_without_spaces():
