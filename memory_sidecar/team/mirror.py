@@ -83,23 +83,15 @@ class Mirror:
         Raises DatabaseError, StoreBusy and errors of writing files; see `MirrorReport.failure`.
         """
         with self._state.changing(patience_s=patience_s, what=f"{self.agent} is") as state:
-            news = self._read_news(state, made_by=reporter if wanted.gives else None)
-            if news.database != state.database:
-                state.reset(news.database)
-            elif news.is_all:
-                state.go_back_to(news.heads)
-            heads = state.open | {head.path: head for head in news.heads}
-            team = {path: head for path, head in heads.items() if head.hash != state.base(path)}
-            ours = (
-                self._local_files(state, wanted.changed) if wanted.gives else self._hash_files(team)
-            )
-            work = _MirrorPass(self, wanted, state, team, ours)
-            state.seen, state.seen_at_us = news.seen, news.seen_at_us
-            state.open = dict(team)
-            work.run()
-            if wanted.gives and work.done.failure is None:
+            state.hear(self._read_news(state, made_by=reporter if wanted.gives else None))
+            if wanted.gives:
+                ours = self._local_files(state, wanted.changed)
+            else:
+                ours = self._hash_files(state.open)
+            done = _MirrorPass(self, wanted, ours, state).run()
+            if wanted.gives and done.failure is None:
                 state.owes, state.removed = False, set()
-            return work.done
+            return done
 
     def note_owed(self, changed: Collection[str]) -> None:
         """Note that the files `changed`, or below such folders, were not given.
@@ -181,19 +173,29 @@ class Mirror:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _MirrorPass:
-    """One exchange; updates `state` with each step, so that it can be killed at any moment."""
+    """One exchange. Changes `state` with each step, so that it can be killed at any moment."""
 
     mirror: Mirror
     wanted: ExchangeRequest
+    ours: Mapping[str, Known]  # all files here, or those of `state.open` if it only takes
     state: MirrorState
-    team: Mapping[str, TeamFile]  # the team's files that differ from the base
-    ours: Mapping[str, Known]
-    done: MirrorReport = field(default_factory=MirrorReport)
+    done: MirrorReport = field(default_factory=MirrorReport)  # by the steps so far
 
-    def run(self) -> None:
-        wanted, paths = self.wanted, set(self.team)
+    def run(self) -> MirrorReport:
+        steps = self._decide()
+        for path in steps[MirrorStep.KEEP]:
+            self._note_in_step(path, self._ours(path))
+        self.done.conflicts += [self.state.open[path] for path in steps[MirrorStep.CONFLICT]]
+        if self.wanted.gives:
+            self._give_all(steps[MirrorStep.GIVE])
+        if self.wanted.takes:
+            self._take(steps[MirrorStep.TAKE])
+        return self.done
+
+    def _decide(self) -> Mapping[MirrorStep, Sequence[str]]:
+        wanted, paths = self.wanted, set(self.state.open)
         if wanted.gives:
             for path in {*self.ours, *self.state.files}:
                 if self._ours(path) != self.state.base(path):
@@ -203,7 +205,7 @@ class _MirrorPass:
         steps: dict[MirrorStep, list[str]] = {step: [] for step in MirrorStep}
         decided = set()
         for path in sorted(paths):
-            step = step_for(self._ours(path), self.state.base(path), self._team(path))
+            step = step_for(self._ours(path), self.state.base(path), self.state.team(path))
             if step is MirrorStep.CONFLICT and path in wanted.over:
                 step = MirrorStep.GIVE if wanted.gives else MirrorStep.TAKE
                 decided.add(path)
@@ -213,19 +215,10 @@ class _MirrorPass:
                 f"not changed both here and by the team: {unknown[0].partition('/')[2]}",
                 hint="`memory-sidecar memory push` names what was",
             )
-        for path in steps[MirrorStep.KEEP]:
-            self._note_in_step(path, self._ours(path))
-        self.done.conflicts += [self.team[path] for path in steps[MirrorStep.CONFLICT]]
-        if wanted.gives:
-            self._give_all(steps[MirrorStep.GIVE])
-        if wanted.takes:
-            self._take(steps[MirrorStep.TAKE])
+        return steps
 
     def _ours(self, path: str) -> str:
         return self.ours[path].hash if path in self.ours else ""
-
-    def _team(self, path: str) -> str:
-        return self.team[path].hash if path in self.team else self.state.base(path)
 
     def _note_in_step(self, path: str, its_hash: str) -> None:
         """Make `its_hash` the base of a file that both sides have now; "" if neither has it."""
@@ -248,7 +241,7 @@ class _MirrorPass:
                 continue
             size += len(content or "")
             its_hash = "" if content is None else file_hash(content.encode())
-            offers.append(Offer(path, its_hash, content, self._team(path)))
+            offers.append(Offer(path, its_hash, content, self.state.team(path)))
             if size > OFFERED_BYTES:
                 yield offers
                 offers, size = [], 0
@@ -310,7 +303,7 @@ class _MirrorPass:
         )
 
     def _take_one(self, path: str, folder: MirroredFolder, file: str, found: Content) -> None:
-        (its_hash, text), team_hash = found, self._team(path)  # "": removed there
+        (its_hash, text), team_hash = found, self.state.team(path)  # "": removed there
         if its_hash != team_hash:
             return  # changed since it was read; the next exchange takes it
         content = b"" if text is None else text.encode()

@@ -18,7 +18,7 @@ from memory_sidecar.core.model import Scan, Stamp
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import parse_time
-from memory_sidecar.team.mirror_rows import TeamFile
+from memory_sidecar.team.mirror_rows import News, TeamFile
 
 MAX_STATE_BYTES = 256 << 20
 _OWED_PATIENCE_S = 5.0  # for what takes milliseconds
@@ -93,16 +93,32 @@ class MirrorState(msgspec.Struct):
     files: dict[str, Known] = {}  # the base
     open: dict[str, TeamFile] = {}  # the team's files that differ from the base, not yet taken
 
-    def reset(self, database: str) -> None:
-        """Start over with another database."""
-        self.database, self.seen, self.owes, self.files, self.open = database, 0, True, {}, {}
-        self.seen_at_us, self.removed = 0, set()
+    def hear(self, news: News) -> None:
+        """Note what the team has now, before anything is done about it."""
+        if news.database != self.database:
+            self.database, self.owes, self.removed = news.database, True, set()
+            self.files, self.open = {}, {}
+        elif news.is_all:
+            self._go_back_to(news.heads)
+        heads = self.open | {head.path: head for head in news.heads}
+        self.open = {path: head for path, head in heads.items() if head.hash != self.base(path)}
+        self.seen, self.seen_at_us = news.seen, news.seen_at_us
 
     def base(self, path: str) -> str:
         """Return the hash of a file when it was last in step, "" if there was none."""
         return self.files[path].hash if path in self.files else ""
 
-    def go_back_to(self, heads: Collection[TeamFile]) -> None:
+    def team(self, path: str) -> str:
+        """Return the hash of the team's version of a file, "" if it has none."""
+        return self.open[path].hash if path in self.open else self.base(path)
+
+    def note_owed(self, owed: Mapping[str, bool]) -> None:
+        """Note that changes were not given; of `owed`, some of `files`, whether each is there."""
+        self.owes = True
+        self.removed |= {path for path, is_there in owed.items() if not is_there}
+        self.removed -= {path for path, is_there in owed.items() if is_there}
+
+    def _go_back_to(self, heads: Collection[TeamFile]) -> None:
         """Make the files `heads` of a restored server the base: it is given what it has lost.
 
         A file that was written there since the last look is no older one, and changes no base.
@@ -117,12 +133,6 @@ class MirrorState(msgspec.Struct):
             if its_hash:
                 self.files[path] = Known(its_hash, UNKNOWN)
             self.owes = True
-
-    def note_owed(self, owed: Mapping[str, bool]) -> None:
-        """Note that changes were not given; of `owed`, some of `files`, whether each is there."""
-        self.owes = True
-        self.removed |= {path for path, is_there in owed.items() if not is_there}
-        self.removed -= {path for path, is_there in owed.items() if is_there}
 
 
 def _written_at_us(head: TeamFile) -> int:
