@@ -66,7 +66,9 @@ def test_a_question_takes_one_line(run, data_dir):
 
 
 def test_a_database_file_is_refused_where_a_data_directory_is_asked_about(run, data_dir):
-    for command in ("growth", "judged list", "judged add a b", "judged remove a", "web", "mcp"):
+    judged = ("judged list", "judged add a b", "judged remove a")
+    team = ("team init", "team list", "team remove a", "team export a", "team import a")
+    for command in ("growth", *judged, "web", "mcp", *team):
         done = run(*command.split(), "--db", data_dir / "knowledge" / "bob.sqlite")
         assert (done.status, done.out) == (2, "")
         assert "a whole data directory" in done.err
