@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, SidecarError, UsageError
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
@@ -43,8 +44,9 @@ def move(
     """Rename the memory at `path`, or move it to the category `to`.
 
     `to` is a category if one of that name exists, or if it ends in `/`. The file is moved to the
-    byte; those of the memories at `linking` that name its old path are changed to name the new one.
-    Raises NotFound, SecretRefused, and Conflict if the new path is taken.
+    byte, after those of the memories at `linking` that name its old path are changed to name the
+    new one: where a kill comes between, the same call completes it. Raises NotFound, SecretRefused,
+    and Conflict if the new path is taken.
     """
     with directory.changing():
         old = directory.read(path)
@@ -55,14 +57,29 @@ def move(
             return MovedFile(old, False, (), old.path)
         if twin := directory.twin_of(new, besides=old.path):
             raise Conflict(f"{new} and {twin} differ in case alone", hint="choose another name")
-        target = directory.root / new
-        with named_errors(target):
-            is_free = move_file(directory.tree, directory.root / old.path, directory.tree, target)
-        if not is_free:
-            raise Conflict(f"{new} exists already", hint="choose another name")
+        if new.casefold() != old.path.casefold() and os.path.lexists(directory.root / new):
+            raise _taken(new)
+        others = [each for each in linking if each != old.path]
+        try:
+            relinked = _relink(directory, others, old.path, new)
+            _move_file(directory, old.path, new)
+        except SidecarError:
+            _relink(directory, others, new, old.path)
+            raise
         directory.tidy(old.path)
-        relinked = _relink(directory, linking, old.path, new)
         return MovedFile(directory.read(new), False, (old.path, new, *relinked), old.path)
+
+
+def _move_file(directory: KnowledgeDirectory, old: str, new: str) -> None:
+    target = directory.root / new
+    with named_errors(target):
+        is_free = move_file(directory.tree, directory.root / old, directory.tree, target)
+    if not is_free:
+        raise _taken(new)
+
+
+def _taken(path: str) -> Conflict:
+    return Conflict(f"{path} exists already", hint="choose another name")
 
 
 def share(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, SidecarError, UsageError
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.move import move, share
@@ -83,6 +83,37 @@ def test_what_names_a_moved_memory_follows(directory, remember):
     assert page.links == ("storage/use-sqlite", "else")
     assert page.evidence == ("storage/use-sqlite.md",)
     assert page.updated_at == NOW
+
+
+def test_a_move_that_is_killed_is_completed_by_the_same_call(directory, remember, monkeypatch):
+    old = remember("Use SQLite.", "decision").file
+    linking = [remember(text, links=(old.path,)).file.path for text in ("See.", "See there.")]
+    replace = KnowledgeDirectory.replace
+
+    def killed(directory, page, text):
+        if page.path == linking[1]:
+            raise KeyboardInterrupt
+        return replace(directory, page, text)
+
+    monkeypatch.setattr(KnowledgeDirectory, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        move(directory, old.path, "storage/", linking=linking)
+    monkeypatch.undo()
+    assert directory.read(old.path).text == old.text
+    moved = move(directory, old.path, "storage/", linking=linking)
+    assert {directory.read(each).page.links for each in linking} == {("storage/use-sqlite.md",)}
+    assert moved.file.text == old.text
+
+
+def test_a_move_that_fails_leaves_what_names_the_memory(directory, remember):
+    old = remember("Use SQLite.", "decision").file.path
+    linking = remember("See there.", links=(old,)).file.path
+    before = tree(directory.root)
+    (directory.root / "storage").write_text("no folder")
+    with pytest.raises(SidecarError):
+        move(directory, old, "storage/", linking=[linking])
+    (directory.root / "storage").unlink()
+    assert tree(directory.root) == before
 
 
 def test_what_names_a_moved_memory_and_is_no_text_stays(directory, remember):
