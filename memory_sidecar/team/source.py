@@ -18,18 +18,9 @@ from typing import Final
 from memory_sidecar.code.builder import is_left_out, split_tracked, track_left_out, track_with_team
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.results import Published
+from memory_sidecar.code.shared import WITHOUT_TEAM
 from memory_sidecar.code.store import CodeStore
-from memory_sidecar.core.errors import (
-    Conflict,
-    DatabaseError,
-    DatabaseRefused,
-    DiskFull,
-    NoIndex,
-    SidecarError,
-    StoreNewer,
-    TeamEmpty,
-    UsageError,
-)
+from memory_sidecar.core.errors import Conflict, DatabaseRefused, NoIndex, TeamEmpty, UsageError
 from memory_sidecar.core.model import Document, FileStatus, Source
 from memory_sidecar.disk.repository import Origin
 from memory_sidecar.embedding.models import Models
@@ -52,7 +43,7 @@ from memory_sidecar.team.shared_files import (
 REFRESH_S = 1.0  # how long fingerprints that were read stay cached
 FOLD_EVERY = 64  # transactions of a source, after which its rows are folded
 BATCH = 64  # files that one transaction moves to the team
-TEAM_ERRORS = (DatabaseError, DiskFull, StoreNewer, NoIndex, Conflict)
+TEAM_ERRORS: Final = (*WITHOUT_TEAM, Conflict)
 
 NO_ROW: Final[Version] = ("", 0, 0)  # where the team lacks the branch
 
@@ -117,7 +108,7 @@ class PostgresSource:
         with self._lock:
             if (anew or time.monotonic() >= self._stale_from_s) and not self.link.is_unreachable:
                 try:
-                    self._theirs = self.link.retry(self._read_theirs)
+                    self._theirs = self.link.read(self._read_theirs)
                 except TEAM_ERRORS as error:
                     _log.warning("%s: %s", self.source.name, error)
                 self._stale_from_s = time.monotonic() + REFRESH_S
@@ -128,15 +119,13 @@ class PostgresSource:
     ) -> Sequence[Document]:
         if not self.source.publishes:
             return documents
-        try:
+        with self.noting_problem():
             self._write(documents, gone, at_hand)
-        except TEAM_ERRORS as error:
-            self._note_problem(error)
-            return documents
-        self.problem = ""
-        return [
-            track_with_team(each, team_fingerprint(each), self.generation) for each in documents
-        ]
+            self.problem = ""
+            return [
+                track_with_team(each, team_fingerprint(each), self.generation) for each in documents
+            ]
+        return documents
 
     def catch_up(self, store: CodeStore) -> None:
         if self.source.publishes:
@@ -202,7 +191,7 @@ class PostgresSource:
         make_schema(self.link)
         self.link.write(self._lease)
         with self._lock:
-            self._theirs = self.link.retry(self._read_theirs)
+            self._theirs = self.link.read(self._read_theirs)
             theirs = self._theirs.by_path or {}
         manifest = store.manifest(self.source.name)
         # A file that could not be read is not deleted.
@@ -234,7 +223,9 @@ class PostgresSource:
         try:
             yield
         except TEAM_ERRORS as error:
-            self._note_problem(error)
+            if self.problem != error.with_hint:
+                _log.warning("%s stays on this machine: %s", self.source.name, error)
+            self.problem = error.with_hint
 
     def own_row(self, connection: Connected) -> SourceRow | None:
         """Read the row of the branch that is checked out; `None` if the team lacks it.
@@ -252,14 +243,13 @@ class PostgresSource:
         """
         self.link.write(lambda connection: work(connection, self._lease(connection)[0]))
 
-    def _read_theirs(self) -> _Theirs:
+    def _read_theirs(self, connection: Connected) -> _Theirs:
         try:
-            with self.link.reading() as connection:
-                require_schema(connection, self.link)
-                row = self.row(connection)
-                files = self.files.read(connection, row) if row else {}
+            require_schema(connection, self.link)
         except TeamEmpty:
-            return _Theirs(self._seen, {})  # a reader finds no row to note, either
+            return _Theirs(self._seen, {})  # a search finds no row to note, either
+        row = self.row(connection)
+        files = self.files.read(connection, row) if row else {}
         version = row.version if row else NO_ROW
         return _Theirs(version, {each.path: each.fingerprint for each in files.values()})
 
@@ -302,8 +292,3 @@ class PostgresSource:
         )
         self.note_row(row)
         return row, generation
-
-    def _note_problem(self, error: SidecarError) -> None:
-        if self.problem != error.with_hint:
-            _log.warning("%s stays on this machine: %s", self.source.name, error)
-        self.problem = error.with_hint
