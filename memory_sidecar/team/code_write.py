@@ -49,32 +49,25 @@ def write_documents(
     """
     kept = {each.file.path: each for each in written if isinstance(each, CodeDocument)}
     gone = {*gone, *(each.file.path for each in written)} - kept.keys()
-    paths = [*kept, *gone]
-    known = {
-        path: (file, fingerprint)
-        for file, path, fingerprint in connection.execute(
-            "SELECT id, path, CASE WHEN chunks > 0 THEN fingerprint ELSE '' END FROM files"
-            " WHERE source = %s AND path = ANY(%s)",
-            (source, paths),
-        )
-    }
-    new = {
-        path: each
-        for path, each in kept.items()
-        if known.get(path, (0, ""))[1] != team_fingerprint(each)
-    }
-    replaced = [known[path][0] for path in (*new, *gone) if path in known]
+    before = connection.execute(
+        "SELECT id, path, CASE WHEN chunks > 0 THEN fingerprint ELSE '' END FROM files"
+        " WHERE source = %s AND path = ANY(%s)",
+        (source, [*kept, *gone]),
+    ).fetchall()
+    known = {path: file for file, path, _ in before}
+    theirs = {path: fingerprint for _, path, fingerprint in before}
+    new = {p: each for p, each in kept.items() if theirs.get(p, "") != team_fingerprint(each)}
+    replaced = [known[path] for path in (*new, *gone) if path in known]
     chunks_before, tokens_before = _delete_chunks(connection, replaced)
     connection.execute(
         "UPDATE files SET fingerprint = '', chunks = 0, generation = %s WHERE id = ANY(%s)",
-        (generation, [known[path][0] for path in gone if path in known]),
+        (generation, [known[path] for path in gone if path in known]),
     )
     total = sum(len(each.chunks) for each in new.values())
     numbers = iter(_new_ids(connection, total))
     rows: list[_ChunkRow] = []
     ids = {path: list(islice(numbers, len(each.chunks))) for path, each in new.items()}
-    known_ids = {path: file for path, (file, _) in known.items()}
-    files = _put_files(connection, source, generation, new, ids, known=known_ids)
+    files = _put_files(connection, source, generation, new, ids, known=known)
     for path, each in new.items():
         for row, chunk, found in zip(ids[path], each.chunks, each.found, strict=True):
             body, symbols, its_path = map(indexed_tokens, found.words)
