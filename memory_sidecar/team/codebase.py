@@ -94,7 +94,7 @@ class TeamCode:
         with opened as connection:
             rows = self._read_rows(connection, shared) if connection else {}
             lost = [each.name for each in asked if each.name not in rows]
-            lost = lost if lost and was_shared(local.connection, lost) else []
+            lost = lost if was_shared(local.connection, lost) else []
             if connection and rows:
                 try:
                     with closing(ReadTransaction(connection)) as reads:
@@ -189,7 +189,7 @@ class TeamCode:
             for name, known in files.items():
                 theirs = {each.path: each.fingerprint for each in known.values()}
                 masked[name], lacking = _masked(local.connection, name, theirs)
-                outdated += len(lacking)
+                outdated += lacking
             scope = SearchScope.of(files, local.wanted, masked, outdated)
             with self._lock:
                 if len(self._scopes) >= MAX_SCOPES:
@@ -200,11 +200,11 @@ class TeamCode:
 
 def _masked(
     local: Connection, source: str, theirs: Mapping[str, str]
-) -> tuple[frozenset[str], frozenset[str]]:
+) -> tuple[frozenset[str], int]:
     """Return the team's files that are not those here, of `theirs` with their fingerprints.
 
-    They are changed, deleted or ignored here, or by now at the team. The second result are the
-    files here that neither side has: the team had them when they were indexed, and has others now.
+    They are changed, deleted or ignored here, or by now at the team. The second result counts the
+    files that neither side has: the team had them when they were indexed, and has others now.
     Before the first scan has ended, a file without a local row does not count as deleted.
     """
     tracked: dict[str, str] = dict(
@@ -216,4 +216,4 @@ def _masked(
     left_out = {path: split_tracked(each)[0] for path, each in tracked.items() if is_left_out(each)}
     same = {path for path, fingerprint in left_out.items() if theirs.get(path) == fingerprint}
     kept = same if scanned else theirs.keys() - (tracked.keys() - same)
-    return frozenset(theirs.keys() - kept), frozenset(left_out.keys() - same)
+    return frozenset(theirs.keys() - kept), len(left_out) - len(same)
