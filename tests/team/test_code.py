@@ -315,6 +315,20 @@ def _like(member, path):
     return member.codebase.related(at, CodeFilter(), top_k=5, reporter=member.notices)
 
 
+def test_a_machine_with_another_model_searches_the_teams_words_and_its_own_vectors(make_member):
+    giver, reader = make_member("a"), make_member("b")
+    reader.models.version = "2"
+    giver.index()
+    reader.write("shop/coupon.py", "def redeem_coupon(code):\n    return code.value\n")
+    reader.index()
+    for mode in (SearchMode.HYBRID, SearchMode.KEYWORD):
+        assert reader.find("charge_card", mode)[0].filename == "shop/payment.py"
+    near = {hit.filename for hit in reader.find("charge_card", SearchMode.VECTOR)}
+    assert near == {"shop/coupon.py"}
+    like = {hit.filename for hit in _like(reader, "shop/payment.py")}
+    assert like > {"shop/coupon.py", "shop/cart.py"}  # by static vectors
+
+
 def test_what_the_team_gets_leaves_the_own_rows_and_what_it_changes_comes_back(make_member):
     giver, reader = make_member("a"), make_member("b")
     giver.index()
