@@ -82,11 +82,14 @@ def cut_to_fit(
     def shortened(item: T) -> T:
         is_weak = getattr(item, "is_weak", False)
         allowed = most // WEAK_PART if is_weak else characters if len(items) == 1 else most
-        if (over := len(render(item)) - max(allowed, MIN_ITEM)) <= 0:
+        whole, room = len(render(item)), max(allowed, MIN_ITEM)
+        if whole <= room:
             return item
         text: str = getattr(item, field)
-        shown = {field: shorten(text, len(text) - over, stems)}
-        return replace(item, **shown)  # type: ignore[type-var]
+        bare = len(render(replace(item, **{field: ""})))  # type: ignore[type-var]
+        # In proportion: to mark each of a thousand lines takes more than all of the room.
+        kept = len(text) * (room - bare) // max(whole - bare, 1)
+        return replace(item, **{field: shorten(text, kept, stems)})  # type: ignore[type-var]
 
     short = [shortened(each) for each in items]
     kept = first_fitting(short, characters, size=lambda each: len(render(each)))

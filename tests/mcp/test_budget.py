@@ -137,3 +137,12 @@ def test_prose_is_shortened_to_what_fits_with_its_secrets_masked():
     assert shorten("short", 5) == "short"
     key = "ghp_" + "x7" * 18
     assert "x7" not in shorten(f"token {key} {LONG}", 40)
+
+
+@pytest.mark.parametrize("lines", [300, 3000, 30_000])
+def test_a_text_of_thousands_of_lines_fills_its_room(caller, lines):
+    said = "\n".join(f"step {number} of the log" for number in range(lines))
+    messages = [{"role": "user", "content": each} for each in (said, "Thanks.")]
+    given(caller, "save_session", session_id="log", messages=messages)
+    answer = given(caller, "search_sessions", query="step 7 of the log", tier="messages")
+    assert 3000 < len(answer["hits"][0]["text"]) < 4000
