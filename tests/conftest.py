@@ -152,6 +152,7 @@ class Notices:
     """A `Reporter` that remembers."""
 
     said: list[str] = field(default_factory=list)
+    waits = True
 
     def notice(self, text: str) -> None:
         self.said.append(text)

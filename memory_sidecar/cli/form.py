@@ -223,6 +223,7 @@ class Progress:
         complete: Callable[[str], str],
     ) -> None:
         """`complete` adds the options of the call to the commands in a notice."""
+        self.waits = True
         self._stderr = stderr
         self._shows_progress = shows_progress
         self._columns = columns

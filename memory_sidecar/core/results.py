@@ -103,6 +103,8 @@ class Problem:
 class Reporter(Protocol):
     """Takes the notices and the progress of a running command, for its caller."""
 
+    waits: bool  # a while for what is not indexed yet, rather than hear that something is missing
+
     def notice(self, text: str) -> None:
         """Show the caller one line: what is missing, and what to do."""
 
@@ -112,6 +114,8 @@ class Reporter(Protocol):
 
 class Silent:
     """A reporter that drops everything."""
+
+    waits = True
 
     def notice(self, text: str) -> None: ...
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,14 +31,9 @@ from memory_sidecar.index.arms import QuestionEmbedder
 from memory_sidecar.index.document import Builder, SourceGone, Stopped
 from memory_sidecar.index.embed import EmbedPending, embed_pending
 from memory_sidecar.index.index_run import Embed, index_sources
-from memory_sidecar.index.lacks import (
-    MISSING_PATIENCE_S,
-    index_missing,
-    known_and_missing,
-    notice_lacks,
-)
+from memory_sidecar.index.lacks import index_missing, known_and_missing, notice_lacks
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import known_sources
+from memory_sidecar.index.report import known_sources, scanned_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.source import ScanScope
 from memory_sidecar.index.store_file import S, StoreFile
@@ -45,6 +41,7 @@ from memory_sidecar.index.watched import LiveState
 
 STORE_PATIENCE_S = 10.0  # how long a short change waits while another process writes
 INDEX_PATIENCE_S = 60.0  # how long an index run waits while another process writes
+MISSING_PATIENCE_S = 10.0  # how long questions wait for the first rows of a source to be built
 FIRST_LOOK_S = 0.5  # how long a question waits for the watcher's first scan, or to scan itself
 
 T = TypeVar("T")
@@ -77,6 +74,7 @@ class Database(Generic[S]):
         self.questions = QuestionEmbedder(models, remedy=remedy)
         self._notice_lacks = partial(notice_lacks, called=called, remedy=remedy)
         self._has_compared_files = False  # with the rows, since this process began
+        self._until_s: dict[tuple[int, str], float] = {}  # by generation and source: `_patience_s`
         self._make_owner = partial(
             Owner, file, sources=sources, builder=builder, models=models, embed=embed
         )
@@ -232,8 +230,11 @@ class Database(Generic[S]):
 
     def complete(self, reporter: Reporter) -> S:
         """Return the store once it has rows of every source; see `snapshot`."""
-        with ExitStack() as stack:
-            return self._open_complete(stack, self.sources(), reporter)[0]
+        with self.open().reading() as connection:
+            known, missing = known_and_missing(self.file, connection, self.sources(), reporter)
+        if missing:
+            index_missing(self.owner, known, missing, reporter, patience_s=MISSING_PATIENCE_S)
+        return self.open()
 
     def catch_up(
         self,
@@ -244,12 +245,16 @@ class Database(Generic[S]):
     ) -> None:
         """Before a question, index what was saved before this process began: FIRST_LOOK_S for it.
 
-        A process that watches waits for its first scan. Another compares, once, the files of the
-        sources, and of those `removed`, with the rows, unless another has done it: `is_done(them)`.
+        A process that watches waits for its first scan, but leaves the first ever to `snapshot`.
+        Another compares, once, the files of the sources, and of those `removed`, with the rows,
+        unless another has done it: `is_done(them)`.
         """
         if self.is_watching:
-            if self.unscanned():
-                self.wait_fresh(patience_s=FIRST_LOOK_S)
+            if reporter.waits and (unscanned := self.unscanned()):
+                with self.open().reading() as connection:
+                    again = unscanned & scanned_sources(connection)
+                if again:
+                    self.wait_fresh(again, patience_s=FIRST_LOOK_S)
         elif not self._has_compared_files:
             self.complete(reporter)
             sources = [*self.sources(), *removed()]
@@ -270,13 +275,30 @@ class Database(Generic[S]):
 
         Sources without rows are indexed first, with their vectors if the caller `embeds`. A process
         that watches the sources waits for that only if no source in `wanted` (none: any) has rows
-        yet, not for long, and never for vectors. Notices say which sources are incomplete.
+        yet, once for MISSING_PATIENCE_S, and never for vectors. Notices say what is incomplete.
         """
         sources = self.sources() if sources is None else sources
         with ExitStack() as stack:
-            store, connection = self._open_complete(
-                stack, sources, reporter, wanted=wanted, embeds=embeds
-            )
+            store = self.open()
+            connection = stack.enter_context(store.reading())
+            known, missing = known_and_missing(self.file, connection, sources, reporter)
+            if self.is_watching:  # the watcher may have begun with others: a first answer has those
+                known = scanned_sources(connection)
+                missing = [each for each in sources if each.name not in known]
+            if missing:
+                stack.close()
+                patience_s = self._patience_s(missing) if reporter.waits else 0.0
+                index_missing(
+                    self.owner,
+                    known,
+                    missing,
+                    reporter,
+                    wanted=wanted,
+                    embeds=embeds,
+                    patience_s=patience_s,
+                )
+                store = self.open()
+                connection = stack.enter_context(store.reading())
             asked = [each for each in sources if not wanted or each.name in wanted]
             self._notice_lacks(
                 asked,
@@ -300,25 +322,12 @@ class Database(Generic[S]):
 
     # Private steps
 
-    def _open_complete(
-        self,
-        stack: ExitStack,
-        sources: Sequence[Source],
-        reporter: Reporter,
-        *,
-        wanted: Collection[str] = (),
-        embeds: bool = False,
-    ) -> tuple[S, Connection]:
-        """Open what `snapshot` yields; `stack` closes it."""
-        store = self.open()
-        connection = stack.enter_context(store.reading())
-        known, missing = known_and_missing(self.file, connection, sources, reporter)
-        if missing:
-            stack.close()
-            index_missing(self.owner, known, missing, reporter, wanted=wanted, embeds=embeds)
-            store = self.open()
-            connection = stack.enter_context(store.reading())
-        return store, connection
+    def _patience_s(self, missing: Sequence[Source]) -> float:
+        """Return how much longer questions wait for `missing`: it counts from the first of them."""
+        generation, now_s = self.file.generation, time.monotonic()
+        end_s = now_s + MISSING_PATIENCE_S
+        ends = [self._until_s.setdefault((generation, each.name), end_s) for each in missing]
+        return max(0.0, max(ends) - now_s)
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.

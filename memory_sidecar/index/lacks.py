@@ -8,18 +8,16 @@ from typing import Any
 
 from memory_sidecar.core.errors import CannotWrite, NotFound, PathRefused, StoreBusy
 from memory_sidecar.core.model import Source
-from memory_sidecar.core.results import Reporter, Silent, name_all
+from memory_sidecar.core.results import Reporter, name_all
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.index_run import index_sources
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import SourceState, known_sources
+from memory_sidecar.index.report import SourceState, known_sources, scanned_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.index.watched import LiveState
-
-MISSING_PATIENCE_S = 10.0  # how long a question waits for missing rows to be built
 
 
 def known_and_missing(
@@ -45,31 +43,32 @@ def index_missing(
     missing: Sequence[Source],
     reporter: Reporter,
     *,
-    wanted: Collection[str],
-    embeds: bool,
+    patience_s: float,
+    wanted: Collection[str] = (),
+    embeds: bool = False,
 ) -> None:
-    """Have `owner` index `missing` sources, as `Database.snapshot` says; `known` have rows."""
+    """Have `owner` index `missing` sources, as `Database.snapshot` says; `known` have rows.
+
+    Waits for another process for `patience_s`, and so long for the rows in one that watches.
+    """
     owner.watch(*missing)
     is_watching = owner.loop.runs_in_background
     has_rows = not set(known).isdisjoint(wanted or known)
-    if is_watching and has_rows:
-        for name, live in owner.states().items():
-            if live.error and name not in known:
-                reporter.notice(f"{name} cannot be indexed: {live.error}")
+    if is_watching and (has_rows or not patience_s):
+        for source in missing:
+            if (live := owner.states().get(source.name)) and live.error:
+                reporter.notice(f"{source.name} cannot be indexed: {live.error}")
         return
 
     def work(reporter: Reporter) -> None:
         with owner.file.open().reading() as connection:  # another request may have built them
-            _, still_missing = known_and_missing(owner.file, connection, missing, Silent())
-        if still_missing:
-            embed = embeds and not is_watching
-            index_sources(owner, still_missing, reporter, embed=embed)
+            known = scanned_sources(connection) if is_watching else known_sources(connection)
+        if still_missing := [each for each in missing if each.name not in known]:
+            index_sources(owner, still_missing, reporter, embed=embeds and not is_watching)
 
-    wait_s = MISSING_PATIENCE_S if is_watching else math.inf
+    wait_s = patience_s if is_watching else math.inf
     try:
-        owner.loop.ask(
-            work, reporter, urgency=Urgency.LONG, patience_s=MISSING_PATIENCE_S, wait_s=wait_s
-        )
+        owner.loop.ask(work, reporter, urgency=Urgency.LONG, patience_s=patience_s, wait_s=wait_s)
     except (NotFound, PathRefused, CannotWrite, Stopped, TimeoutError) as error:
         if not has_rows and not isinstance(error, (StoreBusy, Stopped, TimeoutError)):
             raise
@@ -109,7 +108,7 @@ def notice_lacks(
         if names:
             reporter.notice(f"{name_all([called] if called else sorted(names))} {what}")
 
-    notice(begun, "not completely indexed yet: answering from what is")
+    notice(begun, "not completely indexed yet: ask again for what this answer lacks")
     notice(
         rebuilt,
         "being rebuilt: answering from what was indexed before; if that was interrupted,"

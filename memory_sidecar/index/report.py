@@ -95,6 +95,11 @@ def known_sources(connection: Connection) -> dict[str, SourceState]:
     return {name: SourceState(Path(root), *state) for name, root, *state in rows}
 
 
+def scanned_sources(connection: Connection) -> set[str]:
+    """Return the names of the sources that were ever scanned to their end."""
+    return {name for name, state in known_sources(connection).items() if state.scanned_at}
+
+
 def count_pending(connection: Connection, corpora: Iterable[Corpus]) -> int:
     """Count the rows of `corpora` that wait for their vector."""
     return sum(row_count(connection, corpus.pending) for corpus in corpora)

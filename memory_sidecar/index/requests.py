@@ -109,6 +109,8 @@ class Relay:
     So a caller's reporter is only ever called in the thread of that caller.
     """
 
+    waits = True
+
     def __init__(self) -> None:
         self._notices: deque[str] = deque()
         self._progress: tuple[str, int, int] | None = None

@@ -21,6 +21,7 @@ class CallReport:
 
     def __init__(self, tell: Tell, *, word: Callable[[str], str]) -> None:
         """`word` rewrites a hint for people into one for agents."""
+        self.waits = True
         self.notices: list[str] = []
         self.word = word
         self._tell = tell

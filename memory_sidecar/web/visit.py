@@ -50,6 +50,7 @@ class Visit:
     environ: Mapping[str, str]  # of the command that opened the page
     daemon_log: str  # "" outside the daemon
     notices: list[str] = field(default_factory=list)
+    waits = False  # a view says how far the indexing is
 
     def notice(self, text: str) -> None:
         if text not in self.notices:

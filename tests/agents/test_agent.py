@@ -30,6 +30,7 @@ from memory_sidecar.disk.usage import log_reads
 from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.scheduler import Scheduler
+from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.reads import count_reads
@@ -135,6 +136,60 @@ def test_a_live_agent_follows_its_files(make_agent, folder):
         assert found(agent, "the second", mode="vector")[:1] == ["deep/two.md"]
     finally:
         scheduler.close(until_s=time.monotonic() + 20)
+
+
+@pytest.fixture
+def begun(make_agent, folder):
+    """A watched agent whose first pass was interrupted, or has just begun, as after an upgrade."""
+    for number in range(20):
+        write_memory(folder, f"{number:02}.md", f"Number {number}.")
+    agent = make_agent()
+    agent.data.open().begin_source("memories", root=folder, state_id="begun")
+    scheduler = Scheduler()
+    scheduler.add(agent.data)
+    yield agent, scheduler.start
+    scheduler.close(until_s=time.monotonic() + 20)
+
+
+def test_the_first_answer_of_a_live_agent_waits_for_rows_where_it_has_none(
+    begun, notices, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.index.database.FIRST_LOOK_S", 0.0)
+    agent, start = begun
+    start()
+    assert len(paths(agent, notices)) == 20
+    assert notices.said == []
+
+
+def test_a_first_pass_that_takes_long_is_waited_for_once(begun, notices, monkeypatch):
+    patience = "memory_sidecar.index.database.MISSING_PATIENCE_S"
+    go_on = threading.Event()
+    build = MemoryBuilder.build
+
+    def held(builder: MemoryBuilder, file: Any) -> Any:
+        assert go_on.wait(60)
+        return build(builder, file)
+
+    monkeypatch.setattr(MemoryBuilder, "build", held)
+    agent, start = begun
+    start()
+    try:
+        monkeypatch.setattr(patience, 0.2)
+        assert paths(agent, notices) == []
+        assert notices.has("not done after 0 s: answering from what is indexed")
+        monkeypatch.setattr(patience, 3600.0)
+        notices.said.clear()
+        assert paths(agent, notices) == []
+        (said,) = notices.said
+        assert said == (
+            "architect is not completely indexed yet: ask again for what this answer lacks"
+        )
+    finally:
+        go_on.set()
+    assert agent.data.wait_fresh(patience_s=60.0)
+    notices.said.clear()
+    assert len(paths(agent, notices)) == 20
+    assert notices.said == []
 
 
 SUBJECTS = ("cache", "queue", "price", "token", "scene")

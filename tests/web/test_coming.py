@@ -52,6 +52,7 @@ def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
         return build(builder, file)
 
     monkeypatch.setattr(SessionBuilder, "build", held)
+    monkeypatch.setattr("memory_sidecar.index.database.MISSING_PATIENCE_S", 3600.0)
     watched.store("Known already", agent="architect")
     write_sessions(tmp_path / "data" / "episodic" / "later" / "2026-03", 3)
     reader = watched.reader()
