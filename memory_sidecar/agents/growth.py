@@ -6,13 +6,14 @@ Reads the databases as they are, and indexes nothing. The questions come from `d
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.process import process_memory_bytes
 from memory_sidecar.core.results import Reporter, Time, about, build_from
@@ -155,9 +156,7 @@ def _unanswered(asked: Collection[AskedQuestion]) -> list[list[AskedQuestion]]:
     Spacing and case do not tell them apart. The page asks for code, memories and sessions at once:
     a good answer of one kind is one.
     """
-    by_text: dict[tuple[Asked, str], list[AskedQuestion]] = defaultdict(list)
-    for each in asked:
-        by_text[each.kind, " ".join(each.text.lower().split())].append(each)
+    by_text = by_key(((each.kind, " ".join(each.text.lower().split())), each) for each in asked)
     answered = {text for (_, text), found in by_text.items() if not found[-1].weak}
     return sorted(
         (found for (_, text), found in by_text.items() if text not in answered),

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.code.store import CHUNKS
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Scan, Source
 from memory_sidecar.core.opening import escape_bytes
 from memory_sidecar.core.results import about
@@ -115,9 +116,7 @@ def _omitted_files(connection: Connection, source: str) -> Iterator[Omitted]:
         " WHERE status <> 'indexed' AND source = ? ORDER BY path",
         (source,),
     )
-    by_reason: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for reason, status, path, size in rows:
-        by_reason.setdefault((reason, status), []).append((path, size))
+    by_reason = by_key(((reason, status), (path, size)) for reason, status, path, size in rows)
     for (reason, status), files in by_reason.items():
         paths = tuple(path for path, _ in files[:PATHS_OF_REASON])
         yield Omitted(reason, status, len(files), sum(size for _, size in files), paths)

@@ -15,6 +15,7 @@ from memory_sidecar.code.graph import TYPES, Defined, Graph, NamedFile
 from memory_sidecar.code.modules import ModuleFinder
 from memory_sidecar.code.results import Confidence
 from memory_sidecar.code.units import is_file_local
+from memory_sidecar.core.groups import by_key
 
 MAX_CANDIDATES = 300  # of more, none is preferred but those of the class before the dot
 _MEMBERS = TYPES | {"impl"}
@@ -71,12 +72,12 @@ class NameCandidates:
     @cached_property
     def tops_by_module(self) -> Mapping[str, Sequence[Defined]]:
         """The tops by each name that an import may give their file."""
-        return _grouped((name, each) for each in self.tops for name in each.at.modules)
+        return by_key((name, each) for each in self.tops for name in each.at.modules)
 
     @cached_property
     def tops_by_package(self) -> Mapping[str, Sequence[Defined]]:
         """The tops by the name of the folder that their file is in."""
-        return _grouped((each.at.folder.rpartition("/")[2], each) for each in self.tops)
+        return by_key((each.at.folder.rpartition("/")[2], each) for each in self.tops)
 
     @cached_property
     def of_any_object(self) -> Meaning:
@@ -243,9 +244,7 @@ class CandidateFinder:
                 for each in self._graph.defined(name)
                 if each.at.file.source == at.file.source and each.at.family == at.family
             ]
-            local: dict[int, list[Defined]] = {}
-            for each in filter(is_file_local, found):
-                local.setdefault(each.at.id, []).append(each)
+            local = by_key((each.at.id, each) for each in filter(is_file_local, found))
             shared = tuple(each for each in found if not is_file_local(each))
             fields = [each for each in found if is_field(each)]
             known = frozenset(at for each in fields for at in (each.owner, each.at.id))
@@ -275,15 +274,8 @@ class CandidateFinder:
         return defined.row.kind == "constant" and self._graph.kind_around(defined) == "enum"
 
 
-def _grouped(named: Iterable[tuple[str, Defined]]) -> Mapping[str, Sequence[Defined]]:
-    groups: dict[str, list[Defined]] = {}
-    for name, each in named:
-        groups.setdefault(name, []).append(each)
-    return groups
-
-
 def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]:
-    return _grouped((owner, each) for each in definitions for owner in _owners(each))
+    return by_key((owner, each) for each in definitions for owner in _owners(each))
 
 
 def _owners(defined: Defined) -> Iterator[str]:

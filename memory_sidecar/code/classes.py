@@ -8,6 +8,7 @@ from typing import Any
 
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
+from memory_sidecar.core.groups import by_key
 
 MAX_LINEAGE = 50  # classes of one chain of inheritance
 BASES = frozenset({"super", "base", "parent"})  # what a base of the own class is called
@@ -107,10 +108,7 @@ class Lineages:
     def members(self, name: str) -> Mapping[str, Sequence[Defined]]:
         """Return all definitions of `name`, by the name of the enclosing one."""
         if name not in self._members:
-            owned: dict[str, list[Defined]] = {}
-            for each in self.graph.defined(name):
-                owned.setdefault(each.owner, []).append(each)
-            self._members[name] = owned
+            self._members[name] = by_key((each.owner, each) for each in self.graph.defined(name))
         return self._members[name]
 
     def _lineage(self, at: NamedFile, class_name: str) -> list[str]:

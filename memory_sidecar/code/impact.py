@@ -21,6 +21,7 @@ from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.navigation import best_references, distinct, uses_of
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import pluralize
 
 _NONE = "/dev/null"
@@ -139,9 +140,7 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     before = "\n".join(file.by.restore(present))
     text, language = read_program(file.path, before)
     was = FileNames.of(parse_text(text, language)).definitions
-    by_path: dict[str, list[Defined]] = {}
-    for each in now:
-        by_path.setdefault(each.row.path, []).append(each)
+    by_path = by_key((each.row.path, each) for each in now)
     removed = []
     for row in was if file.moved_to else _with_removals(file.by, was):
         same = by_path.get(row.path, [])
@@ -167,11 +166,7 @@ def _with_removals(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterat
 
 def _by_line(rows: Sequence[DefinitionRow]) -> Mapping[int, Sequence[DefinitionRow]]:
     """Return the definitions around each line, outermost first."""
-    around: dict[int, list[DefinitionRow]] = {}
-    for row in rows:
-        for line in range(row.start_line, row.end_line + 1):
-            around.setdefault(line, []).append(row)
-    return around
+    return by_key((n, row) for row in rows for n in range(row.start_line, row.end_line + 1))
 
 
 def _around(lines: range, by_line: Mapping[int, Sequence[DefinitionRow]]) -> list[DefinitionRow]:

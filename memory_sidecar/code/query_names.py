@@ -23,6 +23,7 @@ from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.name_parts import QUALIFIER_SEPARATOR, definitions_meant, without_prototype
 from memory_sidecar.code.question import LOOKS_LIKE_NAME
 from memory_sidecar.code.results import CodeHit
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import MAX_QUERY_CHARACTERS
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.words import MARKS
@@ -197,10 +198,8 @@ class DefinedNames:
         Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
         Of very many, those of the most similar length are compared.
         """
-        known: dict[str, list[str]] = {}
-        names = self._between("", _LAST)
-        for other in sorted(names, key=lambda each: abs(len(each) - len(name)))[:MAX_COMPARED]:
-            known.setdefault(_normalized(other), []).append(other)
+        names = sorted(self._between("", _LAST), key=lambda each: abs(len(each) - len(name)))
+        known = by_key((_normalized(other), other) for other in names[:MAX_COMPARED])
         near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
         return [other for normalized in near for other in known[normalized]]
 

@@ -21,6 +21,7 @@ from memory_sidecar.core.atomic import (
     sweep,
 )
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.short_names import sole_match
 from memory_sidecar.core.sqlite import named_errors
@@ -89,9 +90,7 @@ class Archive:
         `named`: the directory and the path of each, of which the beginning suffices, but not for
         the page of a category. Raises NotFound, and UsageError where several begin so.
         """
-        held: dict[str, list[Archived]] = {}
-        for each in self.all(batch=batch):
-            held.setdefault(each.directory, []).append(each)
+        held = by_key((each.directory, each) for each in self.all(batch=batch))
         return [_latest(held.get(directory, []), directory, path) for directory, path in named]
 
     def with_categories(self, archived: Sequence[Archived]) -> list[Archived]:

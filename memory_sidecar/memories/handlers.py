@@ -6,12 +6,12 @@ between, the file is there, and the next scan of the directory indexes it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import Reporter, build_from, rounded
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
@@ -239,9 +239,7 @@ class Memories(Recall):
             if not is_category_page(each.path)
             or archive.is_free(self._directory(each.directory), each)
         ] or held
-        by_directory: dict[str, list[Archived]] = defaultdict(list)
-        for each in dict.fromkeys(wanted):
-            by_directory[each.directory].append(each)
+        by_directory = by_key((each.directory, each) for each in dict.fromkeys(wanted))
         restored: list[str] = []
         for name, those in by_directory.items():
             files = self._archive.give_back(self._directory(name), those)

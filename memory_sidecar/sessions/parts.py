@@ -17,6 +17,7 @@ from itertools import chain
 
 import numpy as np
 
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.disk.roots import IsDeleted
 from memory_sidecar.embedding.models import Judge
@@ -117,9 +118,7 @@ def group_by_session(parts: Sequence[SessionPart]) -> list[SessionPart]:
 
     Missing parts of a session count as zeros.
     """
-    by_session: dict[int, list[SessionPart]] = {}
-    for each in sorted(parts, key=_sort_key):
-        by_session.setdefault(each.row.session_row, []).append(each)
+    by_session = by_key((each.row.session_row, each) for each in sorted(parts, key=_sort_key))
     whole = []
     for best, *others in by_session.values():
         added = OTHERS_WEIGHT * sum(other.score for other in others[:OTHERS]) / OTHERS

@@ -8,13 +8,14 @@ from typing import TypeVar
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import DAY_MS, system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
-from memory_sidecar.memories.results import Listed, Memory, MemoryHit
+from memory_sidecar.memories.results import Listed, MemoryHit
 from memory_sidecar.web.memory import memories_of
 from memory_sidecar.web.stamps import StampedCache, stamps_of
 from memory_sidecar.web.visit import PAGE_ROWS, View, Visit
@@ -65,9 +66,7 @@ def duplicates(visit: Visit) -> View:
     """Show pairs of near-duplicate memories, among the page of those changed last."""
     wanted = MemoryList(limit=COMPARED_AT_ONCE + 1, offset=(visit.page - 1) * COMPARED_AT_ONCE)
     found = overview_of(visit).list_memories(wanted)
-    by_agent: dict[str, list[Memory]] = {}
-    for each in found[:COMPARED_AT_ONCE]:
-        by_agent.setdefault(each.agent, []).append(each)
+    by_agent = by_key((each.agent, each) for each in found[:COMPARED_AT_ONCE])
     near = [
         (-cosine, path, other, memories)
         for agent, of_agent in by_agent.items()
