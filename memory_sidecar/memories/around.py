@@ -72,7 +72,7 @@ def around(connection: Connection, store: DerivedStore, memory: Memory) -> Aroun
     marks = ", ".join("?" * len(names))
     naming: list[Any] = connection.execute(
         "SELECT DISTINCT path, relation FROM memory_relations JOIN memories ON key = memory"
-        f" WHERE target IN ({marks}) AND path <> ? ORDER BY path, relation LIMIT 100",
+        f" WHERE target IN ({marks}) AND path <> ? ORDER BY path, relation",
         (*names, memory.path),
     ).fetchall()
     return Around(

@@ -15,6 +15,8 @@ from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_MARKDOWN_CHARACTERS
 from memory_sidecar.web.visit import Done, View, Visit
 
+MAX_LINKS = 100  # of each kind that are shown; the others are counted
+
 FORM_FIELDS = ("agent", "path", "hash", "content", "summary", "tags", "status", "supersedes")
 """The fields of the form of a memory; `supersedes`: the path of a memory to merge into this one."""
 
@@ -27,6 +29,7 @@ def show(visit: Visit) -> View:
         data={"memory": memory, "around": memories.around(memory)},
         more={
             "most": MAX_MARKDOWN_CHARACTERS,
+            "links": MAX_LINKS,
             "problem": "",
             "to": "",
             "sessions": _sessions_named(visit, memory),

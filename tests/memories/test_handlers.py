@@ -341,6 +341,15 @@ def test_pruning_names_only_what_it_archived(knowledge, tmp_path):
     assert ([each.path for each in pruned.memories], pruned.archived) == ([expired], 1)
 
 
+def test_all_that_link_to_a_memory_are_named(knowledge, root):
+    hub = knowledge.store("The hub of all.")
+    (root / "spoke").mkdir(parents=True)
+    for number in range(120):
+        (root / f"spoke/{number}.md").write_text(f"---\nlinks: [{hub}]\n---\nSpoke.\n")
+    memories = knowledge.memories()
+    assert len(memories.around(memories.peek(hub)).named_by) == 120
+
+
 def test_near_duplicates_are_named_but_not_those_that_are_gone(knowledge):
     first = knowledge.store("one two three four five six seven eight nine ten")
     other = "one two three four five six seven eight nine ten!"

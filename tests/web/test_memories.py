@@ -14,6 +14,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Remembered
+from memory_sidecar.web.memory import MAX_LINKS
 from tests.conftest import write_memory
 from tests.waiting import eventually
 from tests.web.conftest import SCRIPT
@@ -195,6 +196,14 @@ def test_a_list_can_be_sorted_by_reads(served, reader):
     page = reader.get(address)
     assert 'aria-current="true">reads</a>' in page.text
     assert "1 read " in page.text
+
+
+def test_of_very_many_links_some_are_shown_and_all_counted(served, reader):
+    named = tuple(f"src/part{number}.py" for number in range(MAX_LINKS + 20))
+    hub = served.store("The hub of all parts", links=named)
+    shown = reader.get(one(hub)).text
+    assert shown.count("and 20 more") == 1
+    assert shown.count("src/part") == MAX_LINKS
 
 
 def test_what_replaced_what_stands_beside(served, reader):
