@@ -35,7 +35,7 @@ _KINDS = {
     "instance": "impl",
     "resource": "resource",
     **{word: word for word in ("trait", "enum", "struct", "union", "signal", "impl")},
-    **dict.fromkeys(("class", "record", "object", "actor"), "class"),
+    **dict.fromkeys(("class", "record", "object", "actor", "mixin", "extension"), "class"),
     **dict.fromkeys(("namespace", "module", "mod_item"), "module"),
     **dict.fromkeys("constant_declaration event field parameter property".split(), "field"),
     **dict.fromkeys("alias concept delegate family newtype opaque type typedef".split(), "type"),

@@ -184,6 +184,7 @@ class _Match:
         "is_part",
         "is_prototype",
         "kind",
+        "last",
         "name",
         "node",
         "owner",
@@ -207,7 +208,8 @@ class _Match:
         self.is_code = "code" in captures
         self.is_part = "part" in captures and not self.is_prototype
         self.rest = "rest" in captures
-        self.start_byte, self.end_byte = self.node.byte_range
+        self.last = max([self.node, *(self.body or ())], key=lambda node: node.end_byte)
+        self.start_byte, self.end_byte = self.node.start_byte, self.last.end_byte
         if self.rest:
             self.end_byte = size
 
@@ -262,7 +264,7 @@ def _nest(
         has_leads = first != last_first and not match.is_part
         start = max(leads.first_row(first), floor) if has_leads else first
         last_first = first
-        row, column = match.node.end_point
+        row, column = match.last.end_point
         stop = row_count if match.rest else row + bool(column)
         yield (
             match,

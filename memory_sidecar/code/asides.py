@@ -24,7 +24,7 @@ _ASIDES = (
             r"^tests?/src/|^(?!(.*/)?(?-i:src/(main|\w+Main))/|lib/(.*/)?\w+_test/).*?("
             r"(^|[/_.\-])(tests?|specs?|testing|__tests__|e2e|conftest|testdata|testutils?|regress)"
             r"([/_.\-]|$)|(?-i:[a-z]Test(s|(Case|Helper|Util)\w*)?)(\.|/)|\.Tests?/"
-            r"|\.(feature|caddyfiletest)$|^t/)",
+            r"|\.(feature|caddyfiletest)$|^x?t/)",
             re.IGNORECASE,
         ),
         re.compile(
@@ -54,6 +54,7 @@ _ASIDES = (
             r"\.(json|jsonl|csv|tsv|svg|snap|lock|map)$"
             r"|(^|/)(fixtures?|(__)?snapshots?(__)?|generated|_?vendor(s|ed)?"
             r"|bundled|(third|3rd)[_-]?party)/|^(deps|extern(als?)?|subprojects)/"
+            r"|-lock\.ya?ml$|^tags$|\.(freezed|g|mapper|mocks)\.dart$"
             r"|\.min\.(?:[cm]?js|css)$|(^|/)PKG-INFO$|\.pb\.\w+$|_pb2(_grpc)?\.pyi?$|[_.]generated\."
             r"|\.xcodeproj/|\.(nuspec|sln|(cs|fs|vb|vcx)proj)$"
             r"|(^|/)(aclocal\.m4|config\.(guess|sub)|configure|depcomp|install-sh|ltmain\.sh"

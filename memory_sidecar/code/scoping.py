@@ -112,6 +112,15 @@ _SCOPINGS = {
         types_variables=True,
         unmeant=_NO_FUNCTIONS,
     ),
+    "dart": Scoping(
+        selves={"this", "super"},
+        implicit_self=True,
+        inherits_bare=True,
+        shares_all=True,
+        dotted_constants=True,
+        types_variables=True,
+        unmeant=_NO_FUNCTIONS,
+    ),
     "gdscript": Scoping(
         implicit_self=True,
         doubts_members=True,

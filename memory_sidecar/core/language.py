@@ -26,6 +26,7 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "csharp": ("cs", "csx"),
         "css": ("css",),
+        "dart": ("dart",),
         "dockerfile": ("dockerfile",),
         "elixir": ("ex", "exs"),
         "gdscript": ("gd", "gdscript"),
@@ -75,6 +76,7 @@ _FILE_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 _INTERPRETERS: Mapping[str, tuple[str, ...]] = {
     "bash": ("ash", "bash", "dash", "ksh", "sh", "zsh"),
+    "dart": ("dart",),
     "javascript": ("node", "nodejs"),
     "lua": ("lua", "luajit"),
     "php": ("php",),

@@ -121,6 +121,7 @@ def test_a_question_of_nothing_but_a_language_keeps_it():
         "features/cart.feature",
         "adapt/log.caddyfiletest",
         "t/cart.t",
+        "xt/style.t",
         "src/CartTestCase.php",
         "src/TillTestUtilities/Cart.java",
         "regress/cart.sh",
@@ -144,6 +145,9 @@ def test_tests_count_less_unless_asked_for(path):
         "api/cart.pb.go",
         "cart_pb2.py",
         "zz_generated.deepcopy.go",
+        "lib/cart.freezed.dart",
+        "pnpm-lock.yaml",
+        "tags",
     ],
 )
 def test_data_counts_less_unless_asked_for(path):

@@ -34,6 +34,7 @@ from memory_sidecar.core.language import LANGUAGES, detect_language, known_langu
         ("x.lua", "lua"),
         ("x.sh", "bash"),
         ("x.sql", "sql"),
+        ("cart.dart", "dart"),
         ("cart.ex", "elixir"),
         ("cart_test.exs", "elixir"),
         ("cart.zig", "zig"),

@@ -13,9 +13,14 @@ from memory_sidecar.chunking.lines import Lines
 from memory_sidecar.chunking.syntax import parse
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.language import detect_language
+from memory_sidecar.grep.dialects import DIALECTS
 from memory_sidecar.grep.finder import Finder
 
-SAMPLES = sorted((Path(__file__).parents[1] / "chunking" / "samples").iterdir())
+SAMPLES = [
+    sample
+    for sample in sorted((Path(__file__).parents[1] / "chunking" / "samples").iterdir())
+    if detect_language(sample.name) in DIALECTS
+]
 WHOLE = re.compile(r"(statement|declaration|definition|expression|call|item|assignment|method)$")
 
 # What alone is something else, or nothing.
