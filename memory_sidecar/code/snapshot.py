@@ -64,7 +64,7 @@ class Snapshot:
         """Raise NoIndex if none of the sources has been scanned yet."""
         if all(self.scanned[name] is None for name in self.asked):
             raise NoIndex(
-                f"not indexed yet: {', '.join(self.asked)}",
+                f"not indexed yet: {', '.join(self.asked or self.roots)}",
                 hint="`memory-sidecar status` shows the progress; ask again then",
             )
 

@@ -245,16 +245,16 @@ class Database(Generic[S]):
     ) -> None:
         """Before a question, index what was saved before this process began: FIRST_LOOK_S for it.
 
-        A process that watches waits for its first scan, but leaves the first ever to `snapshot`.
-        Another compares, once, the files of the sources, and of those `removed`, with the rows,
-        unless another has done it: `is_done(them)`.
+        A process that watches waits for its first scan; for MISSING_PATIENCE_S if no source was
+        ever scanned. Another compares, once, the files of the sources, and of those `removed`, with
+        the rows, unless another has done it: `is_done(them)`.
         """
         if self.is_watching:
             if reporter.waits and (unscanned := self.unscanned()):
                 with self.open().reading() as connection:
-                    again = unscanned & scanned_sources(connection)
-                if again:
-                    self.wait_fresh(again, patience_s=FIRST_LOOK_S)
+                    has_rows = bool(scanned_sources(connection))
+                patience_s = FIRST_LOOK_S if has_rows else self._patience_s(unscanned)
+                self.wait_fresh(unscanned, patience_s=patience_s)
         elif not self._has_compared_files:
             self.complete(reporter)
             sources = [*self.sources(), *removed()]
@@ -282,12 +282,10 @@ class Database(Generic[S]):
             store = self.open()
             connection = stack.enter_context(store.reading())
             known, missing = known_and_missing(self.file, connection, sources, reporter)
-            if self.is_watching:  # the watcher may have begun with others: a first answer has those
-                known = scanned_sources(connection)
-                missing = [each for each in sources if each.name not in known]
             if missing:
                 stack.close()
-                patience_s = self._patience_s(missing) if reporter.waits else 0.0
+                late = [each.name for each in missing]
+                patience_s = self._patience_s(late) if reporter.waits else 0.0
                 index_missing(
                     self.owner,
                     known,
@@ -322,11 +320,14 @@ class Database(Generic[S]):
 
     # Private steps
 
-    def _patience_s(self, missing: Sequence[Source]) -> float:
-        """Return how much longer questions wait for `missing`: it counts from the first of them."""
+    def _patience_s(self, names: Collection[str]) -> float:
+        """Return how much longer questions wait for the first rows of the sources `names`.
+
+        MISSING_PATIENCE_S from the first such question on.
+        """
         generation, now_s = self.file.generation, time.monotonic()
         end_s = now_s + MISSING_PATIENCE_S
-        ends = [self._until_s.setdefault((generation, each.name), end_s) for each in missing]
+        ends = [self._until_s.setdefault((generation, name), end_s) for name in names]
         return max(0.0, max(ends) - now_s)
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:

@@ -14,7 +14,7 @@ from memory_sidecar.disk.roots import problem_of
 from memory_sidecar.index.document import Stopped
 from memory_sidecar.index.index_run import index_sources
 from memory_sidecar.index.owner import Owner
-from memory_sidecar.index.report import SourceState, known_sources, scanned_sources
+from memory_sidecar.index.report import SourceState, known_sources
 from memory_sidecar.index.requests import Urgency
 from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.index.watched import LiveState
@@ -62,7 +62,7 @@ def index_missing(
 
     def work(reporter: Reporter) -> None:
         with owner.file.open().reading() as connection:  # another request may have built them
-            known = scanned_sources(connection) if is_watching else known_sources(connection)
+            known = known_sources(connection)
         if still_missing := [each for each in missing if each.name not in known]:
             index_sources(owner, still_missing, reporter, embed=embeds and not is_watching)
 

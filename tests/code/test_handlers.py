@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import time
 from dataclasses import replace
 from typing import Any
 from weakref import ref
@@ -30,6 +31,7 @@ from memory_sidecar.core.settings import Settings
 from memory_sidecar.core.sqlite import connect
 from memory_sidecar.index.document import BuildError
 from memory_sidecar.index.report import list_files
+from memory_sidecar.index.scheduler import Scheduler
 from tests.conftest import STATIC
 from tests.waiting import eventually
 
@@ -776,6 +778,17 @@ def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
     with pytest.raises(NoIndex, match="not indexed yet: second"):
         codebase.search(asked, reporter=notices)
     assert notices.has("second is not completely indexed yet")
+
+
+def test_a_view_before_the_first_row_is_told_what_is_not_indexed(codebase, notices):
+    codebase.close()
+    codebase.paths.db.unlink()
+    notices.waits = False
+    scheduler = Scheduler()
+    scheduler.add(codebase.data)  # not started: the rows do not come meanwhile
+    with pytest.raises(NoIndex, match="not indexed yet: project"):
+        codebase.search(CodeQuery("walrus", mode=SearchMode.KEYWORD), reporter=notices)
+    scheduler.close(until_s=time.monotonic() + 20)
 
 
 def test_a_removed_source_gives_its_space_back(codebase, data_dir, notices, tmp_path):
