@@ -79,10 +79,11 @@ def _commit(
     if before is not None and tree == before.id:
         return False
     author, committer = (_signature(repository, role, environ) for role in ("AUTHOR", "COMMITTER"))
-    repository.create_commit("HEAD", author, committer, MESSAGE, tree, parents)
+    # The index first: were it locked after the commit, the next commit would take the log back.
     for entry in entries:
         repository.index.add(entry)
     repository.index.write()
+    repository.create_commit("HEAD", author, committer, MESSAGE, tree, parents)
     return True
 
 

@@ -116,6 +116,15 @@ def test_what_is_under_way_is_left_alone(root, project, git, state):
         commit_logs(root.path, [project.access_log], {})
 
 
+def test_nothing_is_committed_while_another_program_has_the_index(root, project, git):
+    git("commit", "--quiet", "--allow-empty", "--message", "one")
+    (root.path / ".git" / "index.lock").touch()
+    project.access_log.write_text("{}\n")
+    with pytest.raises(SidecarError, match="the index is locked"):
+        commit_logs(root.path, [project.access_log], {})
+    assert git("log", "--format=%s") == "one"
+
+
 def test_an_ignored_log_is_not_committed(root, project, git):
     (root.path / ".gitignore").write_text("_meta/\n")
     project.access_log.write_text("{}\n")
