@@ -60,7 +60,7 @@ def _document(session: str, rows: Mapping[str, list[Row]], name: str) -> dict[st
             key=lambda each: parse_time(each.get("created_at", "")) or 0,
         ),
     }
-    if SESSION_ID.fullmatch(own := f"claude-mem-{session}"):
+    if session and SESSION_ID.fullmatch(own := f"claude-mem-{session}"):
         document["session_id"] = own
     if times := [time for row in every if (time := _time(row))]:
         document["created_at"] = min(times, key=lambda time: parse_time(time) or 0)

@@ -101,6 +101,15 @@ def test_odd_values_in_an_export_harm_nothing(odd):
                 )
 
 
+def test_prompts_of_two_exports_that_name_no_session_are_two_sessions():
+    ids = set()
+    for text in ("The refresh fails", "And another?"):
+        rows = EXPORT | {"prompts": [{"prompt_text": text}], "observations": [], "summaries": []}
+        (document,) = read_sessions(json.dumps(rows).encode(), name="a.json").documents
+        ids.add(document["session_id"])
+    assert len(ids) == 2
+
+
 def test_an_export_that_found_nothing_is_refused_with_what_would_be_right():
     empty: dict[str, list[Any]] = {
         name: [] for name in ("observations", "sessions", "summaries", "prompts")
