@@ -81,6 +81,12 @@ class SessionFiles:
                 return f"{month}/{name}"
         return None
 
+    def path_of(self, session_id: str) -> str:
+        """Return what `find` does. Raises NotFound without a file."""
+        if (path := self.find(session_id)) is None:
+            raise unknown_session(session_id)
+        return path
+
     def ids_starting_with(self, first: str) -> list[str]:
         """List the ids that begin with `first`, sorted."""
         if not SESSION_ID.fullmatch(first):
@@ -142,7 +148,7 @@ class SessionFiles:
 
         So are the copies that killed writers left of any session. The caller holds `changing`.
         """
-        path = self._existing(session_id)
+        path = self.path_of(session_id)
         with named_errors(self.root / path):
             delete_file(self._tree, self.root / path)
         self.sweep()
@@ -157,7 +163,7 @@ class SessionFiles:
 
         `folder` lies in the tree of the data directory; a file of the same path there is replaced.
         """
-        path = self._existing(session_id)
+        path = self.path_of(session_id)
         source, target = self.root / path, folder / path
         with named_errors(target):
             while not move_file(self._tree, source, self._tree, target):
@@ -198,12 +204,6 @@ class SessionFiles:
         for month in self._months():
             with suppress(OSError):
                 yield from filter(None, map(_id_in, os.listdir(self.root / month)))  # noqa: PTH208
-
-    def _existing(self, session_id: str) -> str:
-        path = self.find(session_id)
-        if path is None:
-            raise unknown_session(session_id)
-        return path
 
     def _months(self) -> list[str]:
         try:

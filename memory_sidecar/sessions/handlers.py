@@ -114,7 +114,7 @@ class Sessions:
         whole = self._complete_id(session_id)
         if is_another_whole_name(session_id, whole):
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} exists: name all")
-        self._load(whole)  # raises before the lock would make the folders of an agent
+        self._files.path_of(whole)  # raises before the lock would make the folders of an agent
         with self._files.changing():
             path = self._files.delete(whole)
         self._index([path])

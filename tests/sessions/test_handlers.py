@@ -209,6 +209,14 @@ def test_a_deleted_session_is_gone_altogether(episodes, root):
             assert connection.execute(f"SELECT count(*) FROM {table}").get == 0
 
 
+def test_a_session_whose_file_is_broken_can_be_deleted(episodes, root):
+    episodes.save("a", "the token refresh fails")
+    (path,) = root.rglob("*.json")
+    path.write_text("{ broken")
+    assert episodes.sessions.delete("a").session_id == "a"
+    assert list(root.rglob("*.json")) == []
+
+
 @pytest.mark.parametrize("deletes", [True, False])
 def test_what_a_killed_writer_left_of_a_session_goes_with_it(episodes, root, deletes):
     episodes.save("a", "the token refresh fails")
