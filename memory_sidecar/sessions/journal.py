@@ -54,7 +54,7 @@ class Journal(Sessions):
                 has_no_other_writer = not file.exists() or self._is_imported(file)
                 memvid.put(file, entry)
                 if has_no_other_writer:
-                    self._note(file)
+                    self._note(file, _file_state(file))
         except (MemvidFailed, StoreBusy) as error:
             self._reporter.notice(f"{file.name} was not written: {error.with_hint}")
             return _put_result(saved, "failed")
@@ -73,12 +73,13 @@ class Journal(Sessions):
         """
         if not file.is_file() or self._is_imported(file):
             return
+        state = _file_state(file)  # before it is read: what is put meanwhile is imported next time
         try:
             saved = self.import_files([file], environ).sessions
         except SidecarError as error:
             self._reporter.notice(f"{file.name} is not searched: {error.with_hint}")
             return
-        self._note(file)
+        self._note(file, state)
         new = sum(each.created for each in saved)
         self._reporter.notice(f"imported {file.name}: {new} of {len(saved)} entries are new")
 
@@ -108,9 +109,9 @@ class Journal(Sessions):
         """Whether `file` has the size and the time that were noted for it."""
         return self._noted().get(str(file)) == _file_state(file)
 
-    def _note(self, file: Path) -> None:
+    def _note(self, file: Path, state: list[int]) -> None:
         try:
-            noted = self._noted() | {str(file): _file_state(file)}
+            noted = self._noted() | {str(file): state}
             replace_file(self.agent.paths.tree, self._noted_file, json.dumps(noted).encode())
         except OSError as error:
             self._reporter.notice(f"{file.name} will be imported again: {error.strerror}")

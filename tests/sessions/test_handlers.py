@@ -20,6 +20,7 @@ from memory_sidecar.core.results import Silent
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.sessions import files
 from memory_sidecar.sessions.handlers import Sessions
+from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import (
     TIERS,
     HitKind,
@@ -29,6 +30,7 @@ from memory_sidecar.sessions.model import (
     SessionFilter,
     SessionQuery,
 )
+from memory_sidecar.sessions.mv2 import Entry, Memvid
 from memory_sidecar.sessions.results import ExpiredSession, SessionHit
 from memory_sidecar.sessions.retention import Retention, expired_sessions
 from memory_sidecar.sessions.search import search_sessions
@@ -777,6 +779,26 @@ def test_an_mv2_file_takes_memvid(episodes, tmp_path):
     (tmp_path / "a.mv2").write_bytes(b"")
     with pytest.raises(UsageError, match="not on the PATH"):
         episodes.sessions.import_files([tmp_path / "a.mv2"], {"PATH": ""})
+
+
+def test_what_is_put_into_a_file_while_it_is_imported_is_imported_next(
+    episodes, tmp_path, memvid_environ, monkeypatch
+):
+    file, read_entries = tmp_path / "a.mv2", Memvid.entries
+    memvid = Memvid.find(memvid_environ)
+    assert memvid
+    memvid.put(file, Entry("The refresh takes a lock", "", {}, 0), timeout_s=60)
+
+    def read_before_a_put(memvid, file):
+        yield from read_entries(memvid, file)
+        monkeypatch.undo()
+        memvid.put(file, Entry("The lock is released again", "", {}, 0), timeout_s=60)
+
+    monkeypatch.setattr(Memvid, "entries", read_before_a_put)
+    journal = Journal(episodes.agent, Silent())
+    for known in (1, 2, 2):
+        journal.import_mv2(file, memvid_environ)
+        assert len(journal.list_sessions(SessionFilter())) == known
 
 
 def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
