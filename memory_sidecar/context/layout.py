@@ -20,7 +20,7 @@ from string import Template
 
 from memory_sidecar.core.atomic import create_file, delete_file, replace_unchanged
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
-from memory_sidecar.core.opening import FileRefused, Tree, is_utf8, real_path
+from memory_sidecar.core.opening import FileRefused, Tree, real_path
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.disk.atoms import GENERATED_LIST, AtomKind
@@ -89,10 +89,10 @@ class Root:
         return Tree(self.path)
 
     def projects(self) -> list[Project]:
-        """Every project, by name; a folder whose name is not UTF-8 is none."""
+        """Every project, by name; a folder whose name is not UTF-8 or not one line is none."""
         folders = (self.path / PROJECTS).iterdir() if (self.path / PROJECTS).is_dir() else ()
-        names = (folder.name for folder in folders if folder.is_dir())
-        fit = (name for name in sorted(names) if not name.startswith(".") and is_utf8(name))
+        names = sorted(folder.name for folder in folders if folder.is_dir())
+        fit = (each for each in names if not each.startswith(".") and name_on_page(each) == each)
         return [Project(self, name) for name in fit]
 
     def project(self, name: str) -> Project:

@@ -31,13 +31,15 @@ def rows(page, heading):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is UTF-8")
 def test_names_that_are_not_utf8_or_one_line_are_listed_written_out(root, project, regen):
-    (root.path / "projects" / "caf\udce9").mkdir()
+    for name in ("caf\udce9", "two\nlines"):
+        (root.path / "projects" / name).mkdir()
     for place in (project.folder(AtomKind.EXPERIMENT), project.path / "decisions"):
         (place / "caf\udce9\n.md").touch()
     regen()
     assert "`caf\\udce9\\n.md`: its name is no id" in index_of(project)
     listed = (project.path / CORTEX).read_text("utf-8")
     assert "- `decisions/caf\\udce9\\n.md`\n" in listed
+    assert "lines" not in (root.path / "OVERVIEW.md").read_text("utf-8")
     assert regen() == []
 
 
