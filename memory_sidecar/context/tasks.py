@@ -46,18 +46,14 @@ class Task:
 @dataclass(frozen=True, slots=True)
 class _File:
     lines: list[str]  # with their ends
-    tasks: list[Task]
-    last_lines: list[int]  # of each task
+    tasks: list[tuple[Task, slice]]  # each with its lines
     is_block: bool  # every task begins in a line of its own, with a dash
-
-    def span(self, number: int) -> slice:
-        """Return the range of lines of the task at `number` in `tasks`."""
-        return slice(self.tasks[number].line - 1, self.last_lines[number])
 
 
 def read_tasks(project: Project) -> list[Task]:
     """List the tasks in the order of the file; none without a file. Raises PageBroken."""
-    return _parse(project, _text(project, project.path / TASKS) or "").tasks
+    file = _parse(project, _text(project, project.path / TASKS) or "")
+    return [task for task, _ in file.tasks]
 
 
 def archive_tasks(project: Project) -> list[Task]:
@@ -69,17 +65,17 @@ def archive_tasks(project: Project) -> list[Task]:
     path, archive = project.path / TASKS, project.path / ARCHIVE
     before = _text(project, path)
     file = _parse(project, before or "")
-    done = [number for number, task in enumerate(file.tasks) if task.done]
+    done = [(task, file.lines[span]) for task, span in file.tasks if task.done]
     if not done:
         return []
-    left = _cut_tasks(project, file, done)
+    left = _cut_done(project, file)
     archived = _text(project, archive)
     empty = template(f"project/{ARCHIVE}", {"project": project.name})
-    longer = _add_entries(archived or empty, [_archive_entry(file, number) for number in done])
+    longer = _add_entries(archived or empty, [_archive_entry(*each) for each in done])
     for place, was, text in ((archive, archived, longer), (path, before, left)):
         known = None if was is None else was.encode()
         Change(project.tree, place, known, text.encode()).apply()
-    return [file.tasks[number] for number in done]
+    return [task for task, _ in done]
 
 
 # Reading
@@ -96,13 +92,14 @@ def _parse(project: Project, text: str) -> _File:
     found = root.entries().get("tasks") if root and isinstance(root.value, dict) else root
     lines = text.splitlines(keepends=True)
     if found is None or found.value is None:
-        return _File(lines, [], [], is_block=True)
+        return _File(lines, [], is_block=True)
     if not isinstance(found.value, list):
         raise PageBroken(
             f"{path}:{found.first_line}: the tasks are no list", hint="begin each with a dash"
         )
-    tasks = [_task(project, node, lines) for node in found.items]
-    return _File(lines, tasks, [node.last_line for node in found.items], not found.is_flow)
+    tasks = [(_task(project, node, lines), node.last_line) for node in found.items]
+    spans = [(task, slice(task.line - 1, last)) for task, last in tasks]
+    return _File(lines, spans, not found.is_flow)
 
 
 def _task(project: Project, node: Node, lines: Sequence[str]) -> Task:
@@ -129,7 +126,7 @@ def _task(project: Project, node: Node, lines: Sequence[str]) -> Task:
 # Moving
 
 
-def _cut_tasks(project: Project, file: _File, done: Sequence[int]) -> str:
+def _cut_done(project: Project, file: _File) -> str:
     refused = PageBroken(
         f"{project.path / TASKS}: the tasks that are done cannot be cut out of it line by line",
         hint="give each task lines of its own, with a dash in front, and no anchors",
@@ -137,9 +134,11 @@ def _cut_tasks(project: Project, file: _File, done: Sequence[int]) -> str:
     if not file.is_block:
         raise refused
     lines = list(file.lines)
-    for number in reversed(done):
-        del lines[file.span(number)]
-    if len(done) == len(file.tasks):
+    for task, span in reversed(file.tasks):
+        if task.done:
+            del lines[span]
+    kept = [replace(task, line=0) for task, _ in file.tasks if not task.done]
+    if not kept:
         # `tasks: []`, since a key without a value is nothing, and no list.
         lines = [_TASKS_KEY.sub(r"\g<key> []\g<rest>", line) for line in lines]
     left = "".join(lines)
@@ -147,16 +146,14 @@ def _cut_tasks(project: Project, file: _File, done: Sequence[int]) -> str:
         remaining = _parse(project, left).tasks
     except PageBroken:
         raise refused from None
-    kept = [task for task in file.tasks if not task.done]
-    if [replace(task, line=0) for task in remaining] != [replace(task, line=0) for task in kept]:
+    if [replace(task, line=0) for task, _ in remaining] != kept:
         raise refused
     return left
 
 
-def _archive_entry(file: _File, number: int) -> str:
-    """Make the archive's entry of a task: its text in one line, then all lines it had."""
-    task = file.tasks[number]
-    own = "".join(file.lines[file.span(number)]).replace("\r\n", "\n").rstrip("\n")
+def _archive_entry(task: Task, lines: Sequence[str]) -> str:
+    """Make the archive's entry of a task: its text in one line, then all `lines` it had."""
+    own = "".join(lines).replace("\r\n", "\n").rstrip("\n")
     fence = "```"
     while fence in own:
         fence += "`"
