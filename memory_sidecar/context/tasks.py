@@ -164,10 +164,9 @@ def _archive_entry(task: Task, lines: Sequence[str]) -> str:
 
 def _add_entries(archive: str, entries: Sequence[str]) -> str:
     newline = "\r\n" if "\r\n" in archive else "\n"
-    for entry in (entry.replace("\n", newline) for entry in entries):
-        if entry not in archive:
-            archive = archive.rstrip() + newline * 2 + entry
-    return archive
+    written = dict.fromkeys(entry.replace("\n", newline).rstrip() for entry in entries)
+    new = [entry for entry in written if entry not in archive]
+    return (newline * 2).join([archive.rstrip(), *new]) + newline if new else archive
 
 
 def _text(project: Project, path: Path) -> str | None:
