@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,11 @@ COMMON_RANK = 50  # the row whose relevance is the common level
 LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
 LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
 MAX_PLACES = 2000  # of equal rows, as for a query that is only a prefix
+WEAK_BELOW = 0.53  # under 2 % of the best hits of questions with an answer, most of those without
 CANDIDATES = 200  # best rows whose average cosine is assumed for a row without a vector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rows:
     """The scores of all rows that either arm knows: arrays (n,), by ascending id."""
 
@@ -59,14 +61,16 @@ class Rows:
     def has_vectors(self) -> bool:
         return bool(len(self.cosine)) and not np.isnan(self.cosine).all()
 
-    def cover(self, lists: Mapping[str, Ids], weights: Mapping[str, float]) -> None:
-        """Add the words in `lists`, each as its part of all `weights`, to the coverage of rows."""
-        total = sum(weights.values())
+    def covered(self, lists: Mapping[str, Ids], weights: Mapping[str, float]) -> Rows:
+        """Return these rows with the words in `lists` added, each as its part of all `weights`."""
+        total, coverage = sum(weights.values()), self.coverage.copy()
         for stem, ids in lists.items():
-            self.coverage[places_of(ids, self.ids)] += weights[stem] / total
+            coverage[places_of(ids, self.ids)] += weights[stem] / total
+        return replace(self, coverage=coverage)
 
+    @cached_property
     def relevance(self) -> Scores:
-        """Compute cosine + weighted coverage; a row without a vector gets an average cosine."""
+        """Cosine + weighted coverage; a row without a vector gets an average cosine."""
         covered = COVERAGE_WEIGHT * self.coverage
         waiting = np.isnan(self.cosine)
         if not waiting.any():
@@ -85,14 +89,15 @@ class Rows:
         cosine[places], coverage[places] = self.cosine, self.coverage
         return Rows(every, cosine, coverage)
 
-    def common_level(self, relevance: Scores) -> float:
-        """Return the relevance of the row at COMMON_RANK: a message lends only what is above it.
+    @property
+    def common_level(self) -> float:
+        """The relevance of the row at COMMON_RANK: a message lends only what is above it.
 
         With fewer rows the lowest relevance, or 0 without vectors.
         """
-        if len(relevance) >= COMMON_RANK:
-            return float(np.partition(relevance, -COMMON_RANK)[-COMMON_RANK])
-        return float(relevance.min()) if self.has_vectors and len(relevance) else 0.0
+        if len(self.relevance) >= COMMON_RANK:
+            return float(np.partition(self.relevance, -COMMON_RANK)[-COMMON_RANK])
+        return float(self.relevance.min()) if self.has_vectors else 0.0
 
 
 def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
@@ -103,9 +108,6 @@ def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
     if len(scores) <= count:
         return np.arange(len(scores))
     return np.flatnonzero(scores >= np.partition(scores, -count)[-count])[:MAX_PLACES]
-
-
-WEAK_BELOW = 0.53  # under 2 % of the best hits of questions with an answer, most of those without
 
 
 @dataclass(frozen=True, slots=True)

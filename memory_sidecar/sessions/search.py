@@ -245,24 +245,21 @@ class _RowSearch:
         postings = read_postings(self.connection, corpus, keywords)
         lists = (*postings.lists.values(), self.required)
         rows = Rows.of(self._cosines(), lists, self.allowed)
-        rows.cover(postings.lists, postings.weights)
-        relevance = rows.relevance()
+        rows = rows.covered(postings.lists, postings.weights)
         if postings.unread:
-            judged = rows.ids[best_places(relevance, max(JUDGED, top_k))]
+            judged = rows.ids[best_places(rows.relevance, max(JUDGED, top_k))]
             held = rows_with_stems(self.connection, corpus, judged.tolist(), postings.unread)
-            rows.cover(held, postings.weights)
-            relevance = rows.relevance()
-        found = rows.ids[best_places(relevance, max(COMMON_RANK, top_k))]
+            rows = rows.covered(held, postings.weights)
+        found = rows.ids[best_places(rows.relevance, max(COMMON_RANK, top_k))]
         context: dict[str, Scores] = {}
         if self.kind is HitKind.MESSAGE:
-            found, context = self._add_context(found, rows, relevance, postings)
-            more = rows.with_more(found)
-            if more is not rows:
-                rows, relevance = more, more.relevance()
+            found, context = self._add_context(found, rows, postings)
+            rows = rows.with_more(found)
         places = places_of(found, rows.ids)
         cosine, coverage = rows.cosine[places], rows.coverage[places]
         keyword = COVERAGE_WEIGHT * coverage
-        own, waiting = relevance[places] - keyword, np.isnan(cosine)
+        relevance, waiting = rows.relevance[places], np.isnan(cosine)
+        own = relevance - keyword
         summands = {
             "cosine": np.where(waiting, 0.0, own),
             "assumed": np.where(waiting, own, 0.0),
@@ -271,16 +268,15 @@ class _RowSearch:
         }
         full = (1.0 if rows.has_vectors else 0.0) + COVERAGE_WEIGHT
         full += AROUND_WEIGHT if context else 0.0
-        whole = relevance[places] + sum(context.values())
-        scores = NAMED_FROM * saturate(whole, full)
+        scores = NAMED_FROM * saturate(relevance + sum(context.values()), full)
         return ScoredRows(found, cosine, coverage, summands, scores, boosts=context)
 
     def _add_context(
-        self, best: Ids, rows: Rows, relevance: Scores, postings: Postings
+        self, best: Ids, rows: Rows, postings: Postings
     ) -> tuple[Ids, dict[str, Scores]]:
         """Add the messages that gain from the `best` ones; return all, and their gains by term."""
         talks = Conversations.of_messages(self.connection, best)
-        surplus = relevance[places_of(best, rows.ids)] - rows.common_level(relevance)
+        surplus = rows.relevance[places_of(best, rows.ids)] - rows.common_level
         gaining, lent = talks.lend(best, surplus)
         allowed = mask_allowed(gaining, self.allowed)
         found = distinct(best, gaining[allowed])
