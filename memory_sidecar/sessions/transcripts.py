@@ -153,6 +153,59 @@ class _Conversation:
     project_path: str = ""
     metadata: dict[str, str] = field(default_factory=dict)
 
+    def add_line(self, line: Mapping[str, Any]) -> None:
+        """Add the metadata, title and message of one line."""
+        event, inner = unwrap_event(line), line.get("message")
+        payload = inner if isinstance(inner, Mapping) else event
+        git = event.get("git")
+        self.project_path = (
+            self.project_path or as_text(line.get("cwd")) or as_text(event.get("cwd"))
+        )
+        for key, value in (
+            ("git_branch", line.get("gitBranch")),
+            ("git_branch", git.get("branch") if isinstance(git, Mapping) else None),
+            ("version", line.get("version") or event.get("cli_version")),
+            ("model", payload.get("model") if payload.get("model") != SYNTHETIC else None),
+        ):
+            if as_text(value):
+                self.metadata.setdefault(key, as_text(value))
+        if title := as_text(line.get(_TITLES.get(as_text(line.get("type")), ""))).strip():
+            self.titles[line["type"]] = title
+        if (uuid := as_text(line.get("uuid"))) and uuid in self.lines:
+            return
+        self.lines.add(uuid)
+        if message := parse_message(line):
+            self._add(message, is_part=payload is inner and message["role"] == Role.ASSISTANT)
+
+    def _add(self, message: dict[str, str], *, is_part: bool) -> None:
+        """Add `message`; one answer is written in several lines, each a part of it."""
+        known = self.parts.get(message.get("id", ""))
+        if known is not None and is_part:
+            known.append(message["content"])
+            return
+        if known is not None:
+            del message["id"]  # which is no message's own
+        elif "id" in message:
+            self.parts[message["id"]] = [message["content"]]
+        self.messages.append(message)
+
+    def document(self, session_id: str, name: str, unnamed: Mapping[str, str]) -> dict[str, Any]:
+        """Make the document; `unnamed`: the titles in lines that name no session."""
+        titles = {**unnamed, **self.titles}
+        metadata = {"imported_from": PurePath(name).name, **self.metadata}
+        if title := next((titles[kind] for kind in reversed(_TITLES) if kind in titles), ""):
+            metadata["title"] = title
+        document: dict[str, Any] = {"session_id": session_id} if session_id else {}
+        for message in self.messages:
+            if "id" in message:
+                message["content"] = "\n\n".join(self.parts[message["id"]])
+        times = [m["created_at"] for m in self.messages if "created_at" in m]
+        if times:
+            document["created_at"] = min(times)
+        if self.project_path:
+            document["project_path"] = self.project_path
+        return {**document, "metadata": metadata, "messages": self.messages}
+
 
 def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     """Make a document of each session in `lines`, in the order of appearance."""
@@ -168,12 +221,12 @@ def _transcripts(lines: Sequence[dict[str, Any]], name: str) -> list[dict[str, A
                 return []
         current = _session_id(line) or current
         if not line.get("isSidechain"):
-            _add_line(sessions.setdefault(current, _Conversation()), line)
+            sessions.setdefault(current, _Conversation()).add_line(line)
     unnamed = sessions.get("", _Conversation()).titles
     return [
-        _document(session_id, transcript, name, unnamed | transcript.titles)
-        for session_id, transcript in sessions.items()
-        if transcript.messages
+        conversation.document(session_id, name, unnamed)
+        for session_id, conversation in sessions.items()
+        if conversation.messages
     ]
 
 
@@ -198,59 +251,3 @@ def _is_of_subagent(meta: Mapping[str, Any]) -> bool:
     return meta.get("thread_source") == "subagent" or (
         isinstance(source, Mapping) and "subagent" in source
     )
-
-
-def _add_line(transcript: _Conversation, line: Mapping[str, Any]) -> None:
-    """Add the metadata, title and message of one line."""
-    event, inner = unwrap_event(line), line.get("message")
-    payload = inner if isinstance(inner, Mapping) else event
-    git = event.get("git")
-    transcript.project_path = (
-        transcript.project_path or as_text(line.get("cwd")) or as_text(event.get("cwd"))
-    )
-    for key, value in (
-        ("git_branch", line.get("gitBranch")),
-        ("git_branch", git.get("branch") if isinstance(git, Mapping) else None),
-        ("version", line.get("version") or event.get("cli_version")),
-        ("model", payload.get("model") if payload.get("model") != SYNTHETIC else None),
-    ):
-        if as_text(value):
-            transcript.metadata.setdefault(key, as_text(value))
-    if title := as_text(line.get(_TITLES.get(as_text(line.get("type")), ""))).strip():
-        transcript.titles[line["type"]] = title
-    if (uuid := as_text(line.get("uuid"))) and uuid in transcript.lines:
-        return
-    transcript.lines.add(uuid)
-    if message := parse_message(line):
-        _append(transcript, message, is_part=payload is inner and message["role"] == Role.ASSISTANT)
-
-
-def _append(transcript: _Conversation, message: dict[str, str], *, is_part: bool) -> None:
-    """Add `message`; one answer is written in several lines, each a part of it."""
-    known = transcript.parts.get(message.get("id", ""))
-    if known is not None and is_part:
-        known.append(message["content"])
-        return
-    if known is not None:
-        del message["id"]  # which is no message's own
-    elif "id" in message:
-        transcript.parts[message["id"]] = [message["content"]]
-    transcript.messages.append(message)
-
-
-def _document(
-    session_id: str, transcript: _Conversation, name: str, titles: Mapping[str, str]
-) -> dict[str, Any]:
-    metadata = {"imported_from": PurePath(name).name, **transcript.metadata}
-    if title := next((titles[kind] for kind in reversed(_TITLES) if kind in titles), ""):
-        metadata["title"] = title
-    document: dict[str, Any] = {"session_id": session_id} if session_id else {}
-    for message in transcript.messages:
-        if "id" in message:
-            message["content"] = "\n\n".join(transcript.parts[message["id"]])
-    times = [m["created_at"] for m in transcript.messages if "created_at" in m]
-    if times:
-        document["created_at"] = min(times)
-    if transcript.project_path:
-        document["project_path"] = transcript.project_path
-    return {**document, "metadata": metadata, "messages": transcript.messages}
