@@ -136,8 +136,9 @@ def _is_session(item: object) -> bool:
 
 def _make_session_id(document: Mapping[str, Any], name: str, *, is_alone: bool) -> str:
     """Make an id of the file's name and the first message, or of the whole session if not alone."""
-    messages = document.get("messages")
-    begins = messages[0] if is_alone and messages else {**document, "metadata": None}
+    messages: Any = document.get("messages")
+    has_first = is_alone and isinstance(messages, list) and messages
+    begins = messages[0] if has_first else {**document, "metadata": None}
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePath(name).stem)[:_NAME_CHARACTERS].strip("-._")
     return "-".join(filter(None, (stem, short_hash(begins))))
 

@@ -217,6 +217,14 @@ def test_a_transcript_that_names_no_session_stays_the_same_as_it_goes_on():
     assert len({each["session_id"] for each in (first, other, elsewhere)}) == 3
 
 
+@pytest.mark.parametrize("messages", [7, {"a": 1}])
+def test_messages_that_are_no_list_are_refused_as_such(messages):
+    data = json.dumps({"messages": messages, "summary": {"brief": "Locked"}}).encode()
+    (document,) = read_sessions(data, name="a.json").documents
+    with pytest.raises(SessionInvalid, match="messages: must be a list"):
+        read_session({"created_at": "2026-03-01T09:12:00Z", **document})
+
+
 def test_sessions_without_ids_in_one_file_stay_apart_though_they_begin_alike():
     whole = [{"messages": said("hi", "a")}, {"messages": said("hi", "b")}]
     found = read_sessions(json.dumps(whole).encode(), name="日本.json").documents
