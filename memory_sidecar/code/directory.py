@@ -113,11 +113,11 @@ class Directory:
         found = (file for file in called if is_at(file.path, path))
         return sorted(found, key=lambda file: file.path.count("/"))
 
-    def paths_called(self, stem: str) -> list[str]:
-        """Return the paths of files whose name up to its first dot is `stem`; some may be gone."""
+    def files_called(self, stem: str) -> list[ChunkFile]:
+        """Return the files whose name up to its first dot is `stem`; some may be gone."""
         named = list(self.named.items())  # at once: other readers add to it meanwhile
         called = [at for name, at in named if name.partition(".")[0] == stem]
-        return list(dict.fromkeys(self.files[number].path for at in called for number in at))
+        return [self.files[number] for at in called for number in at]
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:
         """Return the chunks in files that satisfy `wanted`, ascending. Raises UsageError."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from memory_sidecar.code.directory import (
     FileNumbers,
     Line,
     allowed_chunks,
+    file_filter,
 )
 from memory_sidecar.code.history import File, HistoryBoost, history_boosts
 from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
@@ -46,6 +48,7 @@ KEYWORD_DEPTH = 1000  # rows that the keyword arm knows, the best, unless a filt
 MAX_CHUNKS_PER_NAME = 50
 MAX_SYMBOL_ROWS = 5000  # chunks looked at whose symbols hold the words of a name: some 5 ms
 MAX_PARTS = 16  # words of one name
+_ALL = -1  # a limit of SQLite that is none
 
 
 class SearchArm(Protocol):
@@ -140,6 +143,7 @@ class LocalRows:
         self.defined_names = DefinedNames(connection, wanted.sources)
         self._directory = store.directory.read(connection)
         self.allowed = allowed_chunks(connection, self._directory, wanted)
+        self._is_wanted = file_filter(wanted)
 
     def vector_counts(self) -> VectorCounts:
         sources = self.wanted.sources
@@ -195,33 +199,29 @@ class LocalRows:
     def named_chunks(self, names: QueryNames) -> Sequence[int]:
         ids: list[int] = []
         for name in names.symbols:
-            ids += _chunks_defining(self.connection, name[-1])
+            defining = partial(_chunks_defining, self.connection, name[-1])
+            ids += self._first_allowed(defining, MAX_CHUNKS_PER_NAME)
         for path in names.paths:
-            ids += _chunks_of(self.connection, self._directory.files_at(path))
-        return self._allowed(ids)
+            files = filter(self._is_wanted, self._directory.files_at(path))
+            ids += _chunks_of(self.connection, files)
+        return ids
 
     def paths_called(self, stem: str) -> Sequence[str]:
-        return self._directory.paths_called(stem)
+        called = filter(self._is_wanted, self._directory.files_called(stem))
+        return list(dict.fromkeys(file.path for file in called))
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
-        return self._allowed(self._phrase_chunks(words, limit))
+        return self._first_allowed(partial(_chunks_holding, self.connection, words), limit)
 
     def message_chunks(self, text: str) -> Sequence[int]:
         words = message_phrase(text)
-        ids = self._phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
-        return self._allowed(ids) if len(ids) <= MAX_MESSAGE_CHUNKS else []
+        ids = self.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
+        return ids if len(ids) <= MAX_MESSAGE_CHUNKS else []
 
-    def _phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
-        """Return the chunks of `phrase_chunks`, whether they satisfy the filter or not."""
-        return column(
-            self.connection,
-            "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
-            (f"body : ({match_expression([words])})", limit),
-        )
-
-    def _allowed(self, ids: Sequence[int]) -> Sequence[int]:
-        found = np.array(ids, np.int64)
-        kept: list[int] = found[mask_allowed(found, self.allowed)].tolist()
+    def _first_allowed(self, find: Callable[[int], Sequence[int]], limit: int) -> Sequence[int]:
+        """Return the first `limit` ids of `find`, called with a limit, that satisfy the filter."""
+        found = np.array(find(limit if self.allowed is None else _ALL), np.int64)
+        kept: list[int] = found[mask_allowed(found, self.allowed)][:limit].tolist()
         return kept
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
@@ -289,7 +289,16 @@ def symbol_phrase(name: str) -> str:
     return " ".join(words[:MAX_PARTS])
 
 
-def _chunks_defining(connection: Connection, name: str) -> list[int]:
+def _chunks_holding(connection: Connection, words: str, limit: int) -> list[int]:
+    """Return the ids of chunks whose text holds `words` in a row."""
+    return column(
+        connection,
+        "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? LIMIT ?",
+        (f"body : ({match_expression([words])})", limit),
+    )
+
+
+def _chunks_defining(connection: Connection, name: str, limit: int) -> list[int]:
     """Return the ids of chunks that define `name`, in the same case."""
     symbols = f"symbols : ({match_expression([symbol_phrase(name)])})"
     return column(
@@ -297,7 +306,7 @@ def _chunks_defining(connection: Connection, name: str) -> list[int]:
         "SELECT c.id FROM code_chunks c JOIN (SELECT rowid FROM chunk_words"
         " WHERE chunk_words MATCH ? LIMIT ?) w ON c.id = w.rowid"
         " WHERE instr(' ' || c.symbols || ' ', ' ' || ? || ' ') LIMIT ?",
-        (symbols, MAX_SYMBOL_ROWS, name, MAX_CHUNKS_PER_NAME),
+        (symbols, MAX_SYMBOL_ROWS, name, limit),
     )
 
 

@@ -92,7 +92,7 @@ def test_files_are_found_by_name_while_another_reader_adds_some():
     try:
         growing.start()
         while growing.is_alive():
-            assert before.paths_called("7") == ["7.py"]
+            assert [file.path for file in before.files_called("7")] == ["7.py"]
     finally:
         sys.setswitchinterval(patience_s)
         growing.join()

@@ -105,6 +105,34 @@ def test_a_plain_word_in_very_many_chunks_means_none_of_them(search, project):
     assert all("exact_text" not in hit.explain.boosts for hit in search("checkout"))
 
 
+@pytest.mark.parametrize(
+    ("text", "file", "reason"),
+    [
+        ("tab_width", "edit.ini", "exact_text"),
+        ("Unknown key in the theme", "theme.ini", "exact_text"),
+        ("router", "router.ini", "exact_path"),
+    ],
+)
+def test_what_others_hold_more_often_hides_nothing_within_a_filter(
+    search, project, text, file, reason
+):
+    texts = {
+        "edit.ini": "[edit]\ntab_width = 4\n",
+        "theme.ini": "# unknown key in the theme\n",
+        "router.ini": "[routes]\nnumber = 4\n",
+    }
+    others = [project / "a" / str(number) for number in range(MAX_PHRASE_CHUNKS)]
+    ours = project / "z" / "our" / "own"
+    for folder in [*others, ours]:
+        if folder == ours:
+            search("theirs")  # so that they are indexed first
+        folder.mkdir(parents=True)
+        for name, written in texts.items():
+            (folder / name).write_text(written)
+    best = search(text, path_globs=("/z/",))[0]
+    assert (best.filename, best.explain.boosts.get(reason)) == (f"z/our/own/{file}", 1)
+
+
 def test_the_name_of_a_field_means_what_holds_it(search, project):
     (project / "router.rs").write_text(
         "pub struct Router {\n    routes: Vec<Route>,\n    v7_checks: bool,\n}\n"
