@@ -27,14 +27,14 @@ def known_and_missing(
 
     Rows are missing after the database was deleted, damaged, outdated or not built to its end.
     """
-    if is_of_older := file.take_outdated():
-        reporter.notice(f"{file.path.name} is of an older version: rebuilding it")
-    known = set(known_sources(connection))
+    known = known_sources(connection)
     missing = [source for source in sources if source.name not in known]
-    if missing and not is_of_older:
+    if file.take_outdated() and not any(each.scanned_at for each in known.values()):
+        reporter.notice(f"{file.path.name} is of an older version: rebuilding it")
+    elif missing:
         names = ", ".join(source.name for source in missing)
         reporter.notice(f"{file.path.name} holds nothing of {names}: indexing it")
-    return known, missing
+    return set(known), missing
 
 
 def index_missing(

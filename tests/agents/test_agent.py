@@ -494,6 +494,25 @@ def test_a_question_beside_a_process_that_writes_for_long_says_if_something_is_m
     assert paths(agent) == ["one.md", "two.md"]
 
 
+def test_an_older_database_that_is_made_anew_by_now_is_no_news(make_agent, folder, notices):
+    write_memory(folder, "one.md", "The first.")
+    before = make_agent()
+    assert paths(before) == ["one.md"]
+    with before.data.open().writing() as write:
+        write.connection.pragma("user_version", AgentStore.SCHEMA.version - 1)
+    before.data.close()
+    agent = make_agent()
+    scheduler = Scheduler()
+    scheduler.add(agent.data)
+    scheduler.start()
+    try:
+        assert agent.data.wait_fresh(patience_s=60.0)
+        assert paths(agent, notices) == ["one.md"]
+        assert notices.said == []
+    finally:
+        scheduler.close(until_s=time.monotonic() + 20)
+
+
 def test_a_cross_encoder_that_does_not_load_costs_a_notice(make_agent, folder, notices):
     class Broken:
         def judge(self, question, texts):
