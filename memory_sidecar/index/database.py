@@ -228,13 +228,13 @@ class Database(Generic[S]):
                 self.start_over(reporter, unless_after=generation)
             return work()
 
-    def complete(self, reporter: Reporter) -> S:
-        """Return the store once it has rows of every source; see `snapshot`."""
+    def complete(self, reporter: Reporter) -> None:
+        """Index the sources without rows; see `snapshot`."""
         with self.open().reading() as connection:
             known, missing = known_and_missing(self.file, connection, self.sources(), reporter)
         if missing:
-            index_missing(self.owner, known, missing, reporter, patience_s=MISSING_PATIENCE_S)
-        return self.open()
+            patience_s = self._patience_s(reporter, [each.name for each in missing])
+            index_missing(self.owner, known, missing, reporter, patience_s=patience_s)
 
     def catch_up(
         self,
@@ -253,7 +253,7 @@ class Database(Generic[S]):
             if reporter.waits and (unscanned := self.unscanned()):
                 with self.open().reading() as connection:
                     has_rows = bool(scanned_sources(connection))
-                patience_s = FIRST_LOOK_S if has_rows else self._patience_s(unscanned)
+                patience_s = FIRST_LOOK_S if has_rows else self._patience_s(reporter, unscanned)
                 self.wait_fresh(unscanned, patience_s=patience_s)
         elif not self._has_compared_files:
             self.complete(reporter)
@@ -284,8 +284,6 @@ class Database(Generic[S]):
             known, missing = known_and_missing(self.file, connection, sources, reporter)
             if missing:
                 stack.close()
-                late = [each.name for each in missing]
-                patience_s = self._patience_s(late) if reporter.waits else 0.0
                 index_missing(
                     self.owner,
                     known,
@@ -293,7 +291,7 @@ class Database(Generic[S]):
                     reporter,
                     wanted=wanted,
                     embeds=embeds,
-                    patience_s=patience_s,
+                    patience_s=self._patience_s(reporter, [each.name for each in missing]),
                 )
                 store = self.open()
                 connection = stack.enter_context(store.reading())
@@ -320,11 +318,13 @@ class Database(Generic[S]):
 
     # Private steps
 
-    def _patience_s(self, names: Collection[str]) -> float:
+    def _patience_s(self, reporter: Reporter, names: Collection[str]) -> float:
         """Return how much longer questions wait for the first rows of the sources `names`.
 
-        MISSING_PATIENCE_S from the first such question on.
+        MISSING_PATIENCE_S from the first such question on, and not at all unless `reporter.waits`.
         """
+        if not reporter.waits:
+            return 0.0
         generation, now_s = self.file.generation, time.monotonic()
         end_s = now_s + MISSING_PATIENCE_S
         ends = [self._until_s.setdefault((generation, name), end_s) for name in names]

@@ -494,6 +494,22 @@ def test_a_question_beside_a_process_that_writes_for_long_says_if_something_is_m
     assert paths(agent) == ["one.md", "two.md"]
 
 
+def test_first_rows_that_another_process_keeps_from_being_written_are_waited_for_once(
+    make_agent, folder, data_dir, notices, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.index.database.MISSING_PATIENCE_S", 0.2)
+    monkeypatch.setattr("memory_sidecar.index.database.FIRST_LOOK_S", 0.0)
+    write_memory(folder, "one.md", "The first.")
+    agent = make_agent()
+    other_process = WriterLock(agent.paths.writer_lock, data_dir=data_dir)
+    assert other_process.acquire()
+    for _ in range(2):
+        assert paths(agent, notices) == []
+    assert sum(each.startswith("waiting: ") for each in notices.said) == 1
+    other_process.release()
+    assert paths(agent) == ["one.md"]
+
+
 def test_an_older_database_that_is_made_anew_by_now_is_no_news(make_agent, folder, notices):
     write_memory(folder, "one.md", "The first.")
     before = make_agent()
