@@ -30,7 +30,6 @@ from memory_sidecar.core.errors import (
 from memory_sidecar.core.sqlite import (
     APPLICATION_ID,
     connect,
-    give_back_free_pages,
     named_errors,
     set_aside,
     transaction,
@@ -221,7 +220,10 @@ def _is_sound(path: Path) -> bool:
 
 
 def _trim(connection: apsw.Connection, max_rows: int) -> None:
-    """Delete the least recently used vectors until `max_rows` are left."""
+    """Delete the least recently used vectors until `max_rows` are left.
+
+    The next ones fill their room: to shrink the file in between takes twice as long again.
+    """
     with transaction(connection):
         rows: Any = connection.execute("SELECT count(*) FROM vectors").get
         if rows <= max_rows:
@@ -231,7 +233,6 @@ def _trim(connection: apsw.Connection, max_rows: int) -> None:
             " (SELECT rowid FROM vectors ORDER BY used_day, rowid LIMIT ?)",
             (rows - max_rows,),
         )
-    give_back_free_pages(connection)
 
 
 def embed_texts(
