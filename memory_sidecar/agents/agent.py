@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,7 @@ from memory_sidecar.index.document import Builder
 from memory_sidecar.index.embed import count_waiting
 from memory_sidecar.index.report import count_sources, recorded_roots
 from memory_sidecar.index.requests import Urgency
-from memory_sidecar.index.schema import Corpus
+from memory_sidecar.index.schema import Corpus, version_of
 from memory_sidecar.index.store_file import StoreFile
 from memory_sidecar.memories.builder import MemoryBuilder
 from memory_sidecar.memories.model import OWN_DIRECTORY
@@ -278,16 +278,19 @@ class Agent:
 
     @contextmanager
     def short_connection(self) -> Iterator[Connection]:
-        """Open a read-only snapshot of the existing database, without indexing anything first.
+        """Open a read-only snapshot of the database, without indexing anything first.
 
-        The connection is closed afterwards, so that very many agents can be counted in turn.
+        The connection is closed afterwards, so that very many agents can be counted in turn. Raises
+        NoIndex for a database that is not there, or empty.
         """
-        connection = connect(self.paths.db, read_only=True)
-        try:
-            with snapshot(connection):
-                yield connection
-        finally:
-            connection.close()
+        db = self.paths.db
+        if db.exists():
+            with closing(connect(db, read_only=True)) as connection:
+                if version_of(connection, db, AgentStore.SCHEMA):
+                    with snapshot(connection):
+                        yield connection
+                    return
+        raise NoIndex("not indexed yet, the next access does it")
 
     def _removed_sources(self) -> Iterator[Source]:
         """The agent's own memories, if their folder was deleted and their rows are still there."""

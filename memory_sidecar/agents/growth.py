@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.errors import SidecarError
+from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.process import process_memory_bytes
@@ -108,14 +109,13 @@ def growth_of(
     names = [agent] if agent else services.agent_names()
     for each in map(services.agent, names):
         try:
-            if each.paths.db.exists():
-                with each.short_connection() as connection:
-                    made.update(count_by_week(connection, "memories", since=begins[0]))
-                    began.update(count_by_week(connection, "sessions", since=begins[0]))
-                    rows = MemoryRows.of(each, connection)
-                    used.update(count_use(rows))
-                    hot += (it.memory for it in list_memories(asking(rows), _HOT))
-                    cold += (it.memory for it in list_memories(asking(rows), _COLD))
+            with suppress(NoIndex), each.short_connection() as connection:
+                made.update(count_by_week(connection, "memories", since=begins[0]))
+                began.update(count_by_week(connection, "sessions", since=begins[0]))
+                rows = MemoryRows.of(each, connection)
+                used.update(count_use(rows))
+                hot += (it.memory for it in list_memories(asking(rows), _HOT))
+                cold += (it.memory for it in list_memories(asking(rows), _COLD))
             log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
             reads.update(week_start(at) for _, at in log)
         except SidecarError as error:

@@ -31,7 +31,6 @@ from memory_sidecar.index.report import (
     row_count,
     seconds_left,
 )
-from memory_sidecar.index.schema import found_version
 from memory_sidecar.memories.lists import MemoryRows, count_outdated
 
 
@@ -166,14 +165,11 @@ def _agent_status(agent: Agent) -> AgentStatus:
     vectors = VectorCounts(0, 0)
     problem = next((f"{name}: {each.error}" for name, each in live.items() if each.error), "")
     try:
-        if found_version(agent.paths.db, AgentStore.SCHEMA):
-            with agent.short_connection() as connection:
-                memories = row_count(connection, "memories")
-                outdated = count_outdated(MemoryRows.of(agent, connection))
-                sessions = row_count(connection, "sessions")
-                vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
-        else:
-            problem = "not indexed yet, the next access does it"
+        with agent.short_connection() as connection:
+            memories = row_count(connection, "memories")
+            outdated = count_outdated(MemoryRows.of(agent, connection))
+            sessions = row_count(connection, "sessions")
+            vectors = count_vectors(connection, AgentStore.SCHEMA.corpora)
     except SidecarError as error:
         problem = error.message
     return AgentStatus(

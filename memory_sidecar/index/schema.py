@@ -122,7 +122,7 @@ def open_current(path: Path, schema: Schema) -> apsw.Connection:
     """Open `path` for writing; make the database, and set one with an older schema aside first."""
     connection = connect(path)
     try:
-        found = _version(connection, path, schema)
+        found = version_of(connection, path, schema)
         if found == schema.version:
             return connection
         if found:
@@ -142,7 +142,7 @@ def found_version(path: Path, schema: Schema) -> int:
         return 0
     connection = connect(path, read_only=True)
     try:
-        return _version(connection, path, schema)
+        return version_of(connection, path, schema)
     finally:
         connection.close()
 
@@ -168,8 +168,8 @@ def write_identity(connection: apsw.Connection, key: str, value: str) -> None:
     connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (key, value))
 
 
-def _version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
-    """Return the schema version, 0 for a new file. Raises StoreForeign and StoreNewer."""
+def version_of(connection: apsw.Connection, path: Path, schema: Schema) -> int:
+    """Return the schema version of `path`, 0 for a new file. Raises StoreForeign and StoreNewer."""
     with named_errors(path), snapshot(connection):  # another process may be making it now
         application, version = (
             connection.pragma("application_id"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
@@ -11,6 +12,7 @@ from memory_sidecar.agents.promotion import Promoter
 from memory_sidecar.agents.services import Services
 from memory_sidecar.core.children import child_environment
 from memory_sidecar.core.credentials import mask_document
+from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import reads_since
 from memory_sidecar.memories.lookup import memories_with_evidence, paths_there
@@ -115,13 +117,12 @@ def _around(services: Services, name: str, session: Session) -> dict[str, Any]:
             recalled.setdefault(path, at)
     became: list[tuple[str, str]] = []
     there: set[str] = set()
-    for each in (agent, agent.shared):
-        if each is not None and each.paths.db.exists():
-            with each.short_connection() as connection:
-                paths = memories_with_evidence(connection, EVIDENCE_PREFIX + session.session_id)
-                if each is agent:
-                    there.update(paths_there(connection, recalled))
+    for each in filter(None, (agent, agent.shared)):
+        with suppress(NoIndex), each.short_connection() as connection:
+            paths = memories_with_evidence(connection, EVIDENCE_PREFIX + session.session_id)
             became += [(each.name, path) for path in paths]
+            if each is agent:
+                there.update(paths_there(connection, recalled))
     return {
         "recalled": [
             {"path": path, "first_at": iso_utc(at), "is_there": path in there}

@@ -82,3 +82,10 @@ def test_asking_for_growth_makes_nothing(run, data_dir, tmp_path, monkeypatch, s
     done = run("growth")
     assert (done.status, data_dir.exists()) == (0, False)
     assert ("keep_questions" in done.err) == (set_to == "false")
+
+
+def test_an_empty_database_of_an_agent_counts_nothing(run, data_dir):
+    (data_dir / "knowledge").mkdir(parents=True)
+    (data_dir / "knowledge" / "bob.sqlite").touch()  # as a full disk may leave it
+    done = run("growth", "--json")
+    assert (done.status, done.err, done.json["memories"]) == (0, "", 0)
