@@ -266,7 +266,7 @@ class Agent:
         def is_done() -> bool:
             return not count_waiting(self.data.open(), corpora)
 
-        if not self.data.is_watching and not is_done():
+        if corpora and not (self.data.is_watching or is_done()):
             owner = self.data.owner
             with suppress(CannotWrite, ModelError):
                 owner.loop.ask(

@@ -6,8 +6,8 @@ Every order ends with the path, so that a list is the same after a rebuild of th
 from __future__ import annotations
 
 import json
-from collections import ChainMap, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from operator import itemgetter
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from memory_sidecar.core.credentials import first_words
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
@@ -104,13 +105,16 @@ class MemoryRows:
         return [_make_stored(each, self.agent, relations.get(each["key"], {})) for each in found]
 
 
-AskEach = Callable[[Callable[[MemoryRows], Any]], Iterable[Any]]
-"""Asks each of several databases, and returns the answers of those that can be read."""
+AskEach = Callable[[Callable[[MemoryRows], Any], Collection[str] | None], Iterable[Any]]
+"""Asks each of several databases, and returns the answers of those that can be read.
+
+Given the names of agents, it need not ask those of others.
+"""
 
 
 def asking(*databases: MemoryRows) -> AskEach:
     """Return the function that asks each of `databases`, which are open."""
-    return lambda ask: [ask(rows) for rows in databases]
+    return lambda ask, _: [ask(rows) for rows in databases]
 
 
 def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
@@ -122,17 +126,13 @@ def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
     """
     stop = None if wanted.limit is None else wanted.offset + wanted.limit
     upto = replace(wanted, offset=0, limit=stop)
-    found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(upto)])
+    found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(upto)], None)
     places = sorted(chain(*found), key=itemgetter(1, 3))
     places.sort(key=itemgetter(0), reverse=wanted.is_descending)
     page = places[wanted.offset : stop]
-
-    def read_page(rows: MemoryRows) -> dict[tuple[str, int], StoredMemory]:
-        read = rows.read([key for *_, key, agent in page if agent == rows.agent])
-        return {(rows.agent, key): stored for key, stored in read.items()}
-
-    known = ChainMap(*ask_each(read_page))
-    listed = [known[agent, key] for *_, key, agent in page if (agent, key) in known]
+    keys = by_key((agent, key) for *_, key, agent in page)
+    read = dict(ask_each(lambda rows: (rows.agent, rows.read(keys.get(rows.agent, []))), keys))
+    listed = [read[agent][key] for *_, key, agent in page if key in read.get(agent, {})]
     if (gone := len(page) - len(listed)) and len(page) == wanted.limit:
         return list_memories(ask_each, replace(wanted, limit=wanted.limit + gone))[: wanted.limit]
     return listed

@@ -5,7 +5,7 @@ An agent whose database cannot be read is left out, and a notice says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -49,17 +49,22 @@ class Overview:
         """Count the memories that satisfy `wanted` by each property."""
         return Facets.of(self._ask_each(lambda rows: (rows.agent, count_by_facet(rows, wanted))))
 
-    def _ask_each(self, ask: Callable[[MemoryRows], T]) -> list[T]:
-        """Collect the answers of all agents, each from one commit of its database."""
+    def _ask_each(
+        self, ask: Callable[[MemoryRows], T], agents: Collection[str] | None = None
+    ) -> list[T]:
+        """Collect the answers of all agents, or those named, each from one commit."""
         return self._collect(
             lambda agent: agent.answer(
                 lambda _, connection: ask(MemoryRows.of(agent, connection)), self._reporter
-            )
+            ),
+            agents,
         )
 
-    def _collect(self, ask: Callable[[AgentDatabase], T]) -> list[T]:
+    def _collect(
+        self, ask: Callable[[AgentDatabase], T], agents: Collection[str] | None = None
+    ) -> list[T]:
         answers = []
-        for agent in self._agents:
+        for agent in (each for each in self._agents if agents is None or each.name in agents):
             try:
                 answers.append(ask(agent))
             except SidecarError as error:
