@@ -24,7 +24,7 @@ from memory_sidecar.context.layout import (
     make_root,
     root_around,
 )
-from memory_sidecar.context.loaded import Embed, load, load_project, local_day, root_changes, write
+from memory_sidecar.context.loaded import Embed, load, load_project, root_changes, write
 from memory_sidecar.context.refs import rotate_log
 from memory_sidecar.context.results import (
     AtomCounts,
@@ -47,7 +47,7 @@ from memory_sidecar.core.errors import (
 )
 from memory_sidecar.core.results import Reporter, build_from
 from memory_sidecar.core.settings import Settings, load_settings
-from memory_sidecar.core.times import Clock, iso_utc, system_clock
+from memory_sidecar.core.times import Clock, iso_utc, local_day, system_clock
 from memory_sidecar.disk.atoms import HOT_REFS, AtomKind
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from memory_sidecar.context.layout import Change, Project, name_on_page, page_by
 from memory_sidecar.context.lists import shorten
 from memory_sidecar.context.refs import Refs
 from memory_sidecar.core.results import name_first
-from memory_sidecar.core.times import iso_utc
+from memory_sidecar.core.times import iso_utc, local_day
 from memory_sidecar.disk.atoms import (
     COLD_AFTER,
     HOT_REFS,
@@ -43,10 +43,23 @@ _BY_STANDING = {
 }
 
 
-def render_index(
-    shelf: Shelf, refs: Mapping[str, Refs], *, last: int, now_ms: int, today: date
-) -> str:
-    """Render the page of `shelf`; `refs` by id. `last`: the highest number given earlier, or 0."""
+def index_change(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int) -> list[Change]:
+    """Return the change of the page of `shelf`, if it has a folder and not only the time differs.
+
+    `refs`: by id.
+    """
+    tree, path = shelf.project.tree, shelf.project.index(shelf.kind)
+    if not path.parent.is_dir():
+        return []
+    before = page_bytes(tree, path)
+    page = (before or b"").decode("utf-8", "replace")
+    rendered = _render(shelf, refs, last=last_given(page), now_ms=now_ms)
+    same = _without_time(page) == _without_time(rendered)
+    return [] if same else [Change(tree, path, before, rendered.encode())]
+
+
+def _render(shelf: Shelf, refs: Mapping[str, Refs], *, last: int, now_ms: int) -> str:
+    """Render the page of `shelf`. `last`: the highest number given earlier, or 0."""
     sections: dict[str, list[Atom]] = {title: [] for title in _SECTIONS}
     for atom in sorted(shelf.atoms, key=_most_used_first(refs)):
         sections[_section_of(atom)].append(atom)
@@ -69,7 +82,7 @@ def render_index(
     ]
     if broken:
         lines += ["", f"## Broken ({len(broken)})", "", *(f"- {each}" for each in broken)]
-    lines += ["", "## Statistics", "", *_statistics(sections, refs, today)]
+    lines += ["", "## Statistics", "", *_statistics(sections, refs, local_day(now_ms))]
     if last := max(last, *(atom.id.number for atom in shelf.atoms), 0):
         lines.append(f"{LAST_GIVEN}{AtomId(shelf.kind, last)}")
     lines.append("")
@@ -89,13 +102,8 @@ def note_given(project: Project, made: AtomId) -> Change:
     return Change(project.tree, project.index(made.kind), before, page.encode())
 
 
-def is_current(existing: str, rendered: str) -> bool:
-    """Whether two pages are the same, except for their time."""
-    one, other = (
-        [line for line in page.splitlines() if not line.startswith(_TIME)]
-        for page in (existing, rendered)
-    )
-    return one == other
+def _without_time(page: str) -> list[str]:
+    return [line for line in page.splitlines() if not line.startswith(_TIME)]
 
 
 def refs_in(page: str) -> dict[str, Refs]:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_sidecar.context.atoms import Atom, Finding, Shelf, last_given, read_shelf
-from memory_sidecar.context.index import is_current, refs_in, render_index
+from memory_sidecar.context.atoms import Atom, Finding, Shelf, read_shelf
+from memory_sidecar.context.index import index_change, refs_in
 from memory_sidecar.context.layout import (
     CORTEX,
     OVERVIEW,
@@ -27,6 +27,7 @@ from memory_sidecar.context.layout import (
     Project,
     Root,
     page_bytes,
+    page_text,
     template,
 )
 from memory_sidecar.context.lists import (
@@ -47,6 +48,7 @@ from memory_sidecar.context.refs import (
 )
 from memory_sidecar.core.errors import Conflict, UsageError
 from memory_sidecar.core.opening import FileRefused, Tree
+from memory_sidecar.core.times import local_day
 from memory_sidecar.disk.atoms import AtomKind, ids_in
 from memory_sidecar.disk.frontmatter import edit_page
 
@@ -88,12 +90,11 @@ def load_project(project: Project, *, now_ms: int) -> LoadedProject:
     """Load a project, with changes for its counts, the atoms' refs, indexes and list of files."""
     shelves = tuple(read_shelf(project, kind) for kind in AtomKind)
     tree, counts_file = project.tree, project.meta / COUNTS
-    written = {shelf.kind: page_bytes(tree, project.index(shelf.kind)) for shelf in shelves}
-    indexes = {kind: (page or b"").decode("utf-8", "replace") for kind, page in written.items()}
     counted = page_bytes(tree, counts_file)
     known = parse_counts(counted or b"")
     # The refs in an index are used for the first count only, which then includes them.
-    had = _refs_in_files(shelves, indexes.values() if known is None else ())
+    indexes = (page_text(tree, project.index(kind)) for kind in AtomKind if known is None)
+    had = _refs_in_files(shelves, indexes)
     refs, counts = count_refs(read_log(project), known=known or {}, had=had)
     changes: list[Change] = []
     if counts != known:
@@ -101,11 +102,7 @@ def load_project(project: Project, *, now_ms: int) -> LoadedProject:
     for shelf in shelves:
         for atom in shelf.atoms:
             changes += _refs_change(atom, refs[atom.name])
-        if shelf.atoms or shelf.strays or project.folder(shelf.kind).is_dir():
-            last = last_given(indexes[shelf.kind])
-            page = render_index(shelf, refs, last=last, now_ms=now_ms, today=local_day(now_ms))
-            if not is_current(indexes[shelf.kind], page):
-                changes += _change(tree, project.index(shelf.kind), written[shelf.kind], page)
+        changes += index_change(shelf, refs, now_ms=now_ms)
     empty = template(f"project/{CORTEX}", {"project": project.name})
     listed = map(str, files_of_project(project))
     changes += _list_change(tree, project.path / CORTEX, FILES, listed, empty)
@@ -217,11 +214,6 @@ def load(
     chosen = root.projects() if projects is None else projects
     loaded = tuple(load_project(each, now_ms=now_ms) for each in chosen)
     return Loaded(root, loaded, tuple(root_changes(root)), now_ms, embed)
-
-
-def local_day(epoch_ms: int) -> date:
-    """Return the day in the local time zone."""
-    return datetime.fromtimestamp(epoch_ms / 1000).date()
 
 
 def _names_in(atom: Atom) -> Iterable[tuple[str, str]]:

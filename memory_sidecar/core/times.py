@@ -11,7 +11,7 @@ import math
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from memory_sidecar.core.errors import UsageError
 
@@ -68,6 +68,11 @@ def shown_utc(moment: str) -> str:
 def compact_utc(epoch_ms: int) -> str:
     """Format for the name of a folder: `20260301T091200.000Z`."""
     return iso_utc(epoch_ms).replace("-", "").replace(":", "")
+
+
+def local_day(epoch_ms: int) -> date:
+    """Return the day in the local time zone."""
+    return datetime.fromtimestamp(epoch_ms / 1000).date()
 
 
 def week_start(moment: int) -> int:
