@@ -63,7 +63,7 @@ CHECKS: Mapping[str, Check] = {
 
 
 def examine(
-    loaded: Loaded, *, rules: Collection[str] = CHECKS.keys(), project: Project | None = None
+    loaded: Loaded, *, rules: Collection[str], project: Project | None = None
 ) -> list[Finding]:
     """Run the checks `rules`; return their findings by file and line, `project`'s only if given."""
     found = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from memory_sidecar.context.atoms import ANTI_PATTERN, ANTI_PATTERN_TAG, Atom, Finding
@@ -190,18 +191,14 @@ def check_duplicates(loaded: Loaded) -> Iterator[Finding]:
 
 def check_merge(loaded: Loaded) -> Iterator[Finding]:
     """Merge: no other atom of the project and kind says nearly the same."""
-    holding = [
-        [each for each in shelf.atoms if each.facts.standing is Standing.ACTIVE]
-        for project in loaded.projects
-        for shelf in project.shelves
-    ]
-    shelves = [[atom for atom in shelf if atom.facts.summary] for shelf in holding]
-    atoms = [atom for shelf in shelves for atom in shelf]
+    saying = [atom for atom in loaded.atoms.values() if atom.facts.summary]
+    atoms = [atom for atom in saying if atom.facts.standing is Standing.ACTIVE]
     if loaded.embed is None or len(atoms) < 2:
         return
     texts = [atom.facts.summary.removeprefix(ANTI_PATTERN).strip() for atom in atoms]
     vectors = loaded.embed(texts)
-    for shelf in shelves:
+    for _, group in groupby(atoms, key=lambda atom: (atom.project, atom.id.kind)):
+        shelf = list(group)
         for earlier_row, later_row, cosine in near_pairs(vectors[: len(shelf)]):
             earlier, later = shelf[earlier_row], shelf[later_row]
             if not (_links(loaded, earlier, later) or _links(loaded, later, earlier)):
