@@ -208,7 +208,8 @@ class Sessions:
         try:
             for done, file in enumerate(files, start=1):
                 try:
-                    for each in self._import(file, environ, allow_secrets=allow_secrets):
+                    documents = self._documents_in(file, environ)
+                    for each in self._import(file.name, documents, allow_secrets=allow_secrets):
                         saved.append(each)  # noqa: PERF402  keeps those saved before an error
                 except (NotFound, UsageError, MemvidFailed) as error:
                     failed.append((file, error))
@@ -229,9 +230,9 @@ class Sessions:
         )
 
     def _import(
-        self, file: Path, environ: Mapping[str, str], *, allow_secrets: bool
+        self, name: str, documents: list[dict[str, Any]], *, allow_secrets: bool
     ) -> Iterator[Saved]:
-        documents = self._documents_in(file, environ)
+        """Save `documents`, of the file called `name`, once all of them are known to be valid."""
         try:
             for document in documents:
                 check_size(document)  # refuses what is too large before it is masked
@@ -239,11 +240,11 @@ class Sessions:
                 documents, masked = mask_document(documents)
                 if masked:
                     found = pluralize(masked, "likely secret")
-                    self._reporter.notice(f"{file.name}: masked {found}")
+                    self._reporter.notice(f"{name}: masked {found}")
             for document in documents:
                 self._complete(document, resumes=True)
         except SessionInvalid as error:
-            raise SessionInvalid(f"{file.name}: {error.message}", hint=error.hint) from error
+            raise SessionInvalid(f"{name}: {error.message}", hint=error.hint) from error
         for document in documents:
             with self._files.changing():
                 saved = self._write(document, resumes=True)

@@ -119,12 +119,12 @@ def make_outcome(
 
     Its evidence is the latest MAX_EVIDENCE of `session_ids`.
     """
-    topics = [tag] if tag else []
-    topics += _tags(topic for topic in session.topics if topic != tag.lower())
-    topics += [f"outcome:{summary.outcome}"] if summary.outcome else []
+    tags = [tag] if tag else []
+    tags += _tags(topic for topic in session.topics if topic != tag.lower())
+    tags += [f"outcome:{summary.outcome}"] if summary.outcome else []
     evidence = [EVIDENCE_PREFIX + each for each in session_ids[-MAX_EVIDENCE:]]
     text = summary.detailed or summary.brief
-    return Candidate("outcome", text, tuple(dict.fromkeys(topics)), tuple(evidence))
+    return Candidate("outcome", text, tuple(dict.fromkeys(tags)), tuple(evidence))
 
 
 def join_briefs(summaries: Sequence[Summary]) -> Summary:
