@@ -36,7 +36,7 @@ K1, B = 1.2, 0.75  # of BM25, over a session's messages that hold a word
 COMMON_RANK = 50  # the row whose relevance is the common level
 LENDING_STEPS = np.array([-2, -1, 1, 2])  # from a message to those that gain from it
 LENT_SHARES = np.array([0.2, 0.3, 0.3, 0.2])
-MAX_PLACES = 2000  # of equal rows, as for a query that is only a prefix
+MAX_EQUAL = 2000  # rows at the end, as for a query that is only a prefix
 WEAK_BELOW = 0.53  # under 2 % of the best hits of questions with an answer, most of those without
 CANDIDATES = 200  # best rows whose average cosine is assumed for a row without a vector
 
@@ -101,13 +101,16 @@ class Rows:
 
 
 def best_places(scores: npt.NDArray[np.floating[Any]], count: int) -> Ids:
-    """Return the places of the `count` highest scores, unordered, with all that equal the last.
+    """Return the places of the `count` highest scores, ascending, with all that equal the last.
 
     Which of equal rows are shown is decided later, not by their ids: a rebuild changes those.
     """
     if len(scores) <= count:
         return np.arange(len(scores))
-    return np.flatnonzero(scores >= np.partition(scores, -count)[-count])[:MAX_PLACES]
+    least = np.partition(scores, -count)[-count]
+    chosen = scores > least
+    chosen[np.flatnonzero(scores == least)[:MAX_EQUAL]] = True
+    return np.flatnonzero(chosen)
 
 
 @dataclass(frozen=True, slots=True)

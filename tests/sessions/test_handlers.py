@@ -358,6 +358,12 @@ def test_what_must_occur_is_no_weak_match_and_where_it_does_not_that_is_said(epi
     assert episodes.find("zzz", min_score=1.0) == []
 
 
+def test_the_best_of_very_many_rows_with_what_must_occur_comes_first(episodes):
+    episodes.save("a", *["the payment"] * 2_050, "the payment after a refresh")
+    for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
+        assert episodes.found("refresh pay*", mode=mode)[0] == "a#2050"
+
+
 def test_a_phrase_may_stand_in_a_summary_or_a_topic(episodes):
     episodes.save("a", "x", summary=SUMMARY, topics=["error handling"])
     episodes.save("b", "x", summary=SUMMARY | {"brief": "Refreshed a token"})
