@@ -88,9 +88,9 @@ class Journal(Sessions):
 
         Raises NotFound if there are none.
         """
-        documents = [
-            self.get(each.session_id).document for each in self.list_sessions(SessionFilter())
-        ]
+        listed = self.list_sessions(SessionFilter())
+        loaded = (self._files.load(each.session_id) for each in listed)
+        documents = (each.document for each in loaded if each)  # some may be gone by now
         chosen = [each for each in documents if (_has_tag(each, tag) if tag else _is_entry(each))]
         if not chosen:
             raise NotFound(

@@ -807,6 +807,16 @@ def test_what_is_put_into_a_file_while_it_is_imported_is_imported_next(
         assert len(journal.list_sessions(SessionFilter())) == known
 
 
+def test_a_journal_leaves_out_what_is_deleted_while_it_is_read(episodes, monkeypatch):
+    journal = Journal(episodes.agent, Silent())
+    for name in ("a", "b"):
+        episodes.save(name, "the token refresh fails", topics=["task:1"])
+    listed = journal.list_sessions(SessionFilter())
+    journal.delete("a")
+    monkeypatch.setattr(journal, "list_sessions", lambda _: listed)
+    assert [each["session_id"] for each in journal.entries("task:1")] == ["b"]
+
+
 def test_reranking_reads_a_message_after_the_one_before_it(episodes, tmp_path):
     episodes.save("a", "where was it", "in Frankfurt", "and then", "in Berlin")
     seen: list[str] = []
