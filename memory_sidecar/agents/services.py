@@ -94,6 +94,13 @@ class Services:
                 )
             return self._codebases[paths.db]
 
+    def project_of(self, folder: Path) -> str:
+        """Return the source whose folder, or a worktree in it, has `folder`; "" for none."""
+        with suppress(SidecarError):  # the list of sources is unreadable, which other calls report
+            source = self.codebase().registry.containing(folder, with_worktrees=True)
+            return source.name if source else ""
+        return ""
+
     def agent(self, name: str, db: Path | None = None) -> Agent:
         """Open the agent called `name` with the database `db`, by default the data directory's.
 

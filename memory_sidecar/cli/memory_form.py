@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
 from memory_sidecar.cli.numbers import FRACTION
-from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.model import MemoryFilter
@@ -76,14 +74,6 @@ def memories_of(call: Call, agent: str) -> Memories:
     from memory_sidecar.memories.handlers import Memories  # a search in code needs none
 
     return Memories(call.services.agent(agent, call.db), call.reporter)
-
-
-def project_around(call: Call) -> str:
-    """Return the name of the source around the working directory, "" if there is none."""
-    with suppress(SidecarError):  # the list of sources is unreadable, which other commands report
-        source = call.services.codebase().registry.containing(call.cwd, with_worktrees=True)
-        return source.name if source else ""
-    return ""
 
 
 def memory_line(memory: Facts, below: Sequence[str] = ()) -> tuple[Styled, str]:

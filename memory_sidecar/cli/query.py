@@ -14,7 +14,6 @@ from memory_sidecar.cli.memory_form import (
     memories_of,
     memory_line,
     note_team,
-    project_around,
     with_filters,
 )
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
@@ -70,7 +69,7 @@ def query(
     asked = MemoryQuery(
         text=call.text(text),
         filter=wanted,
-        prefers="" if all_projects else project_around(call),
+        prefers="" if all_projects else call.services.project_of(call.cwd),
         **options,
     )
     return show_memories(call, agent, asked, with_shared=not no_shared)

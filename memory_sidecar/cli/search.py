@@ -19,7 +19,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import DIM, Places, Styled, explanation_line
-from memory_sidecar.cli.memory_form import note_team, project_around
+from memory_sidecar.cli.memory_form import note_team
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT, Count
 from memory_sidecar.cli.options import (
     MAX_TOP_K,
@@ -103,7 +103,8 @@ def search(
                 "--agent searches memories, which the options about code do not fit",
                 hint="use `memory-sidecar query`, which has options for memories",
             )
-        remembered = MemoryQuery(text=text, top_k=top_k, prefers=project_around(call), **options)
+        here = call.services.project_of(call.cwd)
+        remembered = MemoryQuery(text=text, top_k=top_k, prefers=here, **options)
         return show_memories(call, agent, remembered)
     codebase = call.codebase
     asked = CodeQuery(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.memory_form import memories_of, project_around
+from memory_sidecar.cli.memory_form import memories_of
 from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
@@ -57,7 +57,7 @@ def store(
     adds new tags. Memories that say nearly the same are named.
     """
     expires_at = parse_coming_time(expires)
-    project = project_around(call) if project is None else project
+    project = call.services.project_of(call.cwd) if project is None else project
     draft = Draft(content=call.text(text), expires_at=expires_at, project=project, **options)
     remembered = memories_of(call, agent).store(
         draft, directory=directory or OWN_DIRECTORY, allow_secrets=allow_secrets

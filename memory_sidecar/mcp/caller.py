@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from memory_sidecar.agents.services import Services
 from memory_sidecar.code.handlers import Codebase
-from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.model import Asked, Source
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.results import Reporter
@@ -77,10 +75,8 @@ class Caller:
 
     @property
     def project(self) -> str:
-        """The project of a new memory: the first of `sources`, "" for none."""
-        with suppress(SidecarError):  # an unreadable list of sources, which other tools report
-            return next((source.name for source in self.sources), "")
-        return ""
+        """The project of a new memory: the first that contains one of `folders`, "" for none."""
+        return next(filter(None, map(self.services.project_of, self.folders)), "")
 
     @property
     def sources(self) -> list[Source]:

@@ -60,6 +60,16 @@ def test_a_memory_says_in_text_which_project_it_was_made_in(caller):
     assert re.search(rf"pitfall/\S+ {day} Avoid", told)
 
 
+def test_a_memory_made_in_a_worktree_is_of_the_project_that_it_lies_in(caller, project):
+    (made := project / ".git" / "worktrees" / "one").mkdir(parents=True)
+    (made / "commondir").write_text("../..\n")
+    (worktree := project / "trees" / "one").mkdir(parents=True)
+    (worktree / ".git").write_text(f"gitdir: {made}\n")
+    caller = replace(caller, cwd=worktree)
+    assert caller.sources == []  # its code is not indexed with that of the project
+    assert given(caller, "get_memory", path=remember(caller))["memory"]["project"] == "project"
+
+
 def test_a_summary_is_shown_above_what_it_sums_up_and_nothing_twice(newcomer):
     summed = "Reranking code lowers NDCG"
     given(newcomer, "store_memory", content="CoSQA: .47", category="codebase", summary=summed)
