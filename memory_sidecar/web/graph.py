@@ -58,7 +58,8 @@ def draw(atoms: Sequence[AtomUse], chosen: str = "") -> Drawing | None:
             place = column * (WIDTH + GAP_X), rows[column] * (HEIGHT + GAP_Y)
             nodes[name] = AtomBox(atom, shorten(atom.summary, TEXT), *place)
             rows[column] += 1
-    lines = tuple(_line(nodes[one], nodes[other]) for one, other in sorted(links) if one in nodes)
+    between = sorted(link for link in links if kept.issuperset(link))
+    lines = tuple(_line(nodes[one], nodes[other]) for one, other in between)
     width = len(COLUMNS) * (WIDTH + GAP_X) - GAP_X
     return Drawing(tuple(nodes.values()), lines, width, max(rows) * (HEIGHT + GAP_Y) - GAP_Y)
 

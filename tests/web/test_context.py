@@ -141,6 +141,18 @@ def test_a_graph_is_drawn_of_what_is_linked_and_can_be_taken_in():
     assert draw([*many, atoms[3]]) is None
 
 
+def test_around_an_atom_no_line_leads_to_what_is_not_drawn():
+    atoms = [
+        use("K-1", "knowledge", ["p/EXP-1", "p/EXP-2"]),
+        use("EXP-1", "experiment", []),
+        use("EXP-2", "experiment", []),
+    ]
+    around = draw(atoms, "p/EXP-1")
+    assert around is not None
+    assert [node.atom.id for node in around.nodes] == ["K-1", "EXP-1"]
+    assert len(around.lines) == 1
+
+
 @pytest.mark.browser
 def test_a_root_in_a_browser(tab, faults_of):
     tab.get_by_role("link", name="Context").click()
