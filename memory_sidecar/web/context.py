@@ -51,7 +51,6 @@ def show(visit: Visit) -> View:
             "findings": findings,
         },
         more={
-            "kinds": [kind.value for kind in AtomKind],
             "facets": [
                 ("kind", Counter(each.kind for each in atoms)),
                 ("standing", Counter(each.standing for each in atoms)),

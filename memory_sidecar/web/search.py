@@ -51,7 +51,6 @@ def show(visit: Visit) -> View:
         title=question or "Search",
         data=data,
         more={
-            "kinds": kinds,
             "modes": [*(mode.value for mode in SearchMode), SIDE_BY_SIDE],
             "rows": rows_of(visit, question, found),
             "compared": _compare_modes(visit, question, modes),

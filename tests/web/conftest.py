@@ -66,7 +66,7 @@ class Reader:
     @property
     def form_token(self) -> str:
         """The one that the forms of this reader have."""
-        (token,) = re.findall(r'name="form-token" content="([^"]+)"', self.get("/memories").text)
+        token, *_ = re.findall(r'name="form_token" value="([^"]+)"', self.get("/memories").text)
         return html.unescape(token)
 
     def post(self, path: str, fields: dict[str, str]) -> Answer:
