@@ -195,7 +195,7 @@ def with_agent(command: Command) -> Command:
         "--agent",
         cls=AgentOption,
         metavar="A",
-        help="Whose memories; by default MEMORY_SIDECAR_AGENT, else `default`.",
+        help="Whose memories; by default as MEMORY_SIDECAR_AGENT or the setting `agent` says.",
     )
     @wraps(command)
     def wrapper(call: Call, *, agent: str | None, **given: object) -> object:

@@ -87,7 +87,7 @@ class Atoms(StoredAnswer):
 
 
 def list_atoms(caller: Caller, asked: ListAtoms, _report: Reporter) -> Atoms:
-    """List experiments, findings and patterns, and how often they were read."""
+    """List experiments, findings and patterns, with their reads."""
     context = _context(caller)
     projects = context.projects(asked.project or None, cwd=caller.folders[0])
     used = context.list_uses(projects, hot=asked.hot, cold=asked.cold)
@@ -111,7 +111,7 @@ class Findings(StoredAnswer):
 
 
 def check_context(caller: Caller, asked: CheckContext, report: CallReport) -> Findings:
-    """Find what is wrong in the files: broken links, missing fields, what is stale or doubled."""
+    """Find what is wrong: broken links, missing fields, what is stale or doubled."""
     for rule in asked.rules:
         if rule not in CHECKS:
             raise UsageError(f"there is no rule {rule!r}", hint=f"any of {', '.join(CHECKS)}")
@@ -135,7 +135,7 @@ class RegeneratedContext(Answer):
 
 
 def regenerate_context(caller: Caller, asked: OfProject, report: Reporter) -> RegeneratedContext:
-    """Bring indexes, read counts and lists of files up to date. Writes only what changed."""
+    """Update indexes, read counts and lists of files. Writes only what changed."""
     context = _context(caller)
     projects = context.projects(asked.project or None, cwd=caller.folders[0])
     done = context.regenerate(projects, reporter=report)

@@ -158,7 +158,7 @@ def move_memory(caller: Caller, asked: MoveMemory, report: Reporter) -> Changed:
 class PruneMemories(Arguments):
     dry_run: bool = Field(default=True, description="By default true")
     category: str = ""
-    expired: bool = True
+    expired: bool = Field(default=True, description="By default true")
     superseded: bool = False
     unused_for: str = Field(default="", description="90d")
     weaker_than: float | None = Field(default=None, ge=0, le=1, description="Strength, 0 to 1")
