@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from memory_sidecar.agents.doctor import Check
+from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.core.errors import PathRefused
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text
 
 CHECK = "setup"
+
+
+def examine_around(environ: Mapping[str, str]) -> list[Check]:
+    """Check what the user with `environ` has beside the data directory: set-up agents, and QMD."""
+    return [*examine_set_up(environ), examine_qmd(environ)]
 
 
 def examine_set_up(environ: Mapping[str, str]) -> list[Check]:

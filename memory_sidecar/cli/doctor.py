@@ -8,8 +8,7 @@ from dataclasses import replace
 import click
 
 from memory_sidecar.agents.doctor import Check, examine, repair
-from memory_sidecar.agents.qmd import examine_qmd
-from memory_sidecar.agents.set_up import examine_set_up
+from memory_sidecar.agents.set_up import examine_around
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled
 from memory_sidecar.cli.options import with_call
@@ -53,11 +52,7 @@ def _report(call: Call, checks: list[Check], *, can_fix: bool = False) -> list[C
 
 
 def _examine(call: Call, codebase: Codebase) -> list[Check]:
-    checks = [
-        *examine(call.services, codebase),
-        *examine_set_up(call.environ),
-        examine_qmd(call.child_environ),
-    ]
+    checks = [*examine(call.services, codebase), *examine_around(call.child_environ)]
     return [replace(check, hint=call.hint(check.hint)) for check in checks]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from memory_sidecar.agents.doctor import Check, examine, repair
+from memory_sidecar.agents.set_up import examine_around
 from memory_sidecar.agents.status import Status, status_of
 from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.code.breakdown import break_down, vectors_by_source
@@ -130,4 +131,5 @@ def _status(visit: Visit) -> Status:
 
 def _checks(visit: Visit) -> tuple[Check, ...]:
     found = examine(visit.services, visit.services.codebase())
-    return tuple(each for each in found if not each.agent or each.agent in visit.readable)
+    its = (each for each in found if not each.agent or each.agent in visit.readable)
+    return (*its, *examine_around(visit.environ))

@@ -13,6 +13,7 @@ from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.results import Silent, to_builtins
 from memory_sidecar.web.index import log, tree_of
 from memory_sidecar.web.visit import Visit
+from tests.conftest import run_with
 from tests.web.conftest import SCRIPT, Served
 from tests.web.test_memories import Pieces
 
@@ -79,6 +80,12 @@ def test_what_was_left_out_stands_by_folder():
     assert tree_of(paths) == {"a/b/": {"c.py": {}, "d/": {}}, "e.py": {}, "f/g/h.py": {}}
     assert tree_of(["a/", "a/b.py"]) == {"a/b.py": {}}
     assert tree_of([]) == {}
+
+
+def test_the_checks_are_those_of_doctor(served, reader, tmp_path):
+    told = run_with(served.services, cwd=tmp_path)("doctor", "--json").json
+    shown = reader.get("/index/checks?json=1").json["checks"]
+    assert [each["check"] for each in shown] == [each["check"] for each in told]
 
 
 def test_a_check_that_failed_is_mended(served, reader):
