@@ -16,6 +16,7 @@ from typing import Annotated
 
 from memory_sidecar.context.layout import PROJECTS, Project, Root, is_root
 from memory_sidecar.core.errors import NotFound
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import about
 from memory_sidecar.disk.atoms import is_atom_path
 from memory_sidecar.disk.usage import append_lines
@@ -83,20 +84,15 @@ def accesses_of_event(event: Mapping[str, object], *, cwd: Path, only: Root | No
     return accesses
 
 
-def append(reads: Reads, *, at: str) -> list[Path]:
-    """Append a line for each of `reads` to the log of its project; return the logs.
-
-    `at`: the time, ISO 8601.
-    """
-    lines: dict[Project, list[dict[str, object]]] = {}
-    for project, access in reads:
-        line: dict[str, object] = {"ts": at, "file": access.file, "tool": access.tool}
-        if access.matches is not None:
-            line["matches"] = access.matches
-        lines.setdefault(project, []).append(line)
-    for project, added in lines.items():
-        append_lines(project.tree, project.access_log, added)
-    return [project.access_log for project in lines]
+def append(reads: Reads, *, at: str) -> None:
+    """Append a line for each of `reads` to the log of its project. `at`: the time, ISO 8601."""
+    for project, accesses in by_key(reads).items():
+        lines = [
+            {"ts": at, "file": each.file, "tool": each.tool}
+            | ({} if each.matches is None else {"matches": each.matches})
+            for each in accesses
+        ]
+        append_lines(project.tree, project.access_log, lines)
 
 
 # Searches

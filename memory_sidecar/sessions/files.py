@@ -23,6 +23,7 @@ import msgspec
 from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import delete_file, move_file, replace_file, sweep
 from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, SourceFile
 from memory_sidecar.core.opening import FileRefused, Tree
@@ -185,12 +186,10 @@ class SessionFiles:
         unreadable: list[str] = []
         months = self._months()
         names = _names_under(under)
-        found: dict[str, list[SourceFile]] = {}
-        for month in months:
-            for file in self._files_of(month, names, unreadable):
-                found.setdefault(file.path.partition("/")[2], []).append(file)
+        found = (file for month in months for file in self._files_of(month, names, unreadable))
+        by_name = by_key((file.path.partition("/")[2], file) for file in found)
         files = []
-        for first, *others in found.values():
+        for first, *others in by_name.values():
             files.append(first)
             files += [replace(each, skip_reason=f"{first.path} is the same") for each in others]
         return Scan(
