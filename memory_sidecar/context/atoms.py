@@ -154,14 +154,9 @@ def read_shelf(project: Project, kind: AtomKind) -> Shelf:
         return Shelf(project, kind, (), ())
     with folder:
         read = [_read(project, kind, folder, name) for name in _pages(project.folder(kind))]
-    atoms = [each for each in read if isinstance(each, Atom)]
-    strays = [each for each in read if isinstance(each, Finding)]
-    return Shelf(
-        project,
-        kind,
-        tuple(sorted(atoms, key=lambda atom: atom.id)),
-        tuple(sorted(strays, key=lambda stray: stray.path)),
-    )
+    atoms = sorted((each for each in read if isinstance(each, Atom)), key=lambda atom: atom.id)
+    strays = sorted((each for each in read if isinstance(each, Finding)), key=lambda it: it.path)
+    return Shelf(project, kind, tuple(atoms), tuple(strays))
 
 
 def _pages(folder: Path) -> list[str]:

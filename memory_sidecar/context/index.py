@@ -44,10 +44,7 @@ _BY_STANDING = {
 
 
 def index_change(shelf: Shelf, refs: Mapping[str, Refs], *, now_ms: int) -> list[Change]:
-    """Return the change of the page of `shelf`, if it has a folder and not only the time differs.
-
-    `refs`: by id.
-    """
+    """Return the change of the page of `shelf`, none if only its time differs; `refs` by id."""
     tree, path = shelf.project.tree, shelf.project.index(shelf.kind)
     if not path.parent.is_dir():
         return []
