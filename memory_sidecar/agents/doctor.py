@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,7 +66,7 @@ def examine(services: Services, codebase: Codebase) -> list[Check]:
         *_code(codebase),
         *_excludes(services, codebase),
         *_kept_aside(StorePaths(services.data_dir.embeddings_db)),
-        *_agents(services),
+        *(check for name in services.agent_names() for check in _agent(services.agent(name))),
     ]
 
 
@@ -175,13 +175,16 @@ def _excludes(services: Services, codebase: Codebase) -> Iterator[Check]:
 # Every database that is derived from files, the code's and each agent's
 
 
-def _database(data: Database[Any], agent: str = "") -> list[Check]:
-    """Check a database's file, its sources, watches and vectors; if it is damaged, the file alone.
+CheckRows = Callable[[Connection], Sequence[Check]]
+
+
+def _database(data: Database[Any], agent: str = "", more: CheckRows = lambda _: ()) -> list[Check]:
+    """Check a database's file, sources, watches, vectors and `more`; if damaged, the file alone.
 
     `agent`: the owner of the database, "" for the code's. Never raises SidecarError.
     """
     try:
-        return _examine(data, agent)
+        return _examine(data, agent, more)
     except SidecarError as error:
         remedy = "rebuild" if error.code == "store_corrupt" else ""
         return [_check(agent, "", False, error.message, error.hint, remedy=remedy)]
@@ -195,7 +198,7 @@ def _check(
     return Check(name, ok, text, hint, agent, remedy)
 
 
-def _examine(data: Database[Any], agent: str) -> list[Check]:
+def _examine(data: Database[Any], agent: str, more: CheckRows) -> list[Check]:
     db = data.paths.db
     rebuilds = "the next access rebuilds it from the files"
     if not db.exists():
@@ -209,6 +212,7 @@ def _examine(data: Database[Any], agent: str) -> list[Check]:
     with store.reading() as connection:
         sources = count_sources(connection)
         vectors = count_vectors(connection, store.SCHEMA.corpora)
+        of_rows = more(connection)
     text = f"{db}, {pluralize(vectors.rows, 'text' if agent else 'chunk')}"
     return [
         _check(agent, "", True, text),
@@ -216,6 +220,7 @@ def _examine(data: Database[Any], agent: str) -> list[Check]:
         *_watches(data, agent),
         _vectors(data, agent, vectors),
         *_kept_aside(data.paths, agent),
+        *of_rows,
     ]
 
 
@@ -300,16 +305,10 @@ def _index_hint(agent: str) -> str:
 # Each agent's database, and its files
 
 
-def _agents(services: Services) -> list[Check]:
-    checks = []
-    for name in services.agent_names():
-        agent = services.agent(name)
-        found = _database(agent.data, name)
-        if len(found) > 1:  # its database can be read
-            with agent.data.open().reading() as connection:
-                found += [*_files(agent, connection), *_doubts(agent, connection)]
-        checks += found
-    return checks
+def _agent(agent: Agent) -> list[Check]:
+    return _database(
+        agent.data, agent.name, lambda rows: [*_files(agent, rows), *_doubts(agent, rows)]
+    )
 
 
 def _files(agent: Agent, connection: Connection) -> Iterator[Check]:

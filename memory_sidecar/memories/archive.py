@@ -8,6 +8,7 @@ directories by name, and these the files as they were, to the byte.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from memory_sidecar.core.short_names import sole_match
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import compact_utc
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
+from memory_sidecar.disk.roots import check_root
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.model import StoredMemory, address
 from memory_sidecar.memories.names import check_path, is_category_page, is_markdown, spellings
@@ -71,9 +73,13 @@ class Archive:
         return taken
 
     def all(self, *, batch: str = "") -> list[Archived]:
-        """List what the archive, or `batch` of it, holds, the latest batch first, each by path."""
+        """List what the archive, or `batch` of it, holds, the latest batch first, each by path.
+
+        Raises PathRefused if it cannot be read.
+        """
         if not self.root.is_dir():
             return []
+        check_root(os.fspath(self.root))
         found = []
         named = (path for path in self.root.iterdir() if batch in ("", path.name))
         batches = (path for path in named if path.is_dir() and not path.is_symlink())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from memory_sidecar.core.errors import Conflict, NotFound, UsageError
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import Page, edit_page, new_page, parse_page, with_body
+from memory_sidecar.disk.roots import check_root
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.names import (
@@ -71,8 +74,8 @@ def delete(
 ) -> tuple[list[Archived], str]:
     """Archive the page of a category, and all below it; return these files, and the path to rescan.
 
-    Raises NotFound, and Conflict if it holds memories, unless `with_memories`. Other files stay,
-    and so do their folders.
+    Raises NotFound, PathRefused if it cannot be read, and Conflict if it holds memories, unless
+    `with_memories`. Other files stay, and so do their folders.
     """
     category = directory.known_category(check_known_category(category))
     if not category:
@@ -80,6 +83,7 @@ def delete(
     folder = directory.root / category
     if not _exists(directory, category):
         raise NotFound(f"there is no category {category}", hint="`memory-sidecar category list`")
+    check_root(os.fspath(folder))
     with directory.changing():
         paths = [
             path

@@ -111,6 +111,33 @@ def test_a_folder_that_may_not_be_read_is_refused(run, unreadable):
     assert "Permission denied" in done.error["message"]
 
 
+def test_an_archive_that_may_not_be_read_fails_a_check_of_its_agent_alone(run, unreadable):
+    _, data = unreadable
+    at_data = {"cwd": data, "environ": {"XDG_CONFIG_HOME": os.devnull}}
+    for agent in ("ann", "bob"):
+        words = ("store", "Tills open at nine", "--category", "a", "--agent", agent)
+        assert run(*words, "--data-dir", data, **at_data).status == 0
+    (data / "archive" / "ann").mkdir(parents=True, mode=0)
+    told = run("doctor", "--data-dir", data, "--json", **at_data).json
+    (wrong,) = (each for each in told if not each["ok"])
+    assert (wrong["agent"], str(data / "archive" / "ann") in wrong["text"]) == ("ann", True)
+    assert any(each["check"] == "agent bob, files" for each in told)
+    (data / "knowledge" / "bob" / "a").chmod(0)
+    deleted = run(
+        "category",
+        "delete",
+        "a",
+        "--with-memories",
+        "--agent",
+        "bob",
+        "--data-dir",
+        data,
+        "--json",
+        **at_data,
+    )
+    assert (deleted.status, deleted.error["code"]) == (2, "path_refused")
+
+
 @pytest.mark.parametrize(
     "words",
     ["search x", "query x", "status", "doctor", "index .", "store x --agent a --category c"],
