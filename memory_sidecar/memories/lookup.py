@@ -18,7 +18,7 @@ from memory_sidecar.memories.model import (
     EXPIRED_SQL,
     SUPERSEDED_SQL,
     Relation,
-    address,
+    names_in,
     parse_address,
 )
 from memory_sidecar.memories.names import MEMORY_SUFFIX, with_parents
@@ -45,13 +45,12 @@ def files_with_content(connection: Connection, directory: str, content: str) -> 
 
 
 def files_linking_to(connection: Connection, directory: str, file: str) -> list[str]:
-    """List the files of `directory` whose frontmatter names `file`, with its suffix or without."""
-    name = address(directory, file).removesuffix(MEMORY_SUFFIX)
+    """List the files of `directory` whose frontmatter names `file`, in any of its ways."""
     return column(
         connection,
         "SELECT DISTINCT file FROM memories JOIN memory_relations ON memory = key"
-        " WHERE directory = ? AND target IN (?, ?) ORDER BY file",
-        (directory, name, name + MEMORY_SUFFIX),
+        " WHERE directory = ? AND target IN (SELECT value FROM json_each(?)) ORDER BY file",
+        (directory, json.dumps([*names_in(directory, file, file)])),
     )
 
 
@@ -77,7 +76,7 @@ def memory_with_content(connection: Connection, text: str) -> str | None:
         " WHERE token_estimate = ? AND content = ? ORDER BY path LIMIT 1",
         (estimate_tokens(text), text),
     )
-    return paths[0] if paths else None
+    return next(iter(paths), None)
 
 
 def memories_by_statement(connection: Connection) -> dict[str, str]:

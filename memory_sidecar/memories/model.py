@@ -13,6 +13,7 @@ from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.disk.atoms import COLD_AFTER, HOT_REFS
 from memory_sidecar.memories.files import MemoryPage
+from memory_sidecar.memories.names import MEMORY_SUFFIX
 from memory_sidecar.memories.results import Memory
 
 SUPERSEDED_SQL = "(standing <> 'active' OR superseded)"
@@ -149,6 +150,13 @@ def address(directory: str, file: str) -> str:
     if directory != OWN_DIRECTORY:
         return f"{directory}:{file}"
     return f"./{file}" if ":" in file.partition("/")[0] else file
+
+
+def names_in(directory: str, old: str, new: str) -> dict[str, str]:
+    """Map each name that a page of `directory` may have for its memory `old` to that for `new`."""
+    names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
+    names |= {address(directory, was): address(directory, now) for was, now in names.items()}
+    return names | {f"./{was}": now for was, now in names.items()}
 
 
 def parse_address(path: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.files import MemoryPage, category_of, content_hash, texts
-from memory_sidecar.memories.model import Relation
+from memory_sidecar.memories.model import Relation, names_in
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
@@ -144,8 +144,7 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
 
 def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:
     """Replace `old` by `new` in the frontmatter of the files `linking`; return those changed."""
-    names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}
-    names |= {f"./{name}": renamed for name, renamed in names.items()}
+    names = names_in(directory.name, old, new)
     changed: list[str] = []
 
     def relinked(page: MemoryPage) -> Meta:

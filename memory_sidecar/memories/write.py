@@ -28,6 +28,7 @@ from memory_sidecar.memories.files import (
     normalised_content,
     texts,
 )
+from memory_sidecar.memories.model import names_in
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, is_markdown
 
 EDIT_TRIES = 3
@@ -132,7 +133,7 @@ def delete(directory: KnowledgeDirectory, path: str, linking: Iterable[str]) -> 
     Those at `linking` that say that it supersedes them say so no longer; they go first, as after a
     kill in between the memory must be there to be deleted again.
     """
-    names = (path, path.removesuffix(MEMORY_SUFFIX))
+    names = names_in(directory.name, path, path)
 
     def without_it(page: MemoryPage) -> Meta:
         return {"superseded_by": None} if page.superseded_by in names else {}
@@ -213,10 +214,10 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[
 
     These are the ones that it names, and those at `linking`, of which it may know nothing.
     """
-    names = (file.path, file.path.removesuffix(MEMORY_SUFFIX))
+    names = names_in(directory.name, file.path, file.path)
 
     def without_them(page: MemoryPage) -> Meta:
-        kept = [each for each in page.supersedes if each.removeprefix("./") not in names]
+        kept = [each for each in page.supersedes if each not in names]
         return {} if len(kept) == len(page.supersedes) else {"supersedes": kept or None}
 
     return _edit_each(directory, (*texts(file.page.superseded_by), *linking), without_them)
@@ -301,7 +302,7 @@ def _check_order(directory: KnowledgeDirectory, old: MemoryFile, superseded: Ite
     successors = {each if is_markdown(each) else each + MEMORY_SUFFIX for each in named}
     while left:
         first, each = left.pop()
-        with suppress(UsageError, PathRefused, PageBroken):  # written by hand
+        with suppress(UsageError):  # written by hand
             if (file := directory.find(check_path(each))) is None:
                 continue
             further = [check_path(target) for target in file.page.supersedes]

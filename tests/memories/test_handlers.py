@@ -459,6 +459,21 @@ def test_memories_of_a_registered_directory_are_changed_where_they_lie(knowledge
         knowledge.memories().store(Draft(content="x"), directory="nowhere")
 
 
+@pytest.mark.parametrize("named", ["{}", "./{}", "shop:{}"])
+def test_a_memory_of_a_registered_directory_may_be_named_by_its_address(knowledge, tmp_path, named):
+    def page(file: str, key: str, other: str) -> None:
+        write_memory(tmp_path / "notes", file, f"{file} is so.", **{key: named.format(other)})
+
+    page("a.md", "links", "old")
+    page("old.md", "superseded_by", "new.md")
+    page("new.md", "supersedes", "old.md")
+    knowledge.agent().register(tmp_path / "notes", name="shop")
+    moved = knowledge.memories().move("shop:old", "x/")
+    assert moved.relinked == ("shop:a.md", "shop:new.md")
+    knowledge.memories().remove("shop:new", for_good=True)
+    assert "superseded_by" not in (tmp_path / "notes/x/old.md").read_text()
+
+
 def test_categories_are_listed_with_what_they_are_for(knowledge, root):
     knowledge.store("Use SQLite.", "decision/storage")
     memories = knowledge.memories()
