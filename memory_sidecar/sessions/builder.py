@@ -23,7 +23,7 @@ class SessionBuilder(Builder):
     """Builds documents from the session files of one agent."""
 
     version = VERSION
-    # The files lie beside the database: if they are absent, no disk is, they were deleted.
+    # The files lie beside the database: absent ones were deleted, and lie on no disk that is away.
     trusts_empty_root = True
 
     def __init__(self, source: Source) -> None:

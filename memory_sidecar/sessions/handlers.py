@@ -200,8 +200,8 @@ class Sessions:
 
         An import adds to a session that was saved before, and removes nothing from it. Secrets are
         masked, not refused: a transcript was not written to be stored. A file that cannot be read
-        is left out, with a notice; if all are, raises the error of the first. After any other
-        error, such as a full disk, the sessions saved by then stay.
+        is left out, with a notice; if nothing else is saved, raises the error of the first. After
+        any other error, such as a full disk, the sessions saved by then stay.
         """
         saved: list[Saved] = []
         failed: list[tuple[Path, SidecarError]] = []
