@@ -44,6 +44,7 @@ Answer = TypeVar("Answer")
 MAX_ROWS = 400_000  # about 800 MB
 TRIM_EVERY_ROWS = 20_000  # written by one process: as many more at most
 RETRY_S = 60.0  # after an error, such as a full disk
+REPLACE_PATIENCE_S = 10.0  # while another process checks or replaces a broken file
 CACHE_KIB = 4 * 1024  # keys come in no order: more of the file in memory would not help
 SCHEMA_VERSION = 1
 
@@ -198,7 +199,7 @@ def _require_schema(connection: apsw.Connection) -> None:
 
 def _begin_anew(path: Path) -> None:
     """Set a broken file aside, unless another process has already replaced it."""
-    with named_errors(path), FileLock(path.with_name(path.name + ".lock")):
+    with named_errors(path), FileLock(f"{path}.lock", timeout=REPLACE_PATIENCE_S):
         if _is_sound(path):
             return
         if path.exists():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.embedding.cache import (
@@ -93,6 +94,19 @@ def test_file_of_garbage_is_replaced(path, content):
     vectors = some_vectors(3)
     cache = VectorCache(path)
     assert cache.get_many(vectors) == {}
+    cache.put_many(vectors)
+    assert same(VectorCache(path).get_many(vectors), vectors)
+
+
+def test_one_broken_file_is_done_without_while_another_process_replaces_it(path, monkeypatch):
+    monkeypatch.setattr("memory_sidecar.embedding.cache.REPLACE_PATIENCE_S", 0.0)
+    path.parent.mkdir()
+    path.write_bytes(bytes(8192))
+    times = iter((0.0, 0.0, RETRY_S))
+    cache = VectorCache(path, now_s=lambda: next(times))
+    vectors = some_vectors(1)
+    with FileLock(f"{path}.lock"):
+        assert cache.get_many(vectors) == {}
     cache.put_many(vectors)
     assert same(VectorCache(path).get_many(vectors), vectors)
 
