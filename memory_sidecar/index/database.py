@@ -236,6 +236,10 @@ class Database(Generic[S]):
             patience_s = self._patience_s(reporter, [each.name for each in missing])
             index_missing(self.owner, known, missing, reporter, patience_s=patience_s)
 
+    def begin_waiting(self, reporter: Reporter) -> None:
+        """Begin the time that questions wait for first rows; `reporter` asks others before this."""
+        self._patience_s(reporter, self.unscanned())
+
     def catch_up(
         self,
         reporter: Reporter,
@@ -328,7 +332,7 @@ class Database(Generic[S]):
         generation, now_s = self.file.generation, time.monotonic()
         end_s = now_s + MISSING_PATIENCE_S
         ends = [self._until_s.setdefault((generation, name), end_s) for name in names]
-        return max(0.0, max(ends) - now_s)
+        return max(0.0, max(ends, default=now_s) - now_s)
 
     def _with_missing(self, asked: Sequence[Source], reporter: Reporter) -> list[Source]:
         """Return `asked` and the sources without rows, unless their watch indexes those anyway.

@@ -510,6 +510,35 @@ def test_first_rows_that_another_process_keeps_from_being_written_are_waited_for
     assert paths(agent) == ["one.md"]
 
 
+def test_first_rows_of_both_agents_are_waited_for_together(
+    make_agent, folder, data_dir, notices, monkeypatch
+):
+    patience = "memory_sidecar.index.database.MISSING_PATIENCE_S"
+    monkeypatch.setattr(patience, 0.2)
+    go_on, gone_on = threading.Event(), list[bool]()
+    build = MemoryBuilder.build
+
+    def held(builder: MemoryBuilder, file: Any) -> Any:
+        monkeypatch.setattr(patience, 3600.0)  # of a wait that begins only now
+        gone_on.append(go_on.wait(20))
+        return build(builder, file)
+
+    monkeypatch.setattr(MemoryBuilder, "build", held)
+    write_memory(folder, "one.md")
+    write_memory(data_dir / "knowledge" / "shared", "two.md")
+    agent = make_agent()
+    scheduler = Scheduler()
+    scheduler.add(agent.data)
+    scheduler.add(agent.shared.data)
+    try:
+        assert Memories(agent, notices).list(MemoryList(), with_shared=True) == []
+        assert not gone_on
+        assert notices.has("architect is not completely indexed yet")
+    finally:
+        go_on.set()
+        scheduler.close(until_s=time.monotonic() + 20)
+
+
 def test_an_older_database_that_is_made_anew_by_now_is_no_news(make_agent, folder, notices):
     write_memory(folder, "one.md", "The first.")
     before = make_agent()
