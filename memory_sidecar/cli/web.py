@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 IDLE_MINUTES = 30
 _OPENERS = {"darwin": ("open",), "win32": ("rundll32", "url.dll,FileProtocolHandler")}
-_DISPLAY = (
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "BROWSER",
-)  # variables that an opener needs, too
+_DISPLAY = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER")  # that an opener needs, too
 
 _starting = threading.Lock()  # two calls at once share one page
 

@@ -122,15 +122,14 @@ def _memory_row(visit: Visit, hit: MemoryHit, stems: frozenset[str]) -> Row:
 
 def _session_row(visit: Visit, each: FoundSession, stems: frozenset[str]) -> Row:
     hit = each.hit
-    place = {} if hit.sequence is None else {"page": hit.sequence // PAGE_ROWS + 1}
-    anchor = "" if hit.sequence is None else f"m{hit.sequence}"
-    address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id, **place)
+    page = None if hit.sequence is None else hit.sequence // PAGE_ROWS + 1
+    address = visit.to("/sessions/one", agent=each.agent, id=hit.session_id, page=page)
     return Row(
         kind=Asked.SESSIONS,
         of=each.agent,
         place=hit.session_id,
         title=short(hit.title) or hit.session_id,
-        href=f"{address}#{anchor}" if anchor else address,
+        href=f"{address}#m{hit.sequence}" if page else address,
         about=f"{hit.headline} · {each.agent}",
         score=hit.score,
         is_weak=hit.is_weak,
