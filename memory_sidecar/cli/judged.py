@@ -10,9 +10,9 @@ import click
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
+from memory_sidecar.cli.names import locate
 from memory_sidecar.cli.options import command_group, with_agent, with_call
 from memory_sidecar.core.model import Asked
-from memory_sidecar.core.paths import real_place
 
 
 @command_group
@@ -36,10 +36,7 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
     judged_set = _judged_set(call)
     asked, of = Asked(kind), agent
     if asked is Asked.CODE:
-        path = call.path(place)
-        source = call.services.codebase().require_source_around(path.parent)
-        real = real_place(path)
-        of, place = source.name, real.relative_to(source.root).as_posix()
+        of, place = locate(call, place)
     noted = judged_set.add(call.text(question), asked, of, place)
     return call.show(noted, _lines_of(noted))
 

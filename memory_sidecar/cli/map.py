@@ -13,7 +13,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import locate, sources_of
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
-from memory_sidecar.cli.options import Within, with_call, with_sources
+from memory_sidecar.cli.options import Within, with_all, with_call, with_sources
 from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
 from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.model import CodeFilter, CodeQuery
@@ -34,9 +34,10 @@ from memory_sidecar.core.results import pluralize
 )
 @click.option("--around", metavar="FILE|QUERY", help="Only what the code around there leads to.")
 @with_sources
+@with_all
 @with_call
 def show_map(
-    call: Call, *, max_tokens: int, around: str | None, sources: tuple[str, ...]
+    call: Call, *, max_tokens: int, around: str | None, sources: tuple[str, ...], everywhere: bool
 ) -> list[MapEntry]:
     """Show what is central in the project: the signatures that most of it leads to.
 
@@ -44,7 +45,9 @@ def show_map(
     what these define.
     """
     is_file = around is not None and (is_path(around) or _is_file(call.cwd / around))
-    within = Within(sources).filter(call, sources_of(call, [around] if around and is_file else []))
+    within = Within(sources, everywhere=everywhere).filter(
+        call, sources_of(call, [around] if around and is_file else [])
+    )
     weights = {} if around is None else _file_weights(call, around, within, is_file=is_file)
 
     def ask(here: Snapshot) -> list[MapEntry]:

@@ -51,6 +51,7 @@ with_globs = click.option(
 with_sources = click.option(
     "--source", "sources", multiple=True, metavar="NAME", help="Any of these."
 )
+with_all = click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
 with_min_score = click.option(
     "--min-score", type=FRACTION, default=0.0, metavar="S", help="Drop hits below this score."
 )
@@ -326,7 +327,9 @@ class Within:
             registry = call.codebase.registry
             sources = tuple(registry.name_of(each, call.cwd) for each in sources)
         elif not (self.everywhere or call.db):
-            sources = tuple(named) or (call.codebase.require_source_around(call.cwd).name,)
+            sources = tuple(named) or (
+                call.codebase.require_source_around(call.cwd, or_all=True).name,
+            )
         languages = tuple(map(known_language, self.languages))
         return CodeFilter(sources, languages, globs_from_here(call, self.globs))
 
@@ -337,7 +340,7 @@ def with_places(command: Command) -> Command:
     @with_language
     @with_globs
     @with_sources
-    @click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
+    @with_all
     @wraps(command)
     def wrapper(**given: Any) -> object:  # noqa: ANN401  options of any kind
         places = {name: given.pop(name) for name in Within.__dataclass_fields__}

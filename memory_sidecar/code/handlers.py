@@ -284,11 +284,14 @@ class Codebase:
         if not is_fresh:
             reporter.notice("not everything is indexed yet: answering from what is")
 
-    def require_source_around(self, folder: Path) -> Source:
-        """Return the source that contains `folder`. Raises NoIndex, with a hint how to add one."""
+    def require_source_around(self, folder: Path, *, or_all: bool = False) -> Source:
+        """Return the source that contains `folder`. Raises NoIndex, with a hint how to add one.
+
+        `or_all`: the hint tells of --all, too.
+        """
         if source := self.registry.containing(folder):
             return source
-        raise no_source_error(folder, has_others=bool(self.registry.all()))
+        raise no_source_error(folder, has_others=or_all and bool(self.registry.all()))
 
     # Report
 

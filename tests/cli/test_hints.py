@@ -12,7 +12,7 @@ import pytest
 
 from memory_sidecar.cli.form import Hints
 from memory_sidecar.cli.main import cli
-from tests.conftest import run_here, write_memory
+from tests.conftest import run_here, write_memory, write_other_project
 from tests.finished import Finished
 
 SESSION = b'{"messages": [{"role": "user", "content": "Why are carts empty?"}]}'
@@ -168,3 +168,24 @@ def test_what_two_steps_meet_is_told_once(call, here):
     call("store", "x", "--data-dir", here / "data")
     done = call("move", "a/b", "c/", "--agent", "nobody", "--data-dir", here / "data")
     assert (done.status, done.err.count("nobody has no memories yet")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "command", ["search q", "refs total", "map", "source publish", "judged add q a"]
+)
+def test_outside_of_every_source_all_is_named_where_the_command_has_it(
+    serve, project, tmp_path, command
+):
+    serve("index", project, "--wait", "keyword")
+    told = serve(*command.split(), cwd=tmp_path)
+    assert told.status == 3
+    assert ("--all" in told.err) == ("--all" in serve(*command.split(), "--help").out)
+
+
+def test_a_map_may_be_of_every_source(serve, tmp_path):
+    for name in ("one", "two"):
+        root = write_other_project(tmp_path / name)
+        (root / "room.py").write_text("from lamp import switch_on\n\nswitch_on()\n")
+        serve("index", root, "--wait", "keyword")
+    entries = serve("map", "--all", "--json", cwd=tmp_path).json
+    assert {each["source"] for each in entries} == {"one", "two"}
