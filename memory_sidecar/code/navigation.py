@@ -283,15 +283,17 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
             owners.setdefault(made.row.name, set()).add(made.row.name)
         for base in overridden(lineages, each):
             overrides.setdefault(base.key, []).append(each)
+    own = {each.at.id for each in targets}
     for name, keys in wanted.items():
-        near = graph.files_with_any(owners[name]).union(each.at.id for each in targets)
+        near = graph.files_with_any(owners[name])
         met_by = cache(frozenset(keys).intersection)  # thousands of uses have the same meaning
         for used in graph.uses(name):
             for place in used.places:
                 meaning = resolver.meaning_of(name, used.at, place)
                 met = met_by(meaning.keys)
                 if met and (place.how == "call" or not all(keys[key] for key in met)):
-                    yield UsePlace(used.at, name, place, meaning, is_near=used.at.id in near)
+                    is_near = used.at.id in near or used.at.id in own
+                    yield UsePlace(used.at, name, place, meaning, is_near=is_near)
                 elif meaning.confidence != "by name":
                     reached = (each for key in meaning.keys for each in overrides.get(key, ()))
                     if any(may_reach(lineages, used.at, place, each) for each in reached):
@@ -342,7 +344,7 @@ def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
         confidence=use.confidence,
         others=max(len(use.meaning.definitions) - 1, 0),
         depth=use.depth,
-        is_gone=UNSET if use.meaning.keys.isdisjoint(graph.removed_keys) else True,
+        is_gone=True if any(each.is_removed for each in use.meaning.definitions) else UNSET,
         source=use.at.file.source,
         language=use.at.file.language,
     )
