@@ -37,6 +37,17 @@ class Meaning:
         return frozenset(each.key for each in self.definitions)
 
 
+def sole(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
+    """Return the single candidate, if it is one; overloads and prototypes count as one."""
+    found = tuple(candidates)
+    return Meaning(found, confidence) if len({d.identity for d in found}) == 1 else None
+
+
+def one_or_all(candidates: Sequence[Defined], confidence: Confidence) -> Meaning:
+    """Return the single candidate with that confidence, else all by their name."""
+    return sole(candidates, confidence) or Meaning(tuple(candidates))
+
+
 @dataclass(frozen=True, slots=True)
 class _Family:
     """The definitions of a name in one source and one family of languages."""
@@ -77,15 +88,14 @@ class NameCandidates:
     @cached_property
     def tops_by_package(self) -> Mapping[str, Sequence[Defined]]:
         """The tops by the name of the folder that their file is in."""
-        return by_key((each.at.folder.rpartition("/")[2], each) for each in self.tops)
+        return by_key((each.at.package, each) for each in self.tops)
 
     @cached_property
     def of_any_object(self) -> Meaning:
         """What a bare name of Kotlin may mean, where any object may be `this` of a lambda."""
         all_ = self.by_name.definitions
         found = tuple(d for d in all_ if not (self.tops and d.is_type and d.row.scope))
-        is_one = len({each.identity for each in found}) == 1
-        return Meaning(found, "likely" if is_one else "by name")
+        return one_or_all(found, "likely")
 
     @cached_property
     def of_any_class(self) -> Meaning:
@@ -106,9 +116,9 @@ class CandidateFinder:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._families: dict[tuple[str, str, str], _Family] = {}
+        self._families: dict[tuple[str, tuple[str, str]], _Family] = {}
         self._candidates: dict[tuple[object, ...], NameCandidates] = {}
-        self._imports: dict[tuple[str, str, str], Mapping[int, Sequence[Place]]] = {}
+        self._imports: dict[tuple[str, tuple[str, str]], Mapping[int, Sequence[Place]]] = {}
         self._modules = ModuleFinder(graph)
 
     def find(self, name: str, at: NamedFile, place: Place) -> NameCandidates:
@@ -125,7 +135,7 @@ class CandidateFinder:
             at.scoping.dotted_constants or place.how in at.scoping.behind_modules
         )
         unmeant = at.scoping.unmeant.get(place.how, ())
-        key = (name, at.file.source, at.family, fields, called, local, is_bare, unmeant)
+        key = (name, at.realm, fields, called, local, is_bare, unmeant)
         if key not in self._candidates:
             shown = (*family.local.get(at.id, ()), *family.shared)
             found = tuple(
@@ -216,13 +226,13 @@ class CandidateFinder:
         return self._candidates[narrow]
 
     def _imports_of(self, name: str, at: NamedFile) -> Mapping[int, Sequence[Place]]:
-        """Return where files of the source and the family of `at` import `name`, by file."""
-        key = name, at.file.source, at.family
+        """Return where files of the realm of `at` import `name`, by file."""
+        key = name, at.realm
         if key not in self._imports:
             self._imports[key] = {
                 used.at.id: [place for place in used.places if place.how == "import"]
                 for used in self._graph.uses(name)
-                if (used.at.file.source, used.at.family) == key[1:]
+                if used.at.realm == at.realm
             }
         return self._imports[key]
 
@@ -237,13 +247,9 @@ class CandidateFinder:
         return self._candidates[narrow]
 
     def _family_of(self, name: str, at: NamedFile) -> _Family:
-        key = name, at.file.source, at.family
+        key = name, at.realm
         if key not in self._families:
-            found = [
-                each
-                for each in self._graph.defined(name)
-                if each.at.file.source == at.file.source and each.at.family == at.family
-            ]
+            found = [d for d in self._graph.defined(name) if d.at.realm == at.realm]
             local = by_key((each.at.id, each) for each in filter(is_file_local, found))
             shared = tuple(each for each in found if not is_file_local(each))
             fields = [each for each in found if is_field(each)]
@@ -286,7 +292,7 @@ def _owners(defined: Defined) -> Iterator[str]:
 
 def _package(defined: Defined) -> str | None:
     """Return what the last part of its package is called, mostly; `None` for a member."""
-    return None if defined.row.scope else defined.at.folder.rpartition("/")[2]
+    return None if defined.row.scope else defined.at.package
 
 
 def _is_in_namespace(defined: Defined) -> bool:

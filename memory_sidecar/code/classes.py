@@ -34,9 +34,7 @@ def made_by(graph: Graph, defined: Defined) -> list[Defined]:
     return [
         each
         for each in graph.defined(owner)
-        if each.is_type
-        and each.row.path == defined.row.scope
-        and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
+        if each.is_type and each.row.path == defined.row.scope and each.at.realm == defined.at.realm
     ]
 
 
@@ -61,7 +59,7 @@ def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
         for each in lineages.members(name).get(base, ())
         if each.row.kind in FUNCTIONS
         and not _NOT_OVERRIDDEN.match(each.row.signature)
-        and (each.at.file.source, each.at.family) == (defined.at.file.source, defined.at.family)
+        and each.at.realm == defined.at.realm
     ]
 
 
@@ -72,8 +70,7 @@ def inherited(graph: Graph, class_name: str, name: str) -> list[Defined]:
     for each in graph.defined(class_name):
         bases = lineages.of(each.at, class_name)[1:] if each.is_type else ()
         members = (d for base in bases for d in graph.defined_near(name, base) if d.owner == base)
-        own = (each.at.file.source, each.at.family)
-        found += [d for d in members if (d.at.file.source, d.at.family) == own]
+        found += [d for d in members if d.at.realm == each.at.realm]
     return list(dict.fromkeys(found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from memory_sidecar.code.candidates import Meaning, NameCandidates
+from memory_sidecar.code.candidates import Meaning, NameCandidates, one_or_all
 from memory_sidecar.code.classes import Lineages
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import Defined, Graph, NamedFile
@@ -36,8 +36,7 @@ def member_of_variable(
     extensions = [d for d in candidates.extensions if _extends(d.row.signature, takes)]
     if extensions:
         return Meaning((*found, *extensions), "likely")
-    is_one = len({each.identity for each in found}) == 1
-    return Meaning(found, "exact" if is_one else "by name") if found else None
+    return one_or_all(found, "exact") if found else None
 
 
 def members_by_variable_name(

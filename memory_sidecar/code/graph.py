@@ -44,6 +44,11 @@ class NamedFile:
         return self.scoping.family or self.file.language
 
     @property
+    def realm(self) -> tuple[str, str]:
+        """The source and the family: files of the same realm share names."""
+        return self.file.source, self.family
+
+    @property
     def scoping(self) -> Scoping:
         return scoping_of(self.file.language)
 
@@ -52,10 +57,14 @@ class NamedFile:
         return self.file.path.rpartition("/")[0]
 
     @property
+    def package(self) -> str:
+        """The name of its folder; empty at the root of the source."""
+        return self.folder.rpartition("/")[2]
+
+    @property
     def modules(self) -> frozenset[str]:
         """The names by which an import may mean the file: its stem, or the name of its folder."""
-        stem = self.file.path.rsplit("/", 1)[-1].split(".")[0]
-        package = self.folder.rsplit("/", 1)[-1]
+        stem, package = self.file.path.rsplit("/", 1)[-1].split(".")[0], self.package
         if self.family == "go":  # in no folder, only an import tells the name of its package
             return frozenset({package} - {""})
         return frozenset({package if package and stem in _NAMED_BY_FOLDER else stem})

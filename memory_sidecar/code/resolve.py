@@ -10,7 +10,7 @@ defines and imports, what stands before the dot, and which files lie in the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from memory_sidecar.code.candidates import (
@@ -20,6 +20,8 @@ from memory_sidecar.code.candidates import (
     is_at_root,
     is_field,
     is_self,
+    one_or_all,
+    sole,
 )
 from memory_sidecar.code.classes import BASES, Lineages, class_around
 from memory_sidecar.code.crates import behind_path, is_path_of_module
@@ -92,42 +94,42 @@ class _Resolving:
             return self._resolve_bare()
         if is_path_of_module(receiver, self._at):
             near, surely = behind_path(self._graph, self._at, self._place, self._tops)
-            return _one(near, surely) or Meaning(tuple(near))
+            return one_or_all(near, surely)
         if is_self(receiver, self._at):
             return self._resolve_self()
         if found := member_of_variable(self._lineages, self._at, self._place, self._found):
             return found
         table = self._in_required_table(receiver) if self._scoping.imports_tables else ()
-        sure = _one(self._followed, "exact")
-        return sure or _one(table, "likely") or self._resolve_member(receiver)
+        sure = sole(self._followed, "exact")
+        return sure or sole(table, "likely") or self._resolve_member(receiver)
 
     def _resolve_bare(self) -> Meaning:
         """Resolve a name without a receiver."""
         if self._place.how == "import":
             return self._resolve_imported()
-        if found := _one(self._visible_here(), "exact"):
+        if found := sole(self._visible_here(), "exact"):
             return found
         if inherited := self._inherited():
-            return _one(inherited, "exact") or Meaning(tuple(inherited))
+            return one_or_all(inherited, "exact")
         if self._graph.imports(self._at, [self._name]):
             return self._resolve_imported()
         if self._scoping.namespaces and self._tops:
             return self._resolve_in_namespaces()
         tops = [d for d in self._tops if d.is_type or not self._scoping.files_are_classes]
         if not tops and self._scoping.doubts_members:
-            return _one(self._known_members(), "likely") or Meaning(tuple(self._candidates))
+            return sole(self._known_members(), "likely") or Meaning(tuple(self._candidates))
         beside = [d for d in tops if d.at.folder == self._at.folder]
-        near = _one(beside, "exact") if self._scoping.shares_folder else None
-        if found := near or (_one(tops, "exact") if self._scoping.shares_all else None):
+        near = sole(beside, "exact") if self._scoping.shares_folder else None
+        if found := near or (sole(tops, "exact") if self._scoping.shares_all else None):
             return found
         if self._scoping.names_all:
             shared = beside if self._scoping.shares_folder else self._star_imported()
-            return self._one_or_all(shared or self._dot_imported())
+            return one_or_all(shared or self._dot_imported(), "likely")
         opened = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         if self._at.file.language == "kotlin":
-            return _one(opened, "likely") or self._found.of_any_object
+            return sole(opened, "likely") or self._found.of_any_object
         bare = [d for d in self._unqualified if not self._is_behind_enum(d)]
-        return _one(opened, "likely") or self._one_or_all(bare)
+        return sole(opened, "likely") or one_or_all(bare, "likely")
 
     def _known_members(self) -> list[Defined]:
         """Return the candidates that are of a module, or of a file that this one imports.
@@ -197,7 +199,7 @@ class _Resolving:
         longest = max((len(d.row.scope) for d in beside), default=0)
         seen = [d for d in beside if len(d.row.scope) == longest]
         seen = seen or [d for d in self._tops if self._graph.opens(self._at, d.row.scope)]
-        return _one(seen, "exact") or self._one_or_all(seen or self._tops)
+        return sole(seen, "exact") or one_or_all(seen or self._tops, "likely")
 
     def _star_imported(self) -> list[Defined]:
         """Return what `from module import *` brings into a Python file."""
@@ -217,12 +219,12 @@ class _Resolving:
         """Resolve to the imported file, or to a package around it that may re-export the name."""
         from_there = [d for d in self._tops if self._graph.imports(self._at, d.at.modules)]
         sure: Confidence = "likely" if self._scoping.imports_paths else "exact"
-        if found := _one(self._followed, "exact") or _one(from_there, sure):
+        if found := sole(self._followed, "exact") or sole(from_there, sure):
             return found
         around = [d for d in self._tops if self._graph.imports(self._at, d.at.folder.split("/"))]
         if self._scoping.imports_packages:  # what else has that name is of another package
-            return self._one_or_all(from_there or self._unqualified)
-        return _one(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
+            return one_or_all(from_there or self._unqualified, "likely")
+        return sole(around, "likely") or Meaning(tuple(from_there or around or self._unqualified))
 
     def _visible_here(self) -> list[Defined]:
         """Return the candidates of the file in scope at the place, of the innermost scope only."""
@@ -254,10 +256,10 @@ class _Resolving:
         for class_name in lineage[is_above:]:
             ours = self._found.members_by_owner.get(class_name, ())
             here = [d for d in ours if d.at.id == self._at.id]
-            if found := _one(here or (() if self._is_whole(class_name) else ours), "exact"):
+            if found := sole(here or (() if self._is_whole(class_name) else ours), "exact"):
                 return found
         if not is_above:
-            only = _one(self._members, "likely")
+            only = sole(self._members, "likely")
             is_of_ours = only and self._is_related(only.definitions[0], lineage)
             return only if only and is_of_ours else Meaning(self._members)
         is_foreign = len(lineage) > 1 and not any(map(self._graph.defined, lineage[1:]))
@@ -278,21 +280,21 @@ class _Resolving:
         named = self._found.by_owner.get(receiver, ())
         here = (d for d in named if d.at.id == self._at.id)
         typed = self._types_of_namespace()
-        if found := _one(named, "exact") or _one(here, "exact") or _one(typed, "likely"):
+        if found := sole(named, "exact") or sole(here, "exact") or sole(typed, "likely"):
             return found
         found_all = NameCandidates(Meaning()) if self._scoping.includes_files else self._found
         is_imported = self._graph.imports(self._at, [receiver])
         of_module = found_all.tops_by_module.get(receiver, ())
         modules = [d for d in of_module if d.at.id != self._at.id]
-        if is_imported and (found := _one(modules, "exact")):
+        if is_imported and (found := sole(modules, "exact")):
             return found
         packaged = found_all.tops_by_package.get(receiver, ())
-        if is_imported and (found := _one(packaged, "likely")):  # which re-exports the name
+        if is_imported and (found := sole(packaged, "likely")):  # which re-exports the name
             return found
-        if modules and not named and (found := _one(modules, "likely")):
+        if modules and not named and (found := sole(modules, "likely")):
             return found
         alike = members_by_variable_name(self._graph, self._at, receiver, self._found)
-        if found := _one(alike, "likely"):
+        if found := sole(alike, "likely"):
             return found
         if len(self._candidates) == 1 and not is_imported and not self._tops:
             class_name = self._candidates[0].owner
@@ -335,14 +337,3 @@ class _Resolving:
         named = self._graph.defined(receiver)
         is_object = self._scoping.untyped_objects or not all(map(is_field, named))
         return Meaning((is_object and self._members) or self._tops)
-
-    def _one_or_all(self, candidates: Sequence[Defined]) -> Meaning:
-        return _one(candidates, "likely") or Meaning(tuple(candidates))
-
-
-def _one(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
-    """Return the single candidate, if it is one; overloads and prototypes count as one."""
-    found = tuple(candidates)
-    if len({d.identity for d in found}) != 1:
-        return None
-    return Meaning(found, confidence)
