@@ -23,6 +23,7 @@ from memory_sidecar.code.messages import (
     MAX_MESSAGE_CHUNKS,
     MIN_WORDS_IN_ASIDE,
     best_makers,
+    message_phrase,
     readings,
     without_values,
     words_made_of,
@@ -176,7 +177,7 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
     in_asides: list[int] = []
     for reading in readings(question.message):
         words = reading.split()
-        ids = rows.message_chunks(reading)
+        ids = chunks_saying(reading, rows)
         holding = rows.read(ids) if ids else ()
         if found := [each.chunk_id for each in _in_sources(holding, question)]:
             return found
@@ -191,6 +192,16 @@ def _chunks_with_message(question: Question, keywords: Keywords, rows: CodeRows)
     sources = {each.chunk_id for each in _in_sources(makers, question)}
     in_sources = {each: words for each, words in made.items() if each in sources}
     return best_makers(in_sources) or in_asides or best_makers(made)
+
+
+def chunks_saying(message: str, rows: CodeRows) -> Sequence[int]:
+    """Return the ids of the chunks that hold the words of `message` in a row.
+
+    Empty for one of few words, or if more than MAX_MESSAGE_CHUNKS hold it.
+    """
+    words = message_phrase(message)
+    ids = rows.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else ()
+    return ids if len(ids) <= MAX_MESSAGE_CHUNKS else ()
 
 
 def _in_sources(chunks: Iterable[StoredChunk], question: Question) -> list[StoredChunk]:

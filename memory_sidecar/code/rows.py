@@ -23,7 +23,6 @@ from memory_sidecar.code.directory import (
     file_filter,
 )
 from memory_sidecar.code.history import File, HistoryBoost, history_boosts
-from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.code.query_names import DefinedNames, QueryNames
 from memory_sidecar.code.store import CHUNKS, CodeStore, StoredChunk, chunk_from_row, split_symbols
@@ -100,12 +99,6 @@ class CodeRows(Protocol):
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
         """Return the ids of at most `limit` chunks whose text holds `words` in a row."""
-
-    def message_chunks(self, text: str) -> Sequence[int]:
-        """Return the ids of chunks that hold the words of `text`, an error message, in a row.
-
-        Empty for a text of few words, or if more than MAX_MESSAGE_CHUNKS hold it.
-        """
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         """Return a list of files, perhaps more than needed, and each id's place in it."""
@@ -212,11 +205,6 @@ class LocalRows:
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:
         return self._first_allowed(partial(_chunks_holding, self.connection, words), limit)
-
-    def message_chunks(self, text: str) -> Sequence[int]:
-        words = message_phrase(text)
-        ids = self.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
-        return ids if len(ids) <= MAX_MESSAGE_CHUNKS else []
 
     def _first_allowed(self, find: Callable[[int], Sequence[int]], limit: int) -> Sequence[int]:
         """Return the first `limit` ids of `find`, called with a limit, that satisfy the filter."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from memory_sidecar.code.directory import ChunkFile, FileNumbers, Line
 from memory_sidecar.code.history import File, HistoryBoost
-from memory_sidecar.code.messages import MAX_MESSAGE_CHUNKS, message_phrase
 from memory_sidecar.code.query_names import QueryNames
 from memory_sidecar.code.rows import LocalRows, SearchArm, VectorSearch
 from memory_sidecar.code.store import CHUNKS, StoredChunk
@@ -132,11 +131,6 @@ class OverlaidRows:
     def paths_called(self, stem: str) -> Sequence[str]:
         paths = [*self._shared.paths_called(stem), *self._local.paths_called(stem)]
         return list(dict.fromkeys(paths))
-
-    def message_chunks(self, text: str) -> Sequence[int]:
-        words = message_phrase(text)
-        found = self.phrase_chunks(words, MAX_MESSAGE_CHUNKS + 1) if words else []
-        return found if len(found) <= MAX_MESSAGE_CHUNKS else []
 
     def files_of(self, ids: Ids) -> tuple[Sequence[ChunkFile], FileNumbers]:
         theirs, their_numbers = self._shared.files_of(ids[ids < OWN])

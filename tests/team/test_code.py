@@ -17,6 +17,7 @@ from memory_sidecar.code import search
 from memory_sidecar.code.breakdown import break_down
 from memory_sidecar.code.directory import Line
 from memory_sidecar.code.model import CodeFilter
+from memory_sidecar.code.named import chunks_saying
 from memory_sidecar.code.rows import LocalRows
 from memory_sidecar.core.errors import (
     DatabaseError,
@@ -118,7 +119,7 @@ def _saying(member, text):
     def ask(here):
         local = LocalRows(here.connection, here.store, CodeFilter())
         return member.codebase.sharing.ask(
-            lambda rows: [each.filename for each in rows.read(rows.message_chunks(text))],
+            lambda rows: [each.filename for each in rows.read(chunks_saying(text, rows))],
             local,
             member.notices,
         )
