@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from shlex import quote
@@ -31,6 +31,7 @@ FileNumbers = npt.NDArray[np.int32]
 
 MOSTLY_DELETED = 2  # rebuilt when it knows this many times the chunks there are
 FILTERS_KEPT = 16
+MATCHES_KEPT = 1 << 14  # cached results of paths with globs, for queries with the same globs
 _FIRST_CAPACITY = 1024
 _PLACE = re.compile(r"(.+?)(?:[:#]L?(\d{1,9})(?:-L?(\d{1,9})|:\d+)?|\((\d{1,9}),\d+\))")
 
@@ -76,7 +77,28 @@ class ChunkFiles(list[ChunkFile]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._numbers: dict[ChunkFile, int] = {}
+        self._named: dict[str, list[ChunkFile]] = {}  # by the last part of the path
         self._masks: dict[CodeFilter, Mask] = {}
+
+    def number_of(self, file: ChunkFile) -> int:
+        """Return the place of `file`, which is appended if it is new."""
+        number = self._numbers.setdefault(file, len(self))
+        if number == len(self):
+            self.append(file)
+            self._named.setdefault(file.path.rpartition("/")[2], []).append(file)
+        return number
+
+    def at(self, path: str) -> list[ChunkFile]:
+        """Return the files that `path` means, shallowest first; some may be gone."""
+        named = self._named.get(path.rpartition("/")[2], ())
+        meant = (each for each in named if is_at(each.path, path))
+        return sorted(meant, key=lambda file: file.path.count("/"))
+
+    def called(self, stem: str) -> list[ChunkFile]:
+        """Return the files whose name up to its first dot is `stem`; some may be gone."""
+        named = list(self._named.items())  # at once: other readers add to it meanwhile
+        return [each for name, files in named if name.partition(".")[0] == stem for each in files]
 
     def satisfying(self, wanted: CodeFilter) -> Mask:
         """Return, for each file, whether it satisfies the filter: (n,). Raises UsageError."""
@@ -97,7 +119,6 @@ class Directory:
     ids: Ids  # ascending
     file_numbers: FileNumbers  # the place in `files` of each chunk's file
     files: ChunkFiles  # perhaps more than these chunks need
-    named: Mapping[str, Sequence[int]]  # places in `files` by the last part of the path
 
     def numbers_of(self, ids: Ids) -> FileNumbers | None:
         """Return the file number of each of `ids`; `None` if not all of them are known.
@@ -106,18 +127,6 @@ class Directory:
         """
         at, known = locate(ids, self.ids)
         return self.file_numbers[at] if known.all() else None
-
-    def files_at(self, path: str) -> list[ChunkFile]:
-        """Return the files that `path` means, shallowest first; some may be gone."""
-        called = (self.files[number] for number in self.named.get(path.rpartition("/")[2], ()))
-        found = (file for file in called if is_at(file.path, path))
-        return sorted(found, key=lambda file: file.path.count("/"))
-
-    def files_called(self, stem: str) -> list[ChunkFile]:
-        """Return the files whose name up to its first dot is `stem`; some may be gone."""
-        named = list(self.named.items())  # at once: other readers add to it meanwhile
-        called = [at for name, at in named if name.partition(".")[0] == stem]
-        return [self.files[number] for at in called for number in at]
 
     def chunks_in(self, wanted: CodeFilter) -> Ids:
         """Return the chunks in files that satisfy `wanted`, ascending. Raises UsageError."""
@@ -144,8 +153,6 @@ class ChunkDirectory:
         self._ids: Ids = np.empty(0, np.int64)
         self._file_numbers: FileNumbers = np.empty(0, np.int32)
         self._files = ChunkFiles()
-        self._numbers: dict[ChunkFile, int] = {}
-        self._named: dict[str, list[int]] = {}
 
     def read(self, connection: apsw.Connection) -> Directory:
         """Return the directory of the snapshot of `connection`."""
@@ -157,8 +164,7 @@ class ChunkDirectory:
                 self._rebuild_if_mostly_deleted(connection)
             # Another reader's snapshot may have had more.
             end = int(np.searchsorted(self._ids[: self._count], newest, side="right"))
-            numbers = self._file_numbers[:end]
-            return Directory(self._ids[:end], numbers, self._files, self._named)
+            return Directory(self._ids[:end], self._file_numbers[:end], self._files)
 
     def unload(self) -> None:
         """Free the memory; the next reader reads all chunks again."""
@@ -173,7 +179,7 @@ class ChunkDirectory:
             (last,),
         ):
             if file != before:  # the chunks of a file stand together
-                before, number = file, self._number(ChunkFile(*file))
+                before, number = file, self._files.number_of(ChunkFile(*file))
             ids.append(chunk_id)
             numbers.append(number)
         start, self._count = self._count, self._count + len(ids)
@@ -188,22 +194,12 @@ class ChunkDirectory:
             self._clear()
             self._add(connection, 0)
 
-    def _number(self, file: ChunkFile) -> int:
-        number = self._numbers.setdefault(file, len(self._files))
-        if number == len(self._files):
-            self._files.append(file)
-            self._named.setdefault(file.path.rpartition("/")[2], []).append(number)
-        return number
-
     def _reserve(self, rows: int) -> None:
         """Grow the arrays by copying: readers may be using the old ones."""
         if rows > len(self._ids):
             capacity = max(rows, len(self._ids) * 5 // 4, _FIRST_CAPACITY)
             self._ids = np.resize(self._ids, capacity)
             self._file_numbers = np.resize(self._file_numbers, capacity)
-
-
-MATCHES_KEPT = 1 << 14  # cached results of paths with globs, for queries with the same globs
 
 
 def allowed_chunks(connection: Connection, directory: Directory, wanted: CodeFilter) -> Ids | None:
@@ -230,13 +226,13 @@ def file_filter(wanted: CodeFilter) -> Callable[[ChunkFile], bool]:
     sources, languages, globs = wanted.sources, wanted.languages, wanted.path_globs
     if globs:
         compile_globs(globs)  # raise now, even if there are no files
-    is_at = _path_filter(globs)
+    has_path = _path_filter(globs)
 
     def is_wanted(file: ChunkFile) -> bool:
         return (
             (not sources or file.source in sources)
             and (not languages or file.language in languages)
-            and (not globs or is_at(file.path))
+            and (not globs or has_path(file.path))
         )
 
     return is_wanted

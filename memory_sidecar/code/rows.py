@@ -195,12 +195,12 @@ class LocalRows:
             defining = partial(_chunks_defining, self.connection, name[-1])
             ids += self._first_allowed(defining, MAX_CHUNKS_PER_NAME)
         for path in names.paths:
-            files = filter(self._is_wanted, self._directory.files_at(path))
+            files = filter(self._is_wanted, self._directory.files.at(path))
             ids += _chunks_of(self.connection, files)
         return ids
 
     def paths_called(self, stem: str) -> Sequence[str]:
-        called = filter(self._is_wanted, self._directory.files_called(stem))
+        called = filter(self._is_wanted, self._directory.files.called(stem))
         return list(dict.fromkeys(file.path for file in called))
 
     def phrase_chunks(self, words: str, limit: int) -> Sequence[int]:

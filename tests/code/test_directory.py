@@ -7,7 +7,6 @@ import threading
 from itertools import combinations, product
 
 import apsw
-import numpy as np
 import pytest
 from pathspec import GitIgnoreSpec
 
@@ -15,7 +14,6 @@ from memory_sidecar.code.directory import (
     ChunkDirectory,
     ChunkFile,
     ChunkFiles,
-    Directory,
     file_filter,
 )
 from memory_sidecar.code.model import CodeFilter
@@ -51,10 +49,8 @@ def test_a_glob_that_is_none_is_refused() -> None:
 def test_the_file_at_the_root_comes_before_those_in_folders() -> None:
     files = ChunkFiles()
     for path in ("a/README.md", "a/b/README.md", "README.md"):
-        files.append(ChunkFile("shop", path, "markdown"))
-    none = np.empty(0, np.int64)
-    directory = Directory(none, none.astype(np.int32), files, {"README.md": [0, 1, 2]})
-    found = [file.path for file in directory.files_at("README.md")]
+        files.number_of(ChunkFile("shop", path, "markdown"))
+    found = [file.path for file in files.at("README.md")]
     assert found == ["README.md", "a/README.md", "a/b/README.md"]
 
 
@@ -70,7 +66,7 @@ def test_of_many_chunks_that_are_deleted_a_new_reader_keeps_none_and_an_older_on
     after = directory.read(rows)
     assert (after.ids.tolist(), [file.path for file in after.files]) == ([3001], ["new.py"])
     assert before.ids.tolist() == list(range(1, 3001))
-    assert before.files_at("2999.py") == [ChunkFile("shop", "old/2999.py", "python")]
+    assert before.files.at("2999.py") == [ChunkFile("shop", "old/2999.py", "python")]
 
 
 def test_files_are_found_by_name_while_another_reader_adds_some():
@@ -92,7 +88,7 @@ def test_files_are_found_by_name_while_another_reader_adds_some():
     try:
         growing.start()
         while growing.is_alive():
-            assert [file.path for file in before.files_called("7")] == ["7.py"]
+            assert [file.path for file in before.files.called("7")] == ["7.py"]
     finally:
         sys.setswitchinterval(patience_s)
         growing.join()
