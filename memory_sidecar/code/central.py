@@ -66,6 +66,15 @@ class _Defined(NamedTuple):
 _LEFT_OUT = _Defined(-1, 0, 0.0, "", is_top=True, is_shown=False)
 
 
+class _MapFile(NamedTuple):
+    """A file of the sources that a map is about."""
+
+    language: str
+    weight: float  # of what it defines, 0…1; 0: neither that nor its uses count
+    modules: Collection[str]  # the names by which others may mean it
+    names: dict[str, list[_Defined]]  # what names mean in files of its source and language
+
+
 def draw_map(
     connection: Connection,
     sources: Sequence[str],
@@ -128,54 +137,25 @@ class UseGraph:
 
         Joined in Python: SQLite takes three times as long, a third of a second for 40,000 chunks.
         """
-        among = f"source IN ({', '.join('?' * len(sources))})" if sources else "TRUE"
-        files: Any = connection.execute(
-            f"SELECT id, source, language, filename FROM code_files WHERE {among}", tuple(sources)
-        )
-        shared: dict[tuple[str, str], dict[str, list[_Defined]]] = {}  # by source and language
-        names, likely, languages, modules = {}, {}, {}, {}
-        for file, source, language, path in files:
-            names[file] = shared.setdefault((source, language), {})
-            is_out = is_data(path) and not with_data
-            likely[file] = 0.0 if is_out else _ASIDE if is_aside(path) else 1.0
-            languages[file] = language
-            modules[file] = {part.partition(".")[0] for part in path.split("/")[-2:]}
-        definitions: Any = connection.execute(
-            "SELECT file, number, name, path, kind, signature FROM code_definitions"
-            " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
-        ).fetchall()
-        types = {name for _, _, name, _, kind, _ in definitions if kind in TYPES}
-        functions = {(file, path) for file, _, _, path, kind, _ in definitions if kind in FUNCTIONS}
-        counted = [file for file, weight in likely.items() if weight]
-        for file, number, name, path, kind, signature in definitions:
-            if file not in names:
-                continue
-            each = _LEFT_OUT
-            if likely[file]:
-                weight = likely[file] * _weight_of(languages[file], name, path, kind, signature)
-                scope, _, _ = path.rpartition(".")
-                if (file, scope) in functions and languages[file] not in _RETURNS_INNER:
-                    weight = 0.0
-                around = scope.rpartition(".")[2]
-                class_name = around if around in types else ""
-                each = _Defined(file, number, weight, class_name, not around, kind in _SHOWN)
-            names[file].setdefault(name, []).append(each)
+        files = _read_files(connection, sources, with_data=with_data)
+        _add_definitions(connection, files)
+        counted = [number for number, file in files.items() if file.weight]
         uses = [
             (user, each.file, each.number, len(places), each.weight / len(meant) ** 2)
             for user, used in _used_by_file(connection, counted)
             for name, places in used.items()
-            if (meant := names[user].get(name)) and len(meant) <= MAX_DEFINED
+            if (meant := files[user].names.get(name)) and len(meant) <= MAX_DEFINED
             if all(each.file != user for each in meant)  # else the file means its own
             for each in meant
             if each.weight
             if not each.class_name or each.class_name in used
-            if not each.is_top or _is_plain(places, modules[each.file])
+            if not each.is_top or _is_plain(places, files[each.file].modules)
         ]
         uses += [
             (user, user, here[0].number, len(places), 1.0)
-            for user, used in _used_by_file(connection, names.keys() & own)
+            for user, used in _used_by_file(connection, files.keys() & own)
             for name, places in used.items()
-            for here in [[each for each in names[user].get(name, ()) if each.file == user]]
+            for here in [[each for each in files[user].names.get(name, ()) if each.file == user]]
             if len(here) == 1 and here[0].is_shown
         ]
         columns = zip(*uses, strict=True) if uses else [()] * 5
@@ -240,6 +220,48 @@ def _bytes_shown(entries: Sequence[MapEntry]) -> int:
     """Return how long the lines of a map are that show `entries`, all of one file."""
     lines = [*(entry.filename for entry in entries[:1]), *(text for _, text in map_lines(entries))]
     return sum(len(line.encode()) + _MARGIN for line in lines)
+
+
+def _read_files(
+    connection: Connection, sources: Sequence[str], *, with_data: bool
+) -> Mapping[int, _MapFile]:
+    """Return the files of `sources` (all if empty) by id, without what they define."""
+    among = f"source IN ({', '.join('?' * len(sources))})" if sources else "TRUE"
+    rows: Any = connection.execute(
+        f"SELECT id, source, language, filename FROM code_files WHERE {among}", tuple(sources)
+    )
+    shared: dict[tuple[str, str], dict[str, list[_Defined]]] = {}  # by source and language
+    files: dict[int, _MapFile] = {}
+    for number, source, language, path in rows:
+        is_out = is_data(path) and not with_data
+        weight = 0.0 if is_out else _ASIDE if is_aside(path) else 1.0
+        modules = {part.partition(".")[0] for part in path.split("/")[-2:]}
+        names = shared.setdefault((source, language), {})
+        files[number] = _MapFile(language, weight, modules, names)
+    return files
+
+
+def _add_definitions(connection: Connection, files: Mapping[int, _MapFile]) -> None:
+    """Add what `files` define to the names that they share."""
+    rows: Any = connection.execute(
+        "SELECT file, number, name, path, kind, signature FROM code_definitions"
+        " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
+    ).fetchall()
+    types = {name for _, _, name, _, kind, _ in rows if kind in TYPES}
+    functions = {(file, path) for file, _, _, path, kind, _ in rows if kind in FUNCTIONS}
+    for number, at, name, path, kind, signature in rows:
+        if (file := files.get(number)) is None:
+            continue
+        each = _LEFT_OUT
+        if file.weight:
+            weight = file.weight * _weight_of(file.language, name, path, kind, signature)
+            scope, _, _ = path.rpartition(".")
+            if (number, scope) in functions and file.language not in _RETURNS_INNER:
+                weight = 0.0
+            around = scope.rpartition(".")[2]
+            class_name = around if around in types else ""
+            each = _Defined(number, at, weight, class_name, not around, kind in _SHOWN)
+        file.names.setdefault(name, []).append(each)
 
 
 def _used_by_file(
