@@ -243,16 +243,15 @@ def _read_files(
 
 def _add_definitions(connection: Connection, files: Mapping[int, _MapFile]) -> None:
     """Add what `files` define to the names that they share."""
-    rows: Any = connection.execute(
+    every: Any = connection.execute(
         "SELECT file, number, name, path, kind, signature FROM code_definitions"
         " WHERE length(name) > 2 OR (length(name) = 2 AND name <> lower(name))"
-    ).fetchall()
+    )
+    rows = [row for row in every if row[0] in files]
     types = {name for _, _, name, _, kind, _ in rows if kind in TYPES}
     functions = {(file, path) for file, _, _, path, kind, _ in rows if kind in FUNCTIONS}
     for number, at, name, path, kind, signature in rows:
-        if (file := files.get(number)) is None:
-            continue
-        each = _LEFT_OUT
+        file, each = files[number], _LEFT_OUT
         if file.weight:
             weight = file.weight * _weight_of(file.language, name, path, kind, signature)
             scope, _, _ = path.rpartition(".")

@@ -568,6 +568,21 @@ def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
     assert scores.keys() == {"upper", "Cart", "total", "listen"}  # not pad, which is vendored
 
 
+def test_a_map_is_the_same_whatever_another_project_calls_its_classes(run, tmp_path):
+    files = {
+        "shop/Cart.cs": "namespace Shop { public class Cart { } }\n",
+        "shop/Till.cs": "class Till { Cart Open() { return new Cart(); } }\n",
+        "other/shop.py": "class Shop:\n    pass\n",
+    }
+    write_tree(tmp_path, files)
+    maps = []
+    for folder in ("shop", "other"):
+        run("index", tmp_path / folder, "--wait", "keyword")
+        maps.append(run("map", "--json", cwd=tmp_path / "shop").json)
+    assert [each["name"] for each in maps[0]] == ["Cart"]
+    assert maps[1] == maps[0]
+
+
 def test_a_map_shows_what_is_vendored_only_from_there(run, tmp_path):
     files = {
         "shop.py": "def price():\n    pass\n\ndef rate():\n    pass\n",
