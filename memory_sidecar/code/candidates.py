@@ -249,7 +249,7 @@ class CandidateFinder:
     def _family_of(self, name: str, at: NamedFile) -> _Family:
         key = name, at.realm
         if key not in self._families:
-            found = [d for d in self._graph.defined(name) if d.at.realm == at.realm]
+            found = self._graph.defined_for(at, name)
             local = by_key((each.at.id, each) for each in filter(is_file_local, found))
             shared = tuple(each for each in found if not is_file_local(each))
             fields = [each for each in found if is_field(each)]

@@ -33,8 +33,8 @@ def made_by(graph: Graph, defined: Defined) -> list[Defined]:
         return []
     return [
         each
-        for each in graph.defined(owner)
-        if each.is_type and each.row.path == defined.row.scope and each.at.realm == defined.at.realm
+        for each in graph.defined_for(defined.at, owner)
+        if each.is_type and each.row.path == defined.row.scope
     ]
 
 
@@ -111,8 +111,7 @@ class Lineages:
     def _lineage(self, at: NamedFile, class_name: str) -> list[str]:
         line = [class_name] if class_name else []
         for name in line:  # grows while it is iterated
-            defined = self.graph.defined(name)
-            classes = [d for d in defined if d.is_type and d.at.family == at.family]
+            classes = [d for d in self.graph.defined_for(at, name) if d.is_type]
             here = [d for d in classes if d.at.id == at.id]
             parts = {d.identity for d in here or classes[:1]}
             for each in classes:

@@ -100,7 +100,7 @@ def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str
     if around is None:
         return
     yield around.row.signature
-    fields = [d for d in lineages.graph.defined(place.receiver) if d.row.scope]
+    fields = [d for d in lineages.graph.defined_for(at, place.receiver) if d.row.scope]
     scope = around.row.path if fields else ""
     while scope:
         yield from (

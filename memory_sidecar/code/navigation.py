@@ -187,11 +187,8 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     if len(in_file) == 1:  # a method without its class: shop/cart.py:price
         return in_file
     hint = "`memory-sidecar search` finds what it may be called"
-    near = [
-        each
-        for name in DefinedNames(graph.connection, sources).nearest(parts[-1])
-        for each in defined(name)
-    ]
+    nearest = DefinedNames(graph.connection, sources).nearest(parts[-1])
+    near = [each for name in nearest for each in defined(name)]
     near.sort(key=lambda each: [each.owner] != parts[-2:-1])
     members = members_like(graph, parts[-1], defined(parts[-2])) if len(parts) > 1 else []
     # Name one that is called so elsewhere, too, as a member of a base or an embedded struct is.
@@ -228,7 +225,7 @@ def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
     """Yield the uses of a name that nothing here defines, with the qualifier that `what` has.
 
     That may be the class around `self`, or its base. In files that name a class with such an
-    attribute, any variable may be one of its objects.
+    attribute, any variable may be one of its objects, if its realm has that class.
     """
     *_, owner, name = ["", *parse_name(what)]
     near = graph.files_with_any([owner]) | {each.at.id for each in graph.defined(owner)}
@@ -246,7 +243,8 @@ def _uses_of_undefined(graph: Graph, what: str) -> Iterator[UsePlace]:
                     own.append(sure)
             elif used.at.id in near and place.receiver:
                 others.append(unsure)
-    yield from (*own, *(others if own else ()))
+    having = {each.at.realm for each in own}
+    yield from (*own, *(each for each in others if each.at.realm in having))
 
 
 def _at_line(graph: Graph, line: Line) -> Defined:

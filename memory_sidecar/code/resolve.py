@@ -11,7 +11,7 @@ defines and imports, what stands before the dot, and which files lie in the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from memory_sidecar.code.candidates import (
     CandidateFinder,
@@ -28,6 +28,7 @@ from memory_sidecar.code.crates import behind_path, is_path_of_module
 from memory_sidecar.code.declared import member_of_variable, members_by_variable_name
 from memory_sidecar.code.document import Place
 from memory_sidecar.code.graph import FUNCTIONS, Defined, Graph, NamedFile
+from memory_sidecar.code.namespaces import opens
 from memory_sidecar.code.results import Confidence
 
 CONFIDENCES: tuple[Confidence, ...] = ("exact", "likely", "by name")
@@ -198,7 +199,7 @@ class _Resolving:
         beside = [d for d in self._tops if path.startswith(f"{d.row.scope}.")]
         longest = max((len(d.row.scope) for d in beside), default=0)
         seen = [d for d in beside if len(d.row.scope) == longest]
-        seen = seen or [d for d in self._tops if self._graph.opens(self._at, d.row.scope)]
+        seen = seen or [d for d in self._tops if opens(self._graph, self._at, d.row.scope)]
         return sole(seen, "exact") or one_or_all(seen or self._tops, "likely")
 
     def _star_imported(self) -> list[Defined]:
@@ -262,7 +263,8 @@ class _Resolving:
             only = sole(self._members, "likely")
             is_of_ours = only and self._is_related(only.definitions[0], lineage)
             return only if only and is_of_ours else Meaning(self._members)
-        is_foreign = len(lineage) > 1 and not any(map(self._graph.defined, lineage[1:]))
+        known = partial(self._graph.defined_for, self._at)
+        is_foreign = len(lineage) > 1 and not any(map(known, lineage[1:]))
         others = (d for d in self._members if d.owner not in lineage[:1])
         return Meaning(() if is_foreign else tuple(others))
 
@@ -298,7 +300,7 @@ class _Resolving:
             return found
         if len(self._candidates) == 1 and not is_imported and not self._tops:
             class_name = self._candidates[0].owner
-            is_class = any(d.is_type for d in self._graph.defined(class_name))
+            is_class = any(d.is_type for d in self._graph.defined_for(self._at, class_name))
             if self._at.id == self._candidates[0].at.id or (
                 is_class and self._graph.mentions(self._at, class_name)
             ):
@@ -334,6 +336,6 @@ class _Resolving:
     def _resolve_member_of_import(self, receiver: str) -> Meaning:
         if self._graph.is_foreign(self._at, receiver):
             return Meaning(tuple(d for d in self._tops if is_at_root(d)))
-        named = self._graph.defined(receiver)
+        named = self._graph.defined_for(self._at, receiver)
         is_object = self._scoping.untyped_objects or not all(map(is_field, named))
         return Meaning((is_object and self._members) or self._tops)

@@ -568,6 +568,24 @@ def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
     assert scores.keys() == {"upper", "Cart", "total", "listen"}  # not pad, which is vendored
 
 
+@pytest.mark.parametrize("name", ["Till.__init__", "app.get"])
+def test_uses_are_the_same_whatever_another_project_calls_its_classes(run, tmp_path, name):
+    made = "    def __init__(self):\n        super().__init__()\n"
+    files = {
+        "shop/till.py": f"class Till:\n{made}",
+        "shop/bag.py": f"class Bag:\n{made}",
+        "shop/log.py": f"from logging import Handler\n\nclass Log(Handler):\n{made}",
+        "shop/main.py": "app.get('/')\nstore.get('price')\n",
+        "other/web.py": "class Handler: 0\n\nclass Web(app):\n    def get_it(self): self.get()\n",
+    }
+    write_tree(tmp_path, files)
+    found = []
+    for folder in ("shop", "other"):
+        run("index", tmp_path / folder, "--wait", "keyword")
+        found.append(run("refs", name, "--json", cwd=tmp_path / "shop").json)
+    assert found[1] == found[0]
+
+
 def test_a_map_is_the_same_whatever_another_project_calls_its_classes(run, tmp_path):
     files = {
         "shop/Cart.cs": "namespace Shop { public class Cart { } }\n",
