@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from memory_sidecar.code.asides import is_data
 from memory_sidecar.code.directory import ChunkDirectory, ChunkFile
 from memory_sidecar.code.document import CodeDocument
 from memory_sidecar.code.history import delete_history
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Chunk, Document
 from memory_sidecar.core.times import Clock
 from memory_sidecar.index.derived import DerivedStore, note_change
@@ -117,9 +117,7 @@ def _reusable_rows(write: Write, document: CodeDocument) -> dict[int, int]:
             write.brings_static,
         ),
     )
-    known: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for row_id, *texts in rows:
-        known[tuple(texts)].append(row_id)
+    known = by_key((tuple(texts), row_id) for row_id, *texts in rows)
     kept = {}
     for number, (chunk, found) in enumerate(zip(document.chunks, document.found, strict=True)):
         symbols = join_symbols(chunk.symbols)
