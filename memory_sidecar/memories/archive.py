@@ -9,7 +9,8 @@ directories by name, and these the files as they were, to the byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -22,7 +23,6 @@ from memory_sidecar.core.atomic import (
     sweep,
 )
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused
-from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.short_names import sole_match
 from memory_sidecar.core.sqlite import named_errors
@@ -96,8 +96,10 @@ class Archive:
         `named`: the directory and the path of each, of which the beginning suffices, but not for
         the page of a category. Raises NotFound, and UsageError where several begin so.
         """
-        held = by_key((each.directory, each) for each in self.all(batch=batch))
-        return [_latest(held.get(directory, []), directory, path) for directory, path in named]
+        held: dict[str, dict[str, Archived]] = defaultdict(dict)
+        for each in self.all(batch=batch):
+            held[each.directory].setdefault(each.path, each)
+        return [_latest(held[directory], directory, path) for directory, path in named]
 
     def with_categories(self, archived: Sequence[Archived]) -> list[Archived]:
         """Return `archived` and the pages of their categories that went with them, if any."""
@@ -158,16 +160,14 @@ class Archive:
         return self.root / archived.batch / archived.directory / archived.path
 
 
-def _latest(held: Sequence[Archived], directory: str, path: str) -> Archived:
-    is_whole = any(each.path == path for each in held)
-    names = (path,) if is_whole else spellings(check_path(path))
-    if all(each.path not in names for each in held):
-        begun = {each.path for each in held if each.path.startswith(path)}
-        paths = sorted(each for each in begun if not is_category_page(each))
-        names = (sole_match(path, paths) or names[0],)
-    for archived in held:
-        if archived.path in names:
-            return archived
+def _latest(held: Mapping[str, Archived], directory: str, path: str) -> Archived:
+    """Return that of `held`, the latest by their paths, which `path` names or begins."""
+    names = (path,) if path in held else spellings(check_path(path))
+    if held.keys().isdisjoint(names):
+        begun = sorted(p for p in held if p.startswith(path) and not is_category_page(p))
+        names = (sole_match(path, begun) or names[0],)
+    if found := [held[name] for name in names if name in held]:
+        return max(found, key=lambda each: each.batch)
     raise NotFound(
         f"the archive holds no {address(directory, names[0])}",
         hint="`memory-sidecar restore` lists what it holds",
