@@ -24,6 +24,7 @@ from memory_sidecar.agents.team_status import team_line, team_status
 from memory_sidecar.code.builder import unusable_excludes
 from memory_sidecar.code.handlers import Codebase
 from memory_sidecar.core.errors import ModelError, NoIndex, SidecarError
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.paths import StorePaths
 from memory_sidecar.core.results import Reporter, about, name_first, pluralize
 from memory_sidecar.core.sqlite import SQLITE_VERSION, Connection, column, damage_of, is_full
@@ -77,10 +78,7 @@ def repair(
 
     Goes on after a failure, which a notice tells.
     """
-    remedies: dict[str, set[str]] = {}
-    for each in checks:
-        if each.remedy:
-            remedies.setdefault(each.agent, set()).add(each.remedy)
+    remedies = by_key((each.agent, each.remedy) for each in checks if each.remedy)
     for name, wanted in remedies.items():
         agent = services.agent(name) if name else None
         try:

@@ -12,6 +12,7 @@ from typing import Any
 from memory_sidecar.agents.doctor import Check
 from memory_sidecar.agents.qmd import examine_qmd
 from memory_sidecar.core.errors import PathRefused
+from memory_sidecar.core.groups import by_key
 from memory_sidecar.setup.notes import Piece, read_pieces, read_text
 
 CHECK = "setup"
@@ -27,20 +28,15 @@ def examine_set_up(environ: Mapping[str, str]) -> list[Check]:
 
     Returns no check where coding agents were never set up.
     """
-    gone: dict[str, list[str]] = {}
-    agents = []
     try:
-        for piece in read_pieces(environ):
-            for program in _programs(piece):
-                agents.append(piece.agent)
-                if not Path(program).exists():
-                    gone.setdefault(program, []).append(piece.agent)
+        started = [(each, p.agent) for p in read_pieces(environ) for each in _programs(p)]
     except PathRefused as error:
         return [Check(CHECK, False, error.message, error.hint)]
-    if not agents:
+    if not started:
         return []
+    gone = by_key(each for each in started if not Path(each[0]).exists())
     if not gone:
-        names = ", ".join(dict.fromkeys(agents))
+        names = ", ".join(dict.fromkeys(agent for _, agent in started))
         return [Check(CHECK, True, f"the program that the settings of {names} start is there")]
     lost = dict.fromkeys(agent for each in gone.values() for agent in each)
     return [

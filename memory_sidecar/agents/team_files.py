@@ -128,9 +128,7 @@ class TeamFiles:
         for name in (OWN_DIRECTORY, SESSIONS):
             start = f"{name}/"
             files = [path.removeprefix(start) for path in done.taken if path.startswith(start)]
-            if not files:
-                continue
-            if any(source.name == name for source in self._agent.sources()):
+            if files and any(source.name == name for source in self._agent.sources()):
                 self._agent.index(files, reporter=reporter, directory=name)
 
 

@@ -191,14 +191,12 @@ class MemoryBuilder(Builder):
         named = map(self._memory_address, texts(read.superseded_by))
         return any(parse_address(each)[0] != self._directory.name for each in named)
 
-    def _address(self, path: str) -> str:
-        return address(self._directory.name, path)
-
     def _memory_address(self, target: str) -> str:
         """Return the address of the memory that a page calls `target`, a path or an address."""
         with_suffix = target if target.lower().endswith(".md") else f"{target}.md"
         is_address = ":" in with_suffix.partition("/")[0]
-        return with_suffix if is_address else self._address(with_suffix.removeprefix("./"))
+        own = address(self._directory.name, with_suffix.removeprefix("./"))
+        return with_suffix if is_address else own
 
     def _atom_address(self, path: str, target: str) -> str | None:
         """Return the address of the atom `target` in the project of `path`; None if it is no id."""
@@ -207,7 +205,7 @@ class MemoryBuilder(Builder):
             return None
         project = category_of(category_of(path))
         folder = f"{project}/{atom.kind.folder}" if project else atom.kind.folder
-        return self._address(f"{folder}/{target}.md")
+        return address(self._directory.name, f"{folder}/{target}.md")
 
 
 def _decode_page(data: bytes) -> Page:
