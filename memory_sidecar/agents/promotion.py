@@ -88,12 +88,8 @@ class Promoter:
         whole = read_session(document)
         summed_up = [(each, each.summary) for each in sessions if each.summary]
         briefs = join_briefs([summary for _, summary in summed_up]) if summed_up else None
-        briefs_suffice = len(summed_up) == len(sessions) <= DETAILED_SENTENCES
-        made = (
-            briefs
-            if briefs and briefs_suffice
-            else self._make_summary(whole, document, fallback=briefs)
-        )
+        made = briefs if len(summed_up) == len(sessions) <= DETAILED_SENTENCES else None
+        made = made or self._make_summary(whole, document, fallback=briefs)
         summary = mask_document(made)[0]
         suggested = [c for one, its in summed_up for c in candidates(one, its, with_brief=False)]
         ids = [each.session_id for each in sessions]
@@ -123,14 +119,13 @@ class Promoter:
         target = self._agent.shared if shared and self._agent.shared else self._agent
         if not dry_run:
             # Each is checked before any is stored: a text may be too long for a memory.
-            drafts = {
-                at: self._draft(each, session.project)
-                for at, each in enumerate(judged)
-                if each.fate is Fate.NEW
-            }
+            drafts = [
+                self._draft(each, session.project) if each.fate is Fate.NEW else None
+                for each in judged
+            ]
             judged = [
-                self._store(each, drafts[at], target) if at in drafts else each
-                for at, each in enumerate(judged)
+                self._store(each, draft, target) if draft else each
+                for each, draft in zip(judged, drafts, strict=True)
             ]
         return Promotion(session.session_id, summary.brief, summary.made_by, tuple(judged))
 

@@ -113,11 +113,11 @@ def _expand(hit: RankedMemory, left: int) -> RankedMemory:
 
 def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[RankedMemory]:
     """Reorder the first of `hits`, which are sorted best first, by what `judge` says."""
-    chosen, texts = _choose_judged(hits)
+    chosen = _choose_judged(hits)
     if len(chosen) < 2:
         return list(hits)
     judged = [hits[at] for at in chosen]
-    told = zip(judged, judge(question, texts), strict=True)
+    told = zip(judged, judge(question, [*chosen.values()]), strict=True)
     keys = [hit.score + JUDGE_WEIGHT * value for hit, value in told]
     better = list(hits)
     for place, hit in zip(chosen, reorder(judged, keys), strict=True):
@@ -125,18 +125,16 @@ def rerank(question: str, hits: Sequence[RankedMemory], judge: Judge) -> list[Ra
     return better
 
 
-def _choose_judged(hits: Sequence[RankedMemory]) -> tuple[list[int], list[str]]:
-    """Choose the best hits that are neither named nor outdated; return places and passages."""
-    places: list[int] = []
-    texts: list[str] = []
+def _choose_judged(hits: Sequence[RankedMemory]) -> dict[int, str]:
+    """Choose the best hits that are neither named nor outdated; return their passages by place."""
+    passages: dict[int, str] = {}
     left = MAX_CHARACTERS
     for place, hit in enumerate(hits):
         if hit.memory.is_outdated or hit.score >= NAMED_FROM:
             continue
         text = hit.passage.embedded_text[:JUDGED_CHARACTERS]
         left -= len(text)
-        if len(places) == MAX_JUDGED or left < 0:
+        if len(passages) == MAX_JUDGED or left < 0:
             break
-        places.append(place)
-        texts.append(text)
-    return places, texts
+        passages[place] = text
+    return passages

@@ -82,16 +82,15 @@ def check_new_path(path: str) -> str:
 
     Raises as `check_category` does.
     """
-    text = check_path(path)[: -len(MEMORY_SUFFIX)] + MEMORY_SUFFIX
+    text = check_path(path)[: -len(MEMORY_SUFFIX)]
     folder, _, name = text.rpartition("/")
     check_category(folder)
-    if not is_name(name.removesuffix(MEMORY_SUFFIX)):
+    if not is_name(name):
         raise UsageError(
-            f"{name!r} cannot be the name of a memory",
-            hint="letters, digits, `-`, `_` and `.`: for example "
-            f"{slug(name.removesuffix(MEMORY_SUFFIX)) or 'use-sqlite'}",
+            f"{name + MEMORY_SUFFIX!r} cannot be the name of a memory",
+            hint=f"letters, digits, `-`, `_` and `.`: for example {slug(name) or 'use-sqlite'}",
         )
-    return text
+    return text + MEMORY_SUFFIX
 
 
 def check_path(path: str) -> str:

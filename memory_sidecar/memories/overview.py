@@ -20,6 +20,7 @@ from memory_sidecar.memories.recall import Recall
 from memory_sidecar.memories.results import Memory, MemoryHit
 
 T = TypeVar("T")
+Names = Collection[str] | None
 
 
 class Overview:
@@ -49,9 +50,7 @@ class Overview:
         """Count the memories that satisfy `wanted` by each property."""
         return Facets.of(self._ask_each(lambda rows: (rows.agent, count_by_facet(rows, wanted))))
 
-    def _ask_each(
-        self, ask: Callable[[MemoryRows], T], agents: Collection[str] | None = None
-    ) -> list[T]:
+    def _ask_each(self, ask: Callable[[MemoryRows], T], agents: Names = None) -> list[T]:
         """Collect the answers of all agents, or those named, each from one commit."""
         return self._collect(
             lambda agent: agent.answer(
@@ -60,9 +59,7 @@ class Overview:
             agents,
         )
 
-    def _collect(
-        self, ask: Callable[[AgentDatabase], T], agents: Collection[str] | None = None
-    ) -> list[T]:
+    def _collect(self, ask: Callable[[AgentDatabase], T], agents: Names = None) -> list[T]:
         answers = []
         for agent in (each for each in self._agents if agents is None or each.name in agents):
             try:
