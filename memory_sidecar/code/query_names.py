@@ -119,7 +119,7 @@ def names_in(text: str) -> QueryNames:
     if is_single_word:
         query = _AROUND_NAME.sub("", query) or query
     whole = (query, _TYPE_ARGUMENTS.sub("", query))
-    symbols, tokens = [], [query.removesuffix("()")] if is_single_word else []
+    symbols, tokens = [], [query.removesuffix("()") or query] if is_single_word else []
     for match in _NAME.finditer(query):
         word = match.group()
         if is_single_word and word == query and word[-1] in "?!":

@@ -76,6 +76,11 @@ def test_case_hides_no_name_nor_its_half_nor_a_slip(search, project, text):
     assert best.explain.boosts["exact_symbol"] == 1
 
 
+def test_empty_brackets_name_no_file_that_begins_with_a_dot(search, project):
+    (project / ".editorconfig").write_text("root = true\n")
+    assert all("exact_path" not in hit.explain.boosts for hit in search("()"))
+
+
 def test_the_name_itself_in_another_case_goes_before_those_that_begin_with_it(search, project):
     (project / "queues.py").write_text("class RetryQueue:\n    pass\n")
     (project / "many.py").write_text("class RetryQueueOfMany:\n    retry_queue_size = 5\n")
