@@ -116,10 +116,9 @@ class Agent:
     @property
     def last_changed(self) -> float:
         """The time of the last write to the database file, in seconds since 1970; 0 without one."""
-        try:
+        with suppress(FileNotFoundError):
             return self.paths.db.stat().st_mtime
-        except FileNotFoundError:
-            return 0.0
+        return 0.0
 
     def sources(self) -> list[Source]:
         self.paths.require_no_links()

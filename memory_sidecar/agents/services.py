@@ -314,11 +314,9 @@ def _names_in(folder: Path) -> Iterator[str]:
 
 
 def _is_agent_name(name: str) -> bool:
-    try:
-        check_agent(name)
-    except UsageError:
-        return False
-    return True
+    with suppress(UsageError):
+        return bool(check_agent(name))
+    return False
 
 
 def _make_link(settings: Settings) -> TeamLink:

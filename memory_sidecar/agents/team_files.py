@@ -164,10 +164,9 @@ def _sessions(agent: AgentDatabase) -> MirroredFolder:
 def _is_memory(path: str) -> bool:
     """Whether another machine's file may have the path `path` here: below the root, not hidden."""
     named = path.removesuffix(CATEGORY_FILE) + "of.md" if path.endswith(CATEGORY_FILE) else path
-    try:
+    with suppress(UsageError):
         return check_path(named) == named and len(os.fsencode(path)) < 1024
-    except UsageError:
-        return False
+    return False
 
 
 def _team_path(shown: str) -> str:
