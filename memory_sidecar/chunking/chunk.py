@@ -129,7 +129,9 @@ def _outermost(inner: Sequence[Definition]) -> Iterator[tuple[Definition, Sequen
         index = first
         while index < len(inner) and inner[index].start < outer.stop:
             index += 1
-        yield outer, inner[first:index]
+        # Those beside it in the same rows, as of `attr_reader :a, :b`, do not lie in it.
+        rows = outer.start, outer.stop
+        yield outer, [each for each in inner[first:index] if (each.start, each.stop) != rows]
 
 
 def _describe(
@@ -166,18 +168,17 @@ def _describe(
 
 def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
     """Yield the chunks of a file of sections; rows above the first header have no scope."""
-    starts, scopes = [0], [""]
+    start = 0
+    scopes = {start: ""}  # by the first row of each section
     for row, text in enumerate(lines.rows):
         if header := _header(text):
-            start = _with_comments_above(lines, row, starts[-1])
-            if start == starts[-1]:
-                scopes[-1] = header
-            else:
-                starts.append(start)
-                scopes.append(header)
+            start = _with_comments_above(lines, row, start)
+            scopes[start] = header
+    starts = list(scopes)
     sections = pairwise([*starts, len(lines.rows)])
     for span in pack(lines, (split(lines, section, language) for section in sections)):
-        yield from lines.chunks([span], scopes[bisect_right(starts, lines.trim(*span)[0]) - 1])
+        start = starts[bisect_right(starts, lines.trim(*span)[0]) - 1]
+        yield from lines.chunks([span], scopes[start])
 
 
 def _header(text: str) -> str:

@@ -143,6 +143,16 @@ def test_one_long_line_stays_one_chunk():
     assert [chunk.end_line - chunk.start_line for chunk in chunks if len(chunk.code) > 4_000] == [0]
 
 
+@pytest.mark.parametrize(
+    ("language", "before"), [("c", "static int "), ("lua", "local "), ("ruby", "attr_reader ")]
+)
+def test_one_statement_may_define_a_thousand_names(language, before):
+    names = [f"{':' * (language == 'ruby')}name_{number}" for number in range(1000)]
+    chunks = chunk_text(before + ",\n  ".join(names) + ";\n", language)
+    assert "".join(chunk.code.rstrip() for chunk in chunks).count("name_") == 1000
+    assert max(sizes(chunks)) <= MAX_BYTES
+
+
 def test_same_chunks_from_many_threads():
     texts = [(csharp_class(f"C{n}", methods=n), "csharp") for n in range(12)]
     texts += [(f"def f{n}():\n" + "    x = 1\n" * 300, "python") for n in range(12)]
