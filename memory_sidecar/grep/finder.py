@@ -34,7 +34,7 @@ def read_query(text: str, language: str) -> tree_sitter.Query:
     query = tree_sitter.Query(grammar(language), text)
     if query.capture_count:
         return query
-    return tree_sitter.Query(grammar(language), f"{text} @{_HIT}")
+    return tree_sitter.Query(grammar(language), f"{text}\n@{_HIT}")
 
 
 def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[Found]:

@@ -152,6 +152,7 @@ def test_a_query_hits_what_it_calls_a_match():
     assert hits('(call function: (identifier) @_f (#eq? @_f "open")) @match', code) == ["open(a)"]
     assert hits('(call function: (identifier) @name (#match? @name "^cl"))', code) == ["close"]
     assert hits("(argument_list)", code) == ["(a)", "(b)", "(c)"]
+    assert hits("(argument_list) ; of calls", code) == ["(a)", "(b)", "(c)"]
 
 
 def test_a_query_understands_what_is_between_conditions():
