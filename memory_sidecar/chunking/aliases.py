@@ -96,7 +96,7 @@ def modules_of_imports(
 ) -> dict[int, str]:
     """Return what each of `imports` of JavaScript is from, by first byte: the path behind it.
 
-    A path itself counts as an import, too. Left out are paths with spaces, or of over 200 bytes.
+    A path itself counts, too. Left out are paths with spaces, or of over 200 characters.
     In C# it is `global` for a using that counts for other files.
     """
     if language == "csharp":

@@ -63,17 +63,16 @@ class Lines:
         """Return the rows joined, without the last line break."""
         return "\n".join(self.rows[start:stop])
 
-    def is_blank(self, start: int, stop: int) -> bool:
-        """Whether no row of the span holds more than white space."""
-        rows = self.rows
-        return all(not rows[row] or rows[row].isspace() for row in range(start, stop))
+    def is_blank(self, row: int) -> bool:
+        """Whether a row holds no more than white space."""
+        text = self.rows[row]
+        return not text or text.isspace()
 
     def trim(self, start: int, stop: int) -> Span:
         """Return the span without blank rows at its ends; empty if all are blank."""
-        rows = self.rows
-        while start < stop and (not rows[start] or rows[start].isspace()):
+        while start < stop and self.is_blank(start):
             start += 1
-        while start < stop and (not rows[stop - 1] or rows[stop - 1].isspace()):
+        while start < stop and self.is_blank(stop - 1):
             stop -= 1
         return start, stop
 

@@ -147,11 +147,8 @@ def _without_closing(title: str) -> str:
 
 def _join_tiny(lines: Lines, sections: Iterator[MarkdownSection]) -> Iterator[MarkdownSection]:
     """Yield the sections, tiny ones joined to the parent or sibling before them if both fit."""
-    before: MarkdownSection | None = None
+    before = next(sections)  # a document has one even without headings
     for section in sections:
-        if before is None:
-            before = section
-            continue
         sizes = lines.size(before.start, before.stop), lines.size(section.start, section.stop)
         joins = min(sizes) < MIN_BYTES and sum(sizes) <= MAX_BYTES
         if joins and section.level >= before.level > 0:
@@ -160,8 +157,7 @@ def _join_tiny(lines: Lines, sections: Iterator[MarkdownSection]) -> Iterator[Ma
             continue
         yield before
         before = section
-    if before:
-        yield before
+    yield before
 
 
 def _cut(lines: Lines, section: MarkdownSection) -> list[Span]:
@@ -180,7 +176,7 @@ def _parts(lines: Lines, section: MarkdownSection) -> Iterator[tuple[Span, bool]
     for start, stop in [*section.fences, (section.stop, section.stop)]:
         yield from ((part, False) for part in _paragraphs(lines, row, start))
         end = stop
-        while end < section.stop and lines.is_blank(end, end + 1):
+        while end < section.stop and lines.is_blank(end):
             end += 1
         if start < end:
             yield (start, end), lines.size(start, stop) <= MAX_FENCE_BYTES
@@ -190,7 +186,7 @@ def _parts(lines: Lines, section: MarkdownSection) -> Iterator[tuple[Span, bool]
 def _paragraphs(lines: Lines, start: int, stop: int) -> Iterator[Span]:
     begin = start
     for row in range(start + 1, stop):
-        if lines.is_blank(row - 1, row) and not lines.is_blank(row, row + 1):
+        if lines.is_blank(row - 1) and not lines.is_blank(row):
             yield begin, row
             begin = row
     if begin < stop:

@@ -23,7 +23,7 @@ PRIMITIVES = frozenset(
 _VALUES = frozenset(b"await meta".split())  # `read().await.len()`, `import.meta.url`
 LAST_WORD = re.compile(rb"(?<!\w)\w+\Z")
 _SUPER = re.compile(rb"\bsuper\s*(?:\([^()]*\)|<[^<>]*>)(?:@\w+)?\s*[.]\Z")
-_MAX_SUPER = 100  # characters
+_MAX_SUPER = 100  # bytes
 
 # Where the dots of a chain may end its lines, and how a comment begins, which may end so, too.
 _CHAINED = frozenset("csharp go java javascript kotlin ruby swift tsx typescript".split())

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import tree_sitter
 
@@ -35,6 +35,14 @@ _HOLE = re.compile(
     r"|(?P<one>[A-Z_][A-Z0-9_]*)(?!\w))"
 )
 _WORD = re.compile(rb"\w[^\n\"']*")  # `f"` is none: all kinds of quotes are equal
+
+
+class WrittenHole(NamedTuple):
+    """A metavariable as it stands in a pattern."""
+
+    name: str  # "" for an anonymous one
+    many: bool
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +139,7 @@ class PatternText:
 
     def __init__(self, pattern: str) -> None:
         self.pieces: list[str] = [""]
-        self.holes: list[tuple[str, bool]] = []  # name or "", and whether it matches many
-        self.originals: list[str] = []  # the holes as they were written
+        self.holes: list[WrittenHole] = []
         last = 0
         for match in _HOLE.finditer(pattern):
             self.pieces[-1] += pattern[last : match.start()]
@@ -141,8 +148,8 @@ class PatternText:
                 self.pieces[-1] += "$"
                 continue
             name = match["all"] or match["one"] or ""
-            self.holes.append(("" if name.startswith("_") else name, bool(match["many"])))
-            self.originals.append(match[0])
+            name = "" if name.startswith("_") else name
+            self.holes.append(WrittenHole(name, bool(match["many"]), match[0]))
             self.pieces.append("")
         self.pieces[-1] += pattern[last:]
 
@@ -175,26 +182,25 @@ def _parse_spelled(
     before, after = context.split(FRAGMENT)
     data = before.encode()
     start = len(data)
-    holes: dict[tuple[int, int], int] = {}
-    for number, piece in enumerate(text.pieces):
+    holes: dict[tuple[int, int], WrittenHole] = {}
+    for number, (piece, hole) in enumerate(zip(text.pieces, text.holes, strict=False)):
         data += piece.encode()
-        if number < len(spellings):
-            begin = len(data)
-            data += spellings[number].format(f"zq{number}qz").encode()
-            holes[begin, len(data)] = number
+        begin = len(data)
+        data += spellings[number].format(f"zq{number}qz").encode()
+        holes[begin, len(data)] = hole
+    data += text.pieces[-1].encode()
     span = (start, len(data))
     data += after.encode()
-    return _Spelled(text, data, span, holes, parser.parse(data))
+    return _Spelled(data, span, holes, parser.parse(data))
 
 
 @dataclass(frozen=True)
 class _Spelled:
     """A pattern parsed in one context with one spelling of each hole."""
 
-    text: PatternText
     data: bytes
     span: tuple[int, int]  # of the pattern, in bytes
-    holes: dict[tuple[int, int], int]  # the number of each hole, by its span in bytes
+    holes: dict[tuple[int, int], WrittenHole]  # in order, by span in bytes
     tree: tree_sitter.Tree
 
     @cached_property
@@ -264,11 +270,9 @@ class _Spelled:
         return [(c, f) for c, f in children if c.end_byte > start and c.start_byte < stop]
 
     def _part(self, node: tree_sitter.Node, field: str | None) -> Part:
-        number = self.holes.get(node.byte_range)
-        if number is not None:
-            name, many = self.text.holes[number]
-            if many or not is_list(node):
-                return Hole(name, many, field)
+        hole = self.holes.get(node.byte_range)
+        if hole is not None and (hole.many or not is_list(node)):
+            return Hole(hole.name, hole.many, field)
         if has_own_text(node, self.data):
             return Leaf(node.type, node.is_named, self._literal(node), field)
         parts = tuple(self._part(*child) for child in children_of(node) if _counts(child))
@@ -278,9 +282,9 @@ class _Spelled:
         """Return the text of a token as written: a hole inside a string is plain text."""
         start, stop = node.byte_range
         text, last = b"", start
-        for (hole_start, hole_stop), number in sorted(self.holes.items()):
+        for (hole_start, hole_stop), hole in self.holes.items():
             if start <= hole_start and hole_stop <= stop:
-                text += self.data[last:hole_start] + self.text.originals[number].encode()
+                text += self.data[last:hole_start] + hole.text.encode()
                 last = hole_stop
         return text + self.data[last:stop]
 
