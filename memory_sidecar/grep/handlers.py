@@ -111,8 +111,8 @@ def grep(
                 at_hand[language] += 1
     if not files and not too_large and (asked := (*query.path_globs, *query.languages)):
         reporter.notice(f"no file here is {', '.join(asked)}")
-    meant = wanted if query.languages else wanted & at_hand.keys()
-    not_understood = finder.not_understood_in(meant)
+    by_name = {*at_hand, "cpp"} if "c" in at_hand else at_hand.keys()  # the text of `.h` decides
+    not_understood = finder.not_understood_in(wanted if query.languages else wanted & by_name)
     hits: list[GrepHit] = []
     for done, (root, file) in enumerate(files[key] for key in sorted(files)):
         reporter.progress("grep", done, len(files))

@@ -156,6 +156,8 @@ def test_a_header_is_searched_as_what_it_is(files, tmp_path):
     (tmp_path / "b.h").write_text("struct B { int c; };\n")
     assert files("class $C { $$$ };", "--language", "cpp", cwd=tmp_path) == ["a.h"]
     assert files("struct $C { $$$ };", cwd=tmp_path) == ["b.h"]
+    (tmp_path / "c.h").write_text("class B : public C { int d; };\n")
+    assert files("class $B : public $C { $$$ };", "c.h", cwd=tmp_path) == ["c.h"]
 
 
 def test_a_script_without_an_ending_is_searched(files, tmp_path):
