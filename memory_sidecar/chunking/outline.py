@@ -180,6 +180,7 @@ class _Match:
     __slots__ = (
         "body",
         "end_byte",
+        "has_symbol",
         "is_code",
         "is_part",
         "is_prototype",
@@ -191,14 +192,13 @@ class _Match:
         "prefix",
         "rest",
         "start_byte",
-        "symbol",
     )
 
     def __init__(
         self, captures: dict[str, list[tree_sitter.Node]], size: int, *, word: str, kind: str
     ) -> None:
         """`word` and its `kind`: see `captures`; "" for languages without such words."""
-        self.symbol = "definition" in captures and kind != "impl"
+        self.has_symbol = "definition" in captures and kind != "impl"
         self.node = (captures.get("definition") or captures["scope"])[0]
         self.name, self.is_prototype = declared(captures["name"][0])
         self.kind = kind or captures.get("kind", [self.node])[0].type
@@ -215,7 +215,7 @@ class _Match:
 
     def own_byte(self, data: bytes) -> int:
         """Return the first byte of its name, if that is no use of a type as in `impl Cart`."""
-        is_use = not self.symbol and _kind(self, None) in _TYPES
+        is_use = not self.has_symbol and _kind(self, None) in _TYPES
         return self.start_byte if is_use else bare_byte(data, self.name)
 
     def is_qualified(self, data: bytes) -> bool:
@@ -269,7 +269,7 @@ def _nest(
         yield (
             match,
             Definition(
-                symbol if match.symbol else "",
+                symbol if match.has_symbol else "",
                 path,
                 start,
                 first if match.is_named_last else match.name.start_point.row,
@@ -306,7 +306,7 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
         while "<" in text and text != (text := _ARGUMENTS.sub("", text)):
             pass
         text = text[:_MAX_NAME]
-        if match.symbol and _QUALIFIED.fullmatch(text):
+        if match.has_symbol and _QUALIFIED.fullmatch(text):
             *owners, text = _SEPARATOR.split(text)
             return text, ".".join((*owners, text))
         text = text.replace("::", ".")
