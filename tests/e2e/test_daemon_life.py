@@ -398,11 +398,11 @@ def test_failed_start_shows_the_end_of_the_log(home):
 
 
 def test_data_directory_that_cannot_be_written_is_used_without_a_daemon(home):
-    home.data_dir.rmdir()
-    home.data_dir.write_text("a file where the folder should be")
+    state = home.data_dir / "state"
+    state.write_text("a file where the folder of the daemon should be")
     done = home.call("source", "list")
     assert done.returncode in (0, 1)
-    assert home.data_dir.is_file()
+    assert state.is_file()
 
 
 def test_log_level_can_be_changed_while_it_runs(home):

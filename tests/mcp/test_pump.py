@@ -202,8 +202,8 @@ def test_interrupt_ends_the_server_in_its_own_process(start):
 
 
 def test_data_directory_that_no_daemon_can_use_is_served_here(home, start):
-    (home.folder / "a file").touch()
-    host = start("--data-dir", home.folder / "a file")
+    (home.data_dir / "state").touch()  # a file where the folder of the daemon should be
+    host = start()
     assert "tools" in host.open()["capabilities"]
 
 
