@@ -37,7 +37,7 @@ from memory_sidecar.memories.reads import count_reads
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
 from tests.conftest import HashModels, Notices, write_memory
-from tests.waiting import eventually
+from tests.waiting import eventually, held_back
 
 NOW = 1_772_356_320_000  # 2026-03-01T09:12:00Z
 USER = {"role": "user", "content": "the token refresh fails"}
@@ -163,25 +163,15 @@ def test_the_first_answer_of_a_live_agent_waits_for_rows_where_it_has_none(
 
 def test_a_first_pass_that_takes_long_is_waited_for_once(begun, notices, monkeypatch):
     patience = "memory_sidecar.index.database.MISSING_PATIENCE_S"
-    go_on = threading.Event()
-    build = MemoryBuilder.build
-
-    def held(builder: MemoryBuilder, file: Any) -> Any:
-        assert go_on.wait(60)
-        return build(builder, file)
-
-    monkeypatch.setattr(MemoryBuilder, "build", held)
     agent, start = begun
-    start()
-    try:
+    with held_back(monkeypatch, MemoryBuilder, "build"):
+        start()
         monkeypatch.setattr(patience, 0.2)
         assert paths(agent, notices) == []
         monkeypatch.setattr(patience, 3600.0)
         assert paths(agent, notices) == []
         said = "architect is not completely indexed yet: ask again for what this answer lacks"
         assert notices.said == [said, said]
-    finally:
-        go_on.set()
     assert agent.data.wait_fresh(patience_s=60.0)
     notices.said.clear()
     assert len(paths(agent, notices)) == 20

@@ -15,7 +15,7 @@ from memory_sidecar.index.scheduler import MAX_AT_ONCE
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryList
 from tests.conftest import HashEmbedder, write_memory
-from tests.waiting import eventually
+from tests.waiting import eventually, held_back
 
 
 @pytest.fixture
@@ -83,23 +83,14 @@ def test_who_writes_what_took_long_does_not_wait_for_vectors_as_well(
     write_memory(data_dir / "knowledge" / "first", "one.md", "The first.")
     live.start()
     holds(services, "first", "one.md")
-    agent, go_on = services.agent("first"), threading.Event()
+    agent = services.agent("first")
     eventually(lambda: not count_waiting(agent.data.open()))
-    embed = HashEmbedder.embed_passages
-
-    def slowly(embedder, texts, *, stop=None):
-        assert go_on.wait(60)
-        return embed(embedder, texts, stop=stop)
-
-    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
     monkeypatch.setattr(written, "AT_ONCE_S", 0.0)
     write_memory(data_dir / "knowledge" / "first", "two.md", "The second.")
-    try:
+    with held_back(monkeypatch, HashEmbedder, "embed_passages"):
         agent.index_written(["two.md"], reporter=Silent())
         holds(services, "first", "one.md", "two.md")
         assert count_waiting(agent.data.open()) == 1
-    finally:
-        go_on.set()
     eventually(lambda: not count_waiting(agent.data.open()))
 
 
@@ -107,22 +98,12 @@ def test_the_first_files_of_an_agent_wait_for_few_vectors_too(
     services, live, data_dir, monkeypatch
 ):
     live.start()
-    go_on, agent = threading.Event(), services.agent("new")
-    embed = HashEmbedder.embed_passages
-
-    def slowly(embedder, texts, *, stop=None):
-        assert go_on.wait(60)
-        return embed(embedder, texts, stop=stop)
-
-    monkeypatch.setattr(HashEmbedder, "embed_passages", slowly)
     names = [f"{number:03}.md" for number in range(written.AT_ONCE + 1)]
-    for name in names:
-        write_memory(data_dir / "knowledge" / "new", name, f"What {name} says.")
-    try:
-        agent.index_written(names, reporter=Silent())
+    with held_back(monkeypatch, HashEmbedder, "embed_passages"):
+        for name in names:
+            write_memory(data_dir / "knowledge" / "new", name, f"What {name} says.")
+        services.agent("new").index_written(names, reporter=Silent())
         holds(services, "new", *names)
-    finally:
-        go_on.set()
 
 
 def test_a_registered_directory_is_watched_at_once(services, live, data_dir, tmp_path):

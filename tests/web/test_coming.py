@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from memory_sidecar.agents.watching import Watching
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.web.site import Site
 from tests.conftest import hashing_services
-from tests.waiting import eventually
+from tests.waiting import eventually, held_back
 from tests.web.conftest import Served
 
 
@@ -44,26 +42,16 @@ def write_sessions(folder: Path, count: int) -> None:
 
 
 def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
-    go_on = threading.Event()
-    build = SessionBuilder.build
-
-    def held(builder: SessionBuilder, file: Any) -> Any:
-        assert go_on.wait(60)
-        return build(builder, file)
-
-    monkeypatch.setattr(SessionBuilder, "build", held)
     monkeypatch.setattr("memory_sidecar.index.database.MISSING_PATIENCE_S", 3600.0)
-    watched.store("Known already", agent="architect")
-    write_sessions(tmp_path / "data" / "episodic" / "later" / "2026-03", 3)
-    reader = watched.reader()
-    try:
+    with held_back(monkeypatch, SessionBuilder, "build"):
+        watched.store("Known already", agent="architect")
+        write_sessions(tmp_path / "data" / "episodic" / "later" / "2026-03", 3)
+        reader = watched.reader()
         first = reader.get("/sessions")
         assert (first.status, "later is " in first.text) == (200, True)
         assert "No session" not in first.text
         memories = reader.get("/memories")
         assert "Known already" in memories.text
-    finally:
-        go_on.set()
     data = watched.services.agent("later").data
     assert data.wait_fresh(patience_s=60.0)
     # The pass that this came into has nothing left to do, and tells of itself until it ends.
