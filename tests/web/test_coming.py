@@ -42,7 +42,8 @@ def write_sessions(folder: Path, count: int) -> None:
 
 
 def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
-    monkeypatch.setattr("memory_sidecar.index.database.MISSING_PATIENCE_S", 3600.0)
+    for patience in ("FIRST_LOOK_S", "MISSING_PATIENCE_S"):
+        monkeypatch.setattr(f"memory_sidecar.index.database.{patience}", 3600.0)
     with held_back(monkeypatch, SessionBuilder, "build"):
         watched.store("Known already", agent="architect")
         write_sessions(tmp_path / "data" / "episodic" / "later" / "2026-03", 3)
