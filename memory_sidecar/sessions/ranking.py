@@ -1,7 +1,7 @@
 """Computes the relevance of rows, and the gain of messages from their conversation.
 
-All values are arrays over rows. `search.py` has the formula; docs/ranking.md says what each
-constant gives.
+All values are arrays over rows. `search.py` has the formula; docs/ranking-experiments.md says what
+each constant gives.
 """
 
 from __future__ import annotations

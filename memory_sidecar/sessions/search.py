@@ -17,8 +17,9 @@ A message gains from the messages beside it, since an answer often does not repe
 and loses 0.2 · 5 / (5 + its words outside of questions and code), unless it is such an answer. The
 second and this do not count for a question that asks what was asked.
 
-A session counts as (its best part + 0.4 · the mean of its next three) / 1.4. docs/ranking.md says
-what each term gives. Words that very many rows hold are only looked up in the best candidates.
+A session counts as (its best part + 0.4 · the mean of its next three) / 1.4. What each term gives
+stands in docs/ranking-experiments.md. Words that very many rows hold are only looked up in the best
+candidates.
 """
 
 from __future__ import annotations
