@@ -163,6 +163,7 @@ class Memories(Recall):
             agent=self._agent.name,
             now_ms=self._agent.clock(),
             category=category,
+            reserved=there._look_up(lambda connection: files_missed(connection, OWN_DIRECTORY)),
             allow_secrets=allow_secrets,
         )
         remembered = there._index_and_report(OWN_DIRECTORY, written)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -89,13 +89,14 @@ def share(
     agent: str,
     now_ms: int,
     category: str | None = None,
+    reserved: Collection[str] = (),
     allow_secrets: bool = False,
 ) -> Written:
     """Copy `file`, a memory of `agent`, into `shared`, with a note of where it comes from.
 
     Its times, tags and evidence are copied, but not what it supersedes or is superseded by. If
-    `shared` already has a file of that name with the same text, that is the copy. Raises
-    SecretRefused, and Conflict if all names for the copy are taken.
+    `shared` already has a file of that name with the same text, that is the copy. `reserved`: paths
+    that a new copy must not get. Raises SecretRefused, and Conflict if all its names are taken.
     """
     if not allow_secrets:
         _refuse_secrets(file, category=category or "")
@@ -118,9 +119,9 @@ def share(
         for place in (stem, f"{stem}-{agent}", f"{stem}-{wanted[:8]}"):
             target = check_path(place)
             there = shared.find(target)
-            if there is None:
+            if there is None and target not in reserved:
                 return Written(shared.create(target, text), True, (target,))
-            if content_hash(there.page.content) == wanted:
+            if there and content_hash(there.page.content) == wanted:
                 return Written(there, False, ())
     raise Conflict(f"{stem} exists already", hint="share it to another category")
 
