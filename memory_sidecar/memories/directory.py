@@ -30,7 +30,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES
 from memory_sidecar.memories.files import MemoryPage, read_memory
 from memory_sidecar.memories.model import OWN_DIRECTORY
-from memory_sidecar.memories.names import check_path, folded, spellings
+from memory_sidecar.memories.names import check_path, folded, may_be_memory, spellings
 
 LOCK_TIMEOUT_S = 60
 
@@ -97,24 +97,25 @@ class KnowledgeDirectory:
     def read(self, path: str, *, if_hash: str = "") -> MemoryFile:
         """Read the memory that a caller calls `path`; its suffix may be left out.
 
-        Also finds it at the other spelling, composed (NFC) or, as macOS has it, decomposed (NFD).
-        Raises as `check_path`, NotFound, and Conflict with the current text if its hash is not
-        `if_hash`.
+        The very file that is named comes first, whatever a person called it, then a namesake in
+        the other spelling: composed (NFC) or, as macOS has it, decomposed (NFD). Raises as
+        `check_path`, NotFound, and Conflict with the current text if its hash is not `if_hash`.
         """
-        given, path = path, check_path(path)
-        # The very file that is named comes before a namesake in the other spelling.
-        exact = (given,) if path in spellings(given) else ()
-        for spelling in dict.fromkeys((*exact, *spellings(path))):
-            if (found := self.find(spelling)) is None:
-                continue
-            if if_hash and found.hash != if_hash.strip().lower():
-                raise Conflict(
-                    f"{path} changed: its hash is {found.hash}, not {if_hash}",
-                    hint="merge your change into the current text and use its hash",
-                    current={"path": path, "hash": found.hash, "text": found.text},
-                )
-            return found
-        raise NotFound(f"there is no memory {path}", hint="`memory-sidecar list` shows the paths")
+        found = self.find(path) if may_be_memory(path) else None
+        if found is None:
+            path = check_path(path)
+            found = next(filter(None, map(self.find, spellings(path))), None)
+        if found is None:
+            raise NotFound(
+                f"there is no memory {path}", hint="`memory-sidecar list` shows the paths"
+            )
+        if if_hash and found.hash != if_hash.strip().lower():
+            raise Conflict(
+                f"{path} changed: its hash is {found.hash}, not {if_hash}",
+                hint="merge your change into the current text and use its hash",
+                current={"path": path, "hash": found.hash, "text": found.text},
+            )
+        return found
 
     def find(self, path: str) -> MemoryFile | None:
         """Read the memory at exactly `path`; None if there is none.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.memories.names import check_category, check_path
+from memory_sidecar.memories.names import check_category
 
 MAX_CONTENT_BYTES = 1 << 20  # no reader takes more in
 MAX_TAG_CHARACTERS = 200
@@ -42,8 +42,6 @@ class Changes:
         object.__setattr__(self, "tags", _check_tags(self.tags))
         if self.project:
             _check_project(self.project)
-        for path in self.supersedes:
-            check_path(path)
         if all(getattr(self, field.name) == field.default for field in fields(self)):
             raise UsageError("nothing to change", hint="name what to change")
 

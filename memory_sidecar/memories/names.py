@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from pathlib import PurePath
 
 from memory_sidecar.core.errors import PathRefused, UsageError
 from memory_sidecar.core.paths import FOLDER_NAME, FOLDER_NAME_RULE
@@ -111,6 +112,15 @@ def check_path(path: str) -> str:
             hint="name one like decisions/use-sqlite.md, see `list`",
         )
     return named
+
+
+def may_be_memory(path: str) -> bool:
+    """Whether a memory may lie at exactly `path`, as one that a person wrote: below its root."""
+    return (
+        is_markdown(path)
+        and not (is_hidden(path) or is_category_page(path) or "\0" in path)
+        and not PurePath(path).anchor
+    )
 
 
 def _check_relative(path: str) -> str:

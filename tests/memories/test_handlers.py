@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import unicodedata
@@ -203,6 +204,32 @@ def test_a_new_memory_takes_no_name_of_one_that_is_gone_and_superseded_another(k
     knowledge.memories().remove(knowledge.store("Use SQLite.", supersedes=(old,), summary="Disk"))
     new = knowledge.store("The disk is slow.", summary="Disk")
     assert (knowledge.found("slow"), knowledge.found("Postgres")) == ([new], [old])
+
+
+def test_a_shared_copy_takes_no_name_of_one_that_is_gone_and_was_superseded(knowledge):
+    shared = knowledge.memories("shared")
+    old = shared.store(Draft(content="Use Postgres.", summary="Disk")).path
+    shared.store(Draft(content="Use SQLite.", supersedes=(old,)))
+    shared.remove(old)
+    copy = knowledge.memories().share(knowledge.store("The disk is slow.", summary="Disk"))
+    assert knowledge.found("slow", agent="other") == [copy.path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs such names")
+@pytest.mark.parametrize(
+    "path", ["a:b/use-tabs.md", "ab:c.md", "~draft.md", "back\\slash.md", "👩\u200d💻.md"]
+)
+def test_a_memory_is_changed_by_the_path_that_is_shown_whatever_it_is_called(knowledge, root, path):
+    write_memory(root, path, "Use tabs.", links=["other.md"])
+    other = knowledge.store("Indent by four.", summary="Other")
+    (named,) = knowledge.found("tabs")
+    memories = knowledge.memories()
+    assert memories.update(named, Changes(tags=("style",))).path == named
+    assert memories.move(other, "moved").relinked == (named,)
+    newer = knowledge.store("Use spaces.", supersedes=(named,))
+    assert memories.get(named).relations["superseded_by"] == [newer]
+    memories.remove(named)
+    assert memories.restore([named]).restored == (named,)
 
 
 @pytest.mark.parametrize("key", ["supersedes", "superseded_by"])
