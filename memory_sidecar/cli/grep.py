@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
-from memory_sidecar.cli.options import globs_from_here, with_call, with_globs, with_language
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.within import with_globs, with_language
 from memory_sidecar.core.language import known_language
+from memory_sidecar.core.opening import real_path
+from memory_sidecar.core.projects import expand_home
+from memory_sidecar.disk.globs import relative_globs
 from memory_sidecar.grep import handlers as handler
 from memory_sidecar.grep.handlers import FoundCode
 
@@ -40,16 +46,20 @@ def grep(
 
     Looks below the working directory, or at each PATH.
     """
+    registry = call.codebase.registry
+    chosen = [call.path(path) for path in paths] or [call.cwd]
+    roots = {handler.base_of(path, call.cwd, registry): "" for path in (*chosen, call.cwd)}
+    from_home = [expand_home(each, call.environ) for each in globs]
     found = handler.grep(
         handler.GrepQuery(
             pattern=call.text(pattern),
             languages=tuple(map(known_language, languages)),
-            path_globs=globs_from_here(call, globs),
+            path_globs=relative_globs(from_home, roots, Path(real_path(call.cwd)))[0],
             limit=limit,
         ),
-        [call.path(path) for path in paths] or [call.cwd],
+        chosen,
         cwd=call.cwd,
-        registry=call.codebase.registry,
+        registry=registry,
         max_file_bytes=call.services.settings.max_file_bytes,
         reporter=call.reporter,
     )

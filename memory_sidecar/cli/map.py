@@ -13,7 +13,8 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.names import locate, sources_of
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
-from memory_sidecar.cli.options import Within, with_all, with_call, with_sources
+from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.within import Within, with_all, with_sources
 from memory_sidecar.code.central import AROUND_HITS, MAP_TOKENS, draw_map, hit_weights, is_path
 from memory_sidecar.code.headings import map_lines
 from memory_sidecar.code.model import CodeFilter, CodeQuery

@@ -14,7 +14,8 @@ import click
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.numbers import Count
-from memory_sidecar.cli.options import TOP_K_NAMES, Within, with_call, with_places
+from memory_sidecar.cli.options import TOP_K_NAMES, with_call
+from memory_sidecar.cli.within import Within, with_places
 from memory_sidecar.code import navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph

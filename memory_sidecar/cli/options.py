@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from functools import wraps
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,11 +13,8 @@ import click
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.cli.numbers import FRACTION, Count
-from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.settings import load_settings
 
 Command = Callable[..., object]
@@ -38,20 +33,6 @@ with_mode = click.option(
     show_default=True,
     help="By words and meaning, or by only one of them.",
 )
-with_language = click.option(
-    "--language", "languages", multiple=True, metavar="L", help="Any of these."
-)
-with_globs = click.option(
-    "--path",
-    "globs",
-    multiple=True,
-    metavar="GLOB",
-    help="As in a .gitignore, {a,b} too; any. !GLOB excludes.",
-)
-with_sources = click.option(
-    "--source", "sources", multiple=True, metavar="NAME", help="Any of these."
-)
-with_all = click.option("--all", "everywhere", is_flag=True, help="Every source, wherever you are.")
 with_min_score = click.option(
     "--min-score", type=FRACTION, default=0.0, metavar="S", help="Drop hits below this score."
 )
@@ -287,63 +268,3 @@ def _join_words(
     _context: click.Context, _argument: click.Parameter, words: tuple[str, ...]
 ) -> str | None:
     return " ".join(words) if words else None
-
-
-def globs_from_here(call: Call, globs: Sequence[str]) -> tuple[str, ...]:
-    """Return the values of --path relative to the source around the working directory."""
-    if not globs:
-        return ()
-    # Imported late: a command without --path would wait a tenth longer for it.
-    from memory_sidecar.disk.globs import relative_globs
-
-    registry = call.codebase.registry
-    around = registry.containing(call.cwd)
-    here = Path(real_path(call.cwd)).relative_to(around.root).as_posix() if around else ""
-    roots = [call.cwd] if around is None else []
-    return relative_globs(globs, [*roots, *(source.root for source in registry.all())], here)
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """The options of `with_places`: where in the code to look."""
-
-    sources: tuple[str, ...]
-    languages: tuple[str, ...] = ()
-    globs: tuple[str, ...] = ()
-    everywhere: bool = False
-
-    def filter(self, call: Call, named: Sequence[str] = ()) -> CodeFilter:
-        """Return the filter: by default, without --db, of the source around the working directory.
-
-        The sources `named`, of files that are asked about, come before that one.
-
-        Raises UsageError for an unknown language and for --all with --source, NoIndex if no source
-        is around the working directory.
-        """
-        sources = self.sources
-        if self.everywhere and sources:
-            raise UsageError("--all and --source exclude each other", hint="leave one of them out")
-        if sources:
-            registry = call.codebase.registry
-            sources = tuple(registry.name_of(each, call.cwd) for each in sources)
-        elif not (self.everywhere or call.db):
-            sources = tuple(named) or (
-                call.codebase.require_source_around(call.cwd, or_all=True).name,
-            )
-        languages = tuple(map(known_language, self.languages))
-        return CodeFilter(sources, languages, globs_from_here(call, self.globs))
-
-
-def with_places(command: Command) -> Command:
-    """Add the options that restrict where in the code to look, passed as `within`."""
-
-    @with_language
-    @with_globs
-    @with_sources
-    @with_all
-    @wraps(command)
-    def wrapper(**given: Any) -> object:  # noqa: ANN401  options of any kind
-        places = {name: given.pop(name) for name in Within.__dataclass_fields__}
-        return command(within=Within(**places), **given)
-
-    return wrapper

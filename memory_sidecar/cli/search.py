@@ -25,14 +25,13 @@ from memory_sidecar.cli.options import (
     MAX_TOP_K,
     TOP_K_NAMES,
     TextCommand,
-    Within,
     text_argument,
     with_call,
     with_min_score,
     with_mode,
-    with_places,
 )
 from memory_sidecar.cli.query import show_memories
+from memory_sidecar.cli.within import Within, with_places
 from memory_sidecar.code.excerpt import MAX_COLOURED, Excerpt, excerpt, name_of, spans, stems_of
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from memory_sidecar.core.model import Query
+from memory_sidecar.core.language import known_language
+from memory_sidecar.core.model import Query, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,29 @@ class CodeFilter:
     sources: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     path_globs: tuple[str, ...] = ()  # `**` matches across folders
+
+    @classmethod
+    def of(
+        cls,
+        chosen: tuple[str, ...],
+        languages: Iterable[str],
+        globs: Sequence[str],
+        known: Iterable[Source],
+        folder: Path | None = None,
+    ) -> CodeFilter:
+        """Return the filter that a caller names, with `globs` as `relative_globs` takes them.
+
+        Without `chosen` sources these are the ones that absolute globs lie in; none: still to be
+        chosen. `known`: every source. Raises UsageError for an unknown language.
+        """
+        inside: tuple[str, ...] = ()
+        if globs:
+            # Imported late: a command without --path would wait a tenth longer for it.
+            from memory_sidecar.disk.globs import relative_globs
+
+            roots = {each.root: each.name for each in known if not chosen or each.name in chosen}
+            globs, inside = relative_globs(globs, roots, folder)
+        return cls(chosen or inside, tuple(map(known_language, languages)), tuple(globs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ def locate_data_dir(
     `memory-sidecar.toml`. Paths are absolute. A project that the user refused is not returned.
     """
     if named := option or environ.get(DATA_DIR_VARIABLE):
-        return os.path.normpath(os.path.join(cwd, os.path.expanduser(named))), None
+        return os.path.normpath(os.path.join(cwd, expand_home(named, environ))), None
     passed_over = None
     for folder in folder_and_parents(cwd):
         data_dir = os.path.join(folder, PROJECT_DATA_DIR)
@@ -138,6 +138,13 @@ def home(environ: Mapping[str, str]) -> str:
     """Return the home folder of the caller with the environment `environ`."""
     found = (environ.get("HOME") if sys.platform != "win32" else "") or os.path.expanduser("~")
     return found if os.path.isabs(found) else os.sep  # of a user whom the system does not know
+
+
+def expand_home(path: str, environ: Mapping[str, str]) -> str:
+    """Return `path` with `~` as the home folder of the caller with `environ`. Never fails."""
+    if path == "~" or path.startswith("~/"):  # the daemon may have another home
+        return home(environ) + path[1:]
+    return os.path.expanduser(path)
 
 
 def trust_of(folder: str, environ: Mapping[str, str]) -> bool | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 
 from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.opening import real_path
 
 PATTERN_ERRORS = (GitIgnorePatternError, re.error)  # of what is no pattern: `a\\`, `[b-a]`
 MAX_ALTERNATIVES = 256
@@ -26,37 +27,70 @@ MAX_WILDCARDS = 4  # of a glob, see `count_wildcards`
 _STARS = re.compile(r"\*+")
 _OPEN_BRACKET = re.compile(r"(?<!\\)\[(?!\^?\]?[^\]]*\])")
 _INNERMOST_BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
+_FIXED_START = re.compile(r"(?:/[^/*?\[{\\]+(?=/|$))*")
 _HINT = "for example 'src/**/*.py'"
 
 
-def relative_globs(globs: Iterable[str], roots: Iterable[Path], here: str = "") -> tuple[str, ...]:
-    """Make `globs` relative to a source: absolute ones below one of `roots`, and `.` and `..`.
+def relative_globs(
+    globs: Iterable[str], roots: Mapping[Path, str], folder: Path | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Make `globs` relative to a source; return them, and the names of the sources they lie in.
 
-    `here`: the folder that `.` means, relative to its source. If one of the globs means a whole
-    source, or all are empty, those that exclude are left; an empty tuple means all files.
+    `roots`: the names of sources by their roots, without links. `folder`: what `.` means; without
+    one, or outside of all roots, that is any source. An absolute glob may lead there by links. If
+    one of the globs means a whole source, or all are empty, those that exclude are left; no globs
+    means all files. No names if a glob means files of any source.
     """
-    above = sorted((root.as_posix() for root in roots), key=len, reverse=True)
+    above = sorted(((root.as_posix(), name) for root, name in roots.items()), key=_depth)
     meant: list[str] = []
     excluded: list[str] = []
+    inside: list[str | None] = []
     has_whole = False
     for each in filter(str.strip, globs):
         glob = each.removeprefix("!")
-        root = next((root for root in above if f"{glob}/".startswith(f"{root}/")), None)
-        if root is not None:
-            path = posixpath.normpath(f".{glob.removeprefix(root)}")
-        elif glob.split("/")[0] in (".", ".."):
-            path = posixpath.normpath(f"./{here}/{glob}")
-        else:
-            path = glob.strip("/") and glob  # "/" is a whole source
+        root, path = _relative(glob, above, folder)
         is_whole = path in ("", ".")
-        has_whole = has_whole or (is_whole and glob == each)
         is_changed = path != glob and not path.startswith("../")
         made = f"/{path}{'/' if glob.endswith('/') else ''}" if is_changed else glob
         if glob == each:
+            has_whole = has_whole or is_whole
             meant.append(made)
+            inside.append(root)
         else:
             excluded.append("!*" if is_whole else f"!{made}")
-    return (*([] if has_whole else meant), *excluded)
+    names = () if None in inside else tuple(dict.fromkeys(filter(None, inside)))
+    return (*([] if has_whole else meant), *excluded), names
+
+
+def _depth(root: tuple[str, str]) -> int:
+    return -len(root[0])
+
+
+def _relative(
+    glob: str, above: Sequence[tuple[str, str]], folder: Path | None
+) -> tuple[str | None, str]:
+    """Return the source that `glob` lies in (None: any), and its path there: "" or . for the root.
+
+    `above`: roots and their sources, the deepest first.
+    """
+    is_dotted = glob.split("/", maxsplit=1)[0] in (".", "..")
+    whole = posixpath.normpath(f"{folder.as_posix()}/{glob}" if is_dotted and folder else glob)
+    for start in (whole, _without_links(whole)):
+        for root, name in above:
+            if f"{start}/".startswith(f"{root}/"):
+                return name, start.removeprefix(root).lstrip("/")
+    return None, posixpath.normpath(glob) if is_dotted else glob.strip("/") and glob
+
+
+def _without_links(glob: str) -> str:
+    """Return an absolute `glob` with the links resolved in what stands before its wildcards."""
+    fixed = _FIXED_START.match(glob)
+    return real_path(fixed[0]) + glob[fixed.end() :] if fixed and fixed[0] else glob
+
+
+def literal_glob(path: str) -> str:
+    """Return a glob that matches the `path` of a file, relative to its source, alone."""
+    return "/" + "".join(f"\\{sign}" if sign in "*?[]{}!\\" else sign for sign in path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +117,8 @@ def compile_globs(globs: tuple[str, ...]) -> PathFilter:
         if _OPEN_BRACKET.search(glob):  # git takes it for a pattern that matches nothing
             raise UsageError(f"--path: {glob!r} has a [ without its ]", hint=_HINT)
     patterns = [each for g in globs for each in _alternatives(unicodedata.normalize("NFC", g))]
+    # A path as it was printed, which web frameworks give brackets: app/[id]/page.ts
+    patterns += [each.replace("[", r"\[") for each in patterns if "[" in each and "\\" not in each]
     if slow := [each for each in patterns if count_wildcards(each) > MAX_WILDCARDS]:
         raise UsageError(
             f"--path: {slow[0]!r} has more than {MAX_WILDCARDS} * in its names, or ** in all",

@@ -17,6 +17,8 @@ from memory_sidecar.core import reasons
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
+from memory_sidecar.core.opening import real_path
+from memory_sidecar.core.paths import real_place
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.disk.read import read_text, size_limit
@@ -103,7 +105,7 @@ def grep(
     too_large: list[str] = []
     at_hand: Counter[str] = Counter()
     for path in paths:
-        for root, file in _files(path, registry, query.path_globs, max_file_bytes):
+        for root, file in _files(path, cwd, registry, query.path_globs, max_file_bytes):
             if _is_too_large(file, wanted, max_file_bytes):
                 too_large.append(file.path)
             elif language := _guess_language(file, wanted):
@@ -152,28 +154,38 @@ def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter
         reporter.notice(f"{named} not searched, too large: `max_file_bytes` allows more")
 
 
+def base_of(path: Path, cwd: Path, registry: Registry) -> Path:
+    """Return the folder that globs are relative to where files at `path` are searched.
+
+    That is the root of the source around `path`, else `cwd` if it is around, else the folder there.
+    """
+    folder = real_place(path).parent if path.is_file() else Path(real_path(path))
+    if source := registry.containing(folder):
+        return source.root
+    return cwd if folder.is_relative_to(cwd) else folder
+
+
 def _files(
-    path: Path, registry: Registry, globs: tuple[str, ...], max_file_bytes: int
+    path: Path, cwd: Path, registry: Registry, globs: tuple[str, ...], max_file_bytes: int
 ) -> list[tuple[Path, SourceFile]]:
     """Return the files at and below `path`, each with the root that its path is relative to."""
     if not path.exists():
         raise NotFound(f"{path} is not there", hint="name a folder or a file")
+    base = base_of(path, cwd, registry)
     if path.is_file():
-        found = [(path.parent, SourceFile.of(path.name, path.stat()))]
+        root = real_place(path).parent
+        files: tuple[SourceFile, ...] = (SourceFile.of(path.name, path.stat()),)
+    elif source := registry.containing(path):
+        root, under = source.root, path.resolve().relative_to(source.root).as_posix()
+        excludes = source.excludes
+        files = walk(root, max_file_bytes=max_file_bytes, excludes=excludes, under=[under]).files
     else:
-        source = registry.containing(path)
-        if source is None:
-            root, scan = path, walk(path, max_file_bytes=max_file_bytes)
-        else:
-            root, under = source.root, path.resolve().relative_to(source.root).as_posix()
-            scan = walk(
-                root, max_file_bytes=max_file_bytes, excludes=source.excludes, under=[under]
-            )
-        found = [(root, file) for file in scan.files]
+        root = Path(real_path(path))
+        files = walk(root, max_file_bytes=max_file_bytes).files
     if not globs:
-        return found
-    spec = compile_globs(globs)
-    return [each for each in found if spec.match_file(each[1].path)]
+        return [(root, file) for file in files]
+    above, is_meant = root.relative_to(base), compile_globs(globs).match_file
+    return [(root, file) for file in files if is_meant((above / file.path).as_posix())]
 
 
 def _guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:

@@ -11,7 +11,6 @@ from memory_sidecar.code.directory import Line
 from memory_sidecar.code.excerpt import MAX_LINE
 from memory_sidecar.code.model import CodeFilter
 from memory_sidecar.core.errors import UsageError
-from memory_sidecar.core.language import known_language
 from memory_sidecar.core.results import Reporter, about, build_from
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.grep import handlers as structural
@@ -22,14 +21,16 @@ from memory_sidecar.mcp.code import (
     HITS_TOKENS,
     MAX_HITS,
     Hits,
-    chosen_sources,
-    globs,
-    notice_foreign,
-    require_sources,
     shorten_hits,
 )
 from memory_sidecar.mcp.names import MAX_PLACES, likeliest_file
 from memory_sidecar.mcp.tool import Answer
+from memory_sidecar.mcp.where import (
+    chosen_sources,
+    code_filter,
+    notice_foreign,
+    require_sources,
+)
 
 
 class OfPattern(Arguments):
@@ -71,13 +72,14 @@ class Matches(Answer):
 
 def grep(caller: Caller, asked: OfPattern, report: Reporter) -> Matches:
     """Code by its structure, in the files as they are."""
-    names = chosen_sources(caller, asked.source, report)
+    within = code_filter(caller, asked, report)
+    names = within.sources
     roots = [each.root for each in require_sources(caller) if not names or each.name in names]
     found = structural.grep(
         GrepQuery(
             pattern=asked.pattern,
-            languages=tuple(map(known_language, asked.languages)),
-            path_globs=globs(caller, asked.paths),
+            languages=within.languages,
+            path_globs=within.path_globs,
             limit=asked.limit,
         ),
         roots,

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 from pydantic import Field, model_validator
 
 from memory_sidecar.code.directory import parse_place
 from memory_sidecar.code.excerpt import MAX_LINE, Excerpt, best_part, elided, name_of, stems_of
-from memory_sidecar.code.files import NamedPath
 from memory_sidecar.code.files import read_file as read_source_file
-from memory_sidecar.code.model import CodeFilter, CodeQuery
+from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import names_in
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceStatus
 from memory_sidecar.core.credentials import mask_document
 from memory_sidecar.core.errors import one_line
-from memory_sidecar.core.language import known_language
-from memory_sidecar.core.model import Asked, SearchMode, Source, budget
+from memory_sidecar.core.model import Asked, SearchMode, budget
 from memory_sidecar.core.results import (
     IsWeak,
     Reporter,
@@ -32,15 +28,13 @@ from memory_sidecar.core.results import (
     warn_if_weak,
 )
 from memory_sidecar.core.visible import visible_line
-from memory_sidecar.disk.globs import relative_globs
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.budget import first_fitting, lines_within
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.project import indexable_folder, not_indexed_error
 from memory_sidecar.mcp.tool import Answer
-from memory_sidecar.mcp.uris import SOURCE, plain_path, source_uri
+from memory_sidecar.mcp.uris import source_uri
+from memory_sidecar.mcp.where import code_filter, notice_foreign, path_and_sources, require_sources
 
-EVERY_SOURCE = "*"
 MAX_HITS = 50
 HITS_TOKENS = 650  # five hits; fewer show a relevant file sooner, more show more of it
 MAX_COPIES = 3  # named with a hit
@@ -107,11 +101,7 @@ def search_code(caller: Caller, asked: SearchCode, report: Reporter) -> Hits:
         top_k=page.depth,
         mode=asked.mode,
         min_score=asked.min_score,
-        filter=CodeFilter(
-            sources=chosen_sources(caller, asked.source, report),
-            languages=tuple(map(known_language, asked.languages)),
-            path_globs=globs(caller, asked.paths),
-        ),
+        filter=code_filter(caller, asked, report),
     )
     if asked.wait_fresh_ms:
         codebase.wait_fresh(query.filter.sources, asked.wait_fresh_ms, reporter=report)
@@ -277,60 +267,3 @@ def _state(source: SourceStatus) -> str:
     if source.live is None:
         return f"as of {source.scanned_at}"
     return "up to date" if source.live.is_current else "indexing changes"
-
-
-def require_sources(caller: Caller) -> list[Source]:
-    """Return every registered source. Raises NoIndex if there is none."""
-    if not (sources := caller.codebase.registry.all()):
-        raise not_indexed_error(caller)
-    return sources
-
-
-def chosen_sources(caller: Caller, name: str, report: Reporter) -> tuple[str, ...]:
-    """Return the sources to search by the argument `name`; an empty tuple means all.
-
-    By default those of the client's folders, with a notice about a folder that is not indexed.
-    Raises NoIndex if there are none.
-    """
-    require_sources(caller)
-    if name == EVERY_SOURCE:
-        return ()
-    if name:
-        return (name_of_source(caller, name),)
-    if not (sources := caller.sources):
-        raise not_indexed_error(caller)
-    if (folder := indexable_folder(caller)) is not None:
-        report.notice(f"{folder} is not indexed — index_project indexes it")
-    return tuple(source.name for source in sources)
-
-
-def name_of_source(caller: Caller, given: str) -> str:
-    """Return the name of the source that the argument `given` names, or whose root it is."""
-    return caller.codebase.registry.name_of(plain_path(given), Path("/"))
-
-
-def path_and_sources(caller: Caller, path: str, source: str) -> tuple[str, list[Source]]:
-    """Return the path in the argument `path`, which may be a URI, and the sources to look in.
-
-    The client's sources come first. Raises NotFound, NoIndex.
-    """
-    scheme, _, rest = path.partition("://")
-    if scheme == SOURCE:
-        source, _, path = unquote(rest).partition("/")
-    registry = caller.codebase.registry
-    if source and source != EVERY_SOURCE:
-        return plain_path(path), [registry.get(name_of_source(caller, source))]
-    sources, yours = require_sources(caller), caller.sources
-    return plain_path(path), sorted(sources, key=lambda source: source not in yours)
-
-
-def notice_foreign(caller: Caller, file: NamedPath, asked: str, report: Reporter) -> None:
-    """Give notice of the source of `file` if it is not the client's and was not `asked` for."""
-    if not asked and file.source not in caller.sources:
-        report.notice(f"{file.path} is a file of {file.source.name}, not of what you work in")
-
-
-def globs(caller: Caller, paths: Sequence[str]) -> tuple[str, ...]:
-    """Make `paths`, which may be absolute, URIs, or have `./` or `\\`, relative to a source."""
-    roots = [source.root for source in caller.codebase.registry.all()]
-    return relative_globs([plain_path(path).replace("\\", "/") for path in paths], roots)

@@ -21,15 +21,19 @@ from memory_sidecar.code.navigation import MAX_DEPTH, NameQuery, report_notices
 from memory_sidecar.code.results import Cut, DefinitionHit, MapEntry, ReferenceHit
 from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.core.errors import NotFound, PathRefused
-from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.results import Reporter, about
 from memory_sidecar.core.visible import visible_line
 from memory_sidecar.index.report import is_indexed, list_files
 from memory_sidecar.mcp.arguments import Arguments, Unlisted
 from memory_sidecar.mcp.caller import Caller
-from memory_sidecar.mcp.code import chosen_sources, globs, notice_foreign, path_and_sources
 from memory_sidecar.mcp.tool import Answer
+from memory_sidecar.mcp.where import (
+    chosen_sources,
+    code_filter,
+    notice_foreign,
+    path_and_sources,
+)
 
 MAX_PLACES = 200
 More = Annotated[int, about("found besides: a larger top_k gives them")]
@@ -178,11 +182,7 @@ def _weights(
 def _ask(
     caller: Caller, asked: OfName, ask: Callable[[Graph, NameQuery], Cut[T]], report: Reporter
 ) -> Cut[T]:
-    within = CodeFilter(
-        sources=chosen_sources(caller, asked.source, report),
-        languages=tuple(map(known_language, asked.languages)),
-        path_globs=globs(caller, asked.paths),
-    )
+    within = code_filter(caller, asked, report)
 
     def answer(here: Snapshot) -> Cut[T]:
         graph = here.graph

@@ -11,9 +11,10 @@ from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.results import Reporter, about, pluralize
 from memory_sidecar.mcp.arguments import Arguments
 from memory_sidecar.mcp.caller import Caller, Toolset
-from memory_sidecar.mcp.code import ListedSource, require_sources, source_states
+from memory_sidecar.mcp.code import ListedSource, source_states
 from memory_sidecar.mcp.project import SHOWN_SOURCES, index_problem, not_indexed_error
 from memory_sidecar.mcp.tool import Answer
+from memory_sidecar.mcp.where import require_sources
 
 _NAMES_IN_A_SHELL = (
     "In a shell, `memory-sidecar callers NAME` lists what calls a function or makes a class; "

@@ -10,7 +10,6 @@ from typing import Any
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.shared import WITHOUT_TEAM
-from memory_sidecar.core.language import known_language
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.memories.model import MemoryQuery
 from memory_sidecar.memories.results import MemoryHit
@@ -83,11 +82,9 @@ def _in_code(visit: Visit, question: str, mode: SearchMode, limit: int) -> list[
 def code_filter(visit: Visit) -> CodeFilter:
     if visit.text("in") != Asked.CODE:
         return CodeFilter()
-    return CodeFilter(
-        sources=visit.texts("source"),
-        languages=tuple(map(known_language, visit.texts("language"))),
-        path_globs=visit.texts("path"),
-    )
+    chosen = visit.texts("source")
+    known = visit.services.codebase().registry.all()
+    return CodeFilter.of(chosen, visit.texts("language"), visit.texts("path"), known)
 
 
 def _in_memories(visit: Visit, question: str, mode: SearchMode, limit: int) -> list[MemoryHit]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_sidecar.agents.judging import JudgedSet
+from memory_sidecar.code.files import resolve_paths
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodeHit, Why
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
+from memory_sidecar.disk.globs import literal_glob
 from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import Row, rows_of
@@ -123,7 +125,7 @@ def _why_not(visit: Visit, question: str, name: str, found: FoundByKind) -> WhyN
         return WhyNot(why, last_score)
     root = codebase.registry.get(why.source).root
     inside = Path(why.path).relative_to(root).as_posix()
-    wanted = CodeFilter(sources=(why.source,), path_globs=(_literal(inside),))
+    wanted = CodeFilter(sources=(why.source,), path_globs=(literal_glob(inside),))
     query = CodeQuery(question, top_k=1, filter=wanted, explain=True)
     best = next(iter(codebase.search(query, reporter=visit)), None)
     query = replace(query, top_k=RANKED_HITS, filter=code_filter(visit), explain=False)
@@ -138,13 +140,8 @@ def _file(visit: Visit, name: str) -> Path:
     path = Path(name)
     if path.is_absolute():
         return path
-    roots = [source.root for source in visit.services.codebase().registry.all()]
-    if not roots:
+    sources = visit.services.codebase().registry.all()
+    if not sources:
         raise NotFound("nothing is indexed", hint="`memory-sidecar index PATH` indexes a folder")
-    places = (root / path for root in roots)
-    return next(filter(os.path.exists, places), roots[0] / path)  # False for an impossible path
-
-
-def _literal(path: str) -> str:
-    """Return a glob that matches `path` alone."""
-    return "/" + "".join(f"\\{sign}" if sign in "*?[]{}!\\" else sign for sign in path)
+    places = [each.source.root / each.path for each in resolve_paths(sources, name)]
+    return next(filter(os.path.exists, places), places[0])  # False for an impossible path

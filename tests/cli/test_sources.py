@@ -13,7 +13,7 @@ from memory_sidecar.agents.services import Services
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.settings import Settings
 from memory_sidecar.index.scheduler import Scheduler
-from tests.conftest import HashEmbedder, run_with, write_project
+from tests.conftest import HashEmbedder, run_with, write_other_project, write_project
 from tests.waiting import eventually
 
 
@@ -85,6 +85,19 @@ def test_a_path_may_be_where_one_is(serve, project):
         for path in (".", "./cart.py", "../shop", project / "shop", "*.{py,ts}"):
             assert "cart.py" in serve(*command, "--path", path, cwd=project / "shop").out
         assert serve(*command, "--path", "../shpo", cwd=project / "shop").out == ""
+
+
+def test_a_path_in_another_source_is_looked_for_there(serve, project, tmp_path):
+    other = write_other_project(tmp_path / "other")
+    (project / other.name).mkdir()  # a folder of the same name
+    (tmp_path / "link").symlink_to(other)
+    assert serve("index", project, other, "--wait", "keyword").status == 0
+    for path in (other, f"../{other.name}", f"~/{other.name}", tmp_path / "link"):
+        for command in (("search", "def", "--files"), ("grep", "def $F($$$): $$$", "..")):
+            found = serve(*command, "--path", path, cwd=project, environ={"HOME": str(tmp_path)})
+            assert "lamp.py" in found.out
+            assert "cart.py" not in found.out
+    assert serve("search", "def", "--path", other, "--source", "project", cwd=project).out == ""
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.disk.globs import compile_globs, relative_globs
 
-ROOTS = [Path("/srv/shop"), Path("/srv/shop/web")]
+ROOTS = {Path("/srv/shop"): "shop", Path("/srv/shop/web"): "web"}
 
 
 @pytest.mark.parametrize(
@@ -29,24 +30,47 @@ ROOTS = [Path("/srv/shop"), Path("/srv/shop/web")]
     ],
 )
 def test_a_glob_becomes_relative_to_its_source(glob, relative):
-    assert relative_globs([glob], ROOTS, "src") == (relative,)
+    assert relative_globs([glob], ROOTS, Path("/srv/shop/src"))[0] == (relative,)
 
 
 @pytest.mark.parametrize("glob", ["/", "..", "./..", "/srv/shop", "/srv/shop/"])
 def test_a_glob_of_a_whole_source_means_all_files(glob):
-    assert relative_globs(["*.py", glob], ROOTS, "src") == ()
+    assert relative_globs(["*.py", glob], ROOTS, Path("/srv/shop/src"))[0] == ()
+
+
+def test_a_glob_names_the_source_that_it_lies_in():
+    def names(*globs: str) -> tuple[str, ...]:
+        return relative_globs(globs, ROOTS, Path("/srv/shop/src"))[1]
+
+    assert names("/srv/shop/web/", "../web/*.ts", "!/srv/shop/docs") == ("web",)
+    assert names("..", "/srv/shop/web/a.ts") == ("shop", "web")
+    assert names("*.py", "/srv/shop/web/a.ts") == names("../../other") == names("!./a.py") == ()
+
+
+def test_a_glob_may_lead_to_a_source_by_links(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "link").symlink_to("shop")
+    roots = {Path(os.path.realpath(tmp_path)) / "shop": "shop"}
+    assert relative_globs([f"{tmp_path}/link/src/*.py"], roots) == (("/src/*.py",), ("shop",))
+    assert relative_globs([f"{tmp_path}/link"], roots) == ((), ("shop",))
+
+
+@pytest.mark.parametrize("path", ["app/[id]/page.ts", "app/[id]/", "/app/[id]/*.ts"])
+def test_brackets_may_be_those_of_a_name(path):
+    assert compile_globs((path,)).match_file("app/[id]/page.ts")
+    assert not compile_globs((path,)).match_file("app/[name]/page.ts")
 
 
 def test_an_empty_glob_is_left_out():
-    assert relative_globs(["*.py", "", " "], ROOTS) == ("*.py",)
+    assert relative_globs(["*.py", "", " "], ROOTS) == (("*.py",), ())
 
 
 @pytest.mark.parametrize("excluding", ["!tests/**", "!./tests/", "!/srv/shop/tests", "!tests"])
 def test_a_glob_with_an_exclamation_mark_excludes_wherever_it_stands(excluding):
-    alone = compile_globs(relative_globs([excluding], ROOTS))
+    alone = compile_globs(relative_globs([excluding], ROOTS)[0])
     assert [alone.match_file(path) for path in ("src/a.py", "tests/a.py")] == [True, False]
     for globs in ([excluding, "*.py"], ["*.py", excluding], [".", excluding, "!*.js"]):
-        both = compile_globs(relative_globs(globs, ROOTS))
+        both = compile_globs(relative_globs(globs, ROOTS)[0])
         paths = ("src/a.py", "src/a.js", "tests/a.py")
         assert [both.match_file(path) for path in paths] == [True, False, False]
 

@@ -124,6 +124,12 @@ def test_globs_narrow_it(files):
     ]
 
 
+def test_globs_mean_a_named_file_by_its_whole_path(files, project):
+    assert files("return $X", "shop/cart.py", "--path", "shop/*") == ["shop/cart.py"]
+    assert files("return $X", "shop/cart.py", "--path", "./shop/cart.py") == ["shop/cart.py"]
+    assert files("return $X", "cart.py", "--path", f"{project}/web", cwd=project / "shop") == []
+
+
 def test_folders_that_overlap_are_searched_once(files):
     assert files("return $X", "shop", ".", "shop/cart.py") == [
         "shop/cart.py",

@@ -401,6 +401,18 @@ def test_patterns_are_taken_however_they_are_written(caller, project, path):
         assert given(caller, "search_code", query="add_item", paths=globs)["hits"]
 
 
+def test_an_absolute_pattern_leads_to_the_source_it_lies_in(caller, tmp_path):
+    other = write_other_project(tmp_path / "other")
+    caller.codebase.index([other], reporter=Silent())
+    uri = given(caller, "search_code", query="def", source=other.name)["hits"][0]["uri"]
+    for pattern in (str(other), f"{other}/**", uri):
+        told = given(caller, "search_code", query="def", paths=[pattern])
+        assert {hit["source"] for hit in told["hits"]} == {other.name}
+        assert told["notices"][0] == f"searched {other.name}, not what you work in"
+    kept = given(caller, "search_code", query="def", paths=[str(other)], source="project")
+    assert kept["hits"] == []
+
+
 def test_patterns_that_leave_nothing_are_pointed_at(caller):
     told = given(caller, "search_code", query="add_item", paths=["shpo/**"])
     pointed = "no indexed file is shpo/**: the nearest is shop/"

@@ -86,6 +86,7 @@ def test_messages_of_one_session_have_ranks_of_their_own_side_by_side(served, re
     ("file", "told"),
     [
         ("docs/setup.md", "chunk ranks <strong>"),
+        ("docs/setup.md:1-3", "chunk ranks <strong>"),
         ("logo.png", "skipped"),
         ("nowhere.py", "absent"),
         ("/elsewhere.py", "absent"),
