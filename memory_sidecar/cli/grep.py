@@ -48,16 +48,18 @@ def grep(
     """
     registry = call.codebase.registry
     chosen = [call.path(path) for path in paths] or [call.cwd]
-    roots = {handler.base_of(path, call.cwd, registry): "" for path in (*chosen, call.cwd)}
+    bases = {path: handler.base_of(path, call.cwd, registry) for path in (*chosen, call.cwd)}
     from_home = [expand_home(each, call.environ) for each in globs]
+    roots = {base: str(base) for base in bases.values()}
+    path_globs, inside = relative_globs(from_home, roots, Path(real_path(call.cwd)))
     found = handler.grep(
         handler.GrepQuery(
             pattern=call.text(pattern),
             languages=tuple(map(known_language, languages)),
-            path_globs=relative_globs(from_home, roots, Path(real_path(call.cwd)))[0],
+            path_globs=path_globs,
             limit=limit,
         ),
-        chosen,
+        [path for path in chosen if not inside or str(bases[path]) in inside],
         cwd=call.cwd,
         registry=registry,
         max_file_bytes=call.services.settings.max_file_bytes,

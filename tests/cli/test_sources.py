@@ -93,7 +93,7 @@ def test_a_path_in_another_source_is_looked_for_there(serve, project, tmp_path):
     (tmp_path / "link").symlink_to(other)
     assert serve("index", project, other, "--wait", "keyword").status == 0
     for path in (other, f"../{other.name}", f"~/{other.name}", tmp_path / "link"):
-        for command in (("search", "def", "--files"), ("grep", "def $F($$$): $$$", "..")):
+        for command in (("search", "def", "--files"), ("grep", "def $F($$$): $$$", ".", other)):
             found = serve(*command, "--path", path, cwd=project, environ={"HOME": str(tmp_path)})
             assert "lamp.py" in found.out
             assert "cart.py" not in found.out
