@@ -20,10 +20,10 @@ from memory_sidecar.core.model import Asked
 from memory_sidecar.core.paths import EPISODIC, KNOWLEDGE, MEMVID_SUFFIX
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import system_clock
+from memory_sidecar.sessions.documents import EVIDENCE_PREFIX
 from memory_sidecar.sessions.journal import Journal
 from memory_sidecar.sessions.model import SessionQuery
 from memory_sidecar.sessions.mv2 import Entry
-from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Committed, JournalHit, JournalHits, Put, SessionHit
 
 _file_option = partial(

@@ -84,7 +84,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "category delete": ("category delete drafts", "category delete drafts --with-memories"),
     "session save": ("session save session.json", "session save - --agent claude"),
-    "session show": ("session show 2026-03-01-a1b2", "session show 2026-03-01-a1b2 --json"),
+    "session show": ("session show 2026-03-01-a1b2#4", "session show 2026-03-01-a1b2 --json"),
     "session delete": (
         "session delete 2026-03-01-a1b2",
         "session delete 2026-03-01-a1b2 --agent claude",

@@ -20,6 +20,7 @@ from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc, shown_utc
 from memory_sidecar.sessions.documents import (
     SUMMARY_KEYS,
+    parse_address,
     parse_document,
     read_session,
     unread_in_summary,
@@ -70,10 +71,11 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
 @click.argument("session_id", metavar="ID")
 @with_agent
 def show(call: Call, *, agent: str, session_id: str) -> ShownSession:
-    """Show a session as it was saved."""
-    stored = sessions_of(call, agent).get(session_id)
+    """Show a session as it was saved, or from a message on: ID#N, as `session search` names it."""
+    whole_id, first = parse_address(session_id)
+    stored = sessions_of(call, agent).get(whole_id)
     shown = call.mask(cast("ShownSession", stored.document | {"path": stored.path}))
-    return call.show(shown, _session_lines(shown))
+    return call.show(shown, _session_lines(shown, first))
 
 
 @session.command()
@@ -208,7 +210,7 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
         raise SessionInvalid(f"{file}: {error.message}", hint=error.hint) from error
 
 
-def _session_lines(shown: ShownSession) -> Iterator[str]:
+def _session_lines(shown: ShownSession, first: int) -> Iterator[str]:
     session = read_session(shown)
     summary = session.summary
     called = "" if summary and summary.brief == session.called else session.called
@@ -221,7 +223,7 @@ def _session_lines(shown: ShownSession) -> Iterator[str]:
         brief, *others = summary.lines
         yield brief + (f" ({summary.outcome})" if summary.outcome else "")
         yield from others
-    for message in session.messages:
+    for message in session.messages[first:]:
         yield ""
         yield f"{message.said_by}, {shown_utc(iso_utc(message.created_at))}"
         yield from indent_lines(message.content)

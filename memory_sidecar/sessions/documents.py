@@ -28,7 +28,9 @@ T = TypeVar("T")
 
 SUMMARY_KEYS = tuple(each.name for each in fields(Summary))
 SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
+EVIDENCE_PREFIX = "session:"  # before the id of a session, in the evidence of a memory
 
+_SEQUENCE = re.compile(r"[0-9]{1,9}")
 _SET_BY_SAVING = ("session_id", "created_at", "updated_at")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SHAPE = 'for example {"messages": [{"role": "user", "content": "…"}]}'
@@ -112,6 +114,17 @@ class Completed:
     document: dict[str, Any]
     session: Session
     is_changed: bool  # compared with the known document
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return the id and the message, 0 for the first, of a session as hits and memories name it.
+
+    That is its id, perhaps behind `session:`, perhaps before `#` and the number of a message.
+    """
+    session_id, sign, sequence = text.removeprefix(EVIDENCE_PREFIX).partition("#")
+    if sign and not _SEQUENCE.fullmatch(sequence):
+        return text, 0
+    return session_id, int(sequence or 0)
 
 
 def session_id_of(document: Mapping[str, Any], *, now: int) -> str:

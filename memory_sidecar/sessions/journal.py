@@ -15,10 +15,10 @@ from memory_sidecar.core.json_text import BrokenJson, read_json
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import parse_time
+from memory_sidecar.sessions.documents import EVIDENCE_PREFIX
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import SessionFilter
 from memory_sidecar.sessions.mv2 import KIND, PUT_TIMEOUT_S, Entry, Memvid, entry_document
-from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.sessions.results import Put, Saved
 
 MAX_NOTED_BYTES = 1 << 20

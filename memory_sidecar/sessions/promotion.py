@@ -21,9 +21,9 @@ from typing import Annotated, Any
 from memory_sidecar.core.credentials import mask_credentials
 from memory_sidecar.core.results import about
 from memory_sidecar.index.words import count_words, is_word_character
+from memory_sidecar.sessions.documents import EVIDENCE_PREFIX
 from memory_sidecar.sessions.model import Session, Summary
 
-EVIDENCE_PREFIX = "session:"
 MAX_EVIDENCE = 50  # sessions that one outcome names
 MIN_WORDS = 3  # of a candidate: "Use JWT now" says something, "JWT" alone does not
 MAX_TAG_CHARACTERS = 100  # of one made of a topic or a project; a memory takes 200

@@ -9,8 +9,8 @@ from memory_sidecar.core.errors import Conflict, UsageError
 from memory_sidecar.memories.draft import Changes
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.results import Memory
+from memory_sidecar.sessions.documents import EVIDENCE_PREFIX
 from memory_sidecar.sessions.files import SessionFiles
-from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_MARKDOWN_CHARACTERS
 from memory_sidecar.web.visit import Done, View, Visit

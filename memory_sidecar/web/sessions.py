@@ -16,9 +16,9 @@ from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.usage import reads_since
 from memory_sidecar.memories.lookup import memories_with_evidence, paths_there
-from memory_sidecar.sessions.documents import read_session
+from memory_sidecar.sessions.documents import EVIDENCE_PREFIX, read_session
 from memory_sidecar.sessions.model import Session, spoken_date
-from memory_sidecar.sessions.promotion import EVIDENCE_PREFIX, Fate
+from memory_sidecar.sessions.promotion import Fate
 from memory_sidecar.web.asking import session_filter, sessions_of
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.rendering import MAX_TITLE, coloured_lines

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -92,6 +94,19 @@ def test_a_session_is_shown_as_it_was_saved(run, saved):
     for line in ("Locked the refresh (success)", "note: Test first now", "  a lock", "  will help"):
         assert f"{line}\n" in text
     assert "Claude, 2026-03-01 09:12 UTC\n" in text
+
+
+def test_a_session_is_shown_by_the_address_of_a_hit_in_it(run, saved):
+    hits = run("session", "search", "lock", "--tier", "2").out
+    address = re.findall(r"^(2026-03-01-payment#[1-9])", hits, re.MULTILINE)[0]
+    text = run("session", "show", address).out
+    assert "Locked the refresh (success)" in text
+    shown = run("session", "show", address, "--json").json
+    first, *_, last = (each["content"] for each in shown["messages"])
+    assert indent(last, "  ") in text
+    assert indent(first, "  ") not in text
+    assert run("session", "show", "session:2026-03-01-payment", "--json").json == shown
+    assert run("session", "delete", address).status == 3
 
 
 def test_a_session_of_one_message_is_listed_as_such(run):

@@ -124,6 +124,7 @@ def test_a_session_is_read_to_its_end_in_parts(rich):
     assert "some of it is cut" in first["notices"][0]
     last = given(rich, "get_session", session_id="long", cursor=first["next_cursor"])
     assert ([turn["content"] for turn in last["messages"]], last["summary"]) == (["Yes."], None)
+    assert given(rich, "get_session", session_id="session:long#1") == last
     told = text_of(call(rich, "get_session", session_id="long", cursor="from-2"))
     assert told.startswith("usage: the session has 2 messages")
 
