@@ -178,14 +178,15 @@ class Database(Generic[S]):
         """Return the state of every watched source, by its name."""
         return self._owner.states() if self._owner is not None else {}
 
-    def unscanned(self, sources: Sequence[Source] | None = None) -> set[str]:
-        """Return the names of `sources`, by default all, that are watched but not yet scanned."""
-        if not self.is_watching:
-            return set()
-        now = self.sources()  # not `sources`: another process may have changed some meanwhile
-        self.owner.watch(*now)
-        seen = {name for name, live in self.states().items() if live.refreshed_at or live.error}
-        return {each.name for each in (now if sources is None else sources)} - seen
+    def follow(self) -> dict[str, LiveState]:
+        """Watch all sources, if this process watches any; return the state of each by its name."""
+        if self.is_watching:
+            self.owner.watch(*self.sources())
+        return self.states()
+
+    def unscanned(self) -> set[str]:
+        """Return the names of the sources that are watched but not yet scanned."""
+        return {name for name, live in self.follow().items() if live.is_unscanned}
 
     def wait_fresh(self, names: Collection[str] = (), *, patience_s: float) -> bool:
         """A barrier: wait until every save before this call is indexed; return whether it is.
@@ -249,16 +250,18 @@ class Database(Generic[S]):
     ) -> None:
         """Before a question, index what was saved before this process began: FIRST_LOOK_S for it.
 
-        A process that watches waits for its first scan; for MISSING_PATIENCE_S if no source was
-        ever scanned. Another compares, once, the files of the sources, and of those `removed`, with
-        the rows, unless another has done it: `is_done(them)`.
+        A process that watches waits for its first scan; for MISSING_PATIENCE_S for that of sources
+        that were never scanned. Another compares, once, the files of the sources, and of those
+        `removed`, with the rows, unless another has done it: `is_done(them)`.
         """
         if self.is_watching:
             if reporter.waits and (unscanned := self.unscanned()):
                 with self.open().reading() as connection:
-                    has_rows = bool(scanned_sources(connection))
-                patience_s = FIRST_LOOK_S if has_rows else self._patience_s(reporter, unscanned)
-                self.wait_fresh(unscanned, patience_s=patience_s)
+                    known = scanned_sources(connection)
+                if first := unscanned - known:
+                    self.wait_fresh(first, patience_s=self._patience_s(reporter, first))
+                if again := unscanned & known:
+                    self.wait_fresh(again, patience_s=FIRST_LOOK_S)
         elif not self._has_compared_files:
             self.complete(reporter)
             sources = [*self.sources(), *removed()]
@@ -304,8 +307,7 @@ class Database(Generic[S]):
                 asked,
                 known_sources(connection),
                 reporter,
-                live=self.states(),
-                unscanned=self.unscanned(asked),
+                live=self.follow(),
             )
             yield store, connection
 

@@ -81,14 +81,13 @@ def notice_lacks(
     reporter: Reporter,
     *,
     live: Mapping[str, LiveState],
-    unscanned: Collection[str],
     called: str,
     remedy: str,
 ) -> None:
     """Give notice of what the rows of the sources `asked` lack, of those `known` to have any.
 
-    `live` has the watched sources; their first scan has still to look at those `unscanned`. Those
-    asked are `called` something as a whole, or each by its name. `remedy` ends a rebuild.
+    `live` has the watched sources. Those asked are `called` something as a whole, or each by its
+    name. `remedy` ends a rebuild.
     """
     begun, rebuilt, late = list[str](), list[str](), list[str]()
     for source in asked:
@@ -98,9 +97,9 @@ def notice_lacks(
             begun.append(source.name)
         elif not state.chunker:
             rebuilt.append(source.name)
-        if state.scanned_at and source.name in unscanned:
-            late.append(source.name)
         watched = live.get(source.name)
+        if state.scanned_at and watched and watched.is_unscanned:
+            late.append(source.name)
         if problem := watched.problem if watched else problem_of(source):
             reporter.notice(f"{problem}: answering from what was indexed of {source.name}")
 

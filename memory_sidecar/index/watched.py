@@ -43,6 +43,11 @@ class LiveState:
     notice: Annotated[str, about("what to do about those, and which folders may not be read")]
 
     @property
+    def is_unscanned(self) -> bool:
+        """Whether its first scan has yet to end, or to fail."""
+        return not (self.refreshed_at or self.error)
+
+    @property
     def problem(self) -> str:
         """Why an answer is of files as they were: an error, or a long pass; "" for neither."""
         left = self.indexing.files_total - self.indexing.files_done if self.indexing else 0

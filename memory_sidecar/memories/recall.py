@@ -253,7 +253,7 @@ class Recall:
         existing = [agent for agent in (own, shared) if agent is not None and agent.exists]
         if not existing:
             self._reporter.notice(own.no_memories_error().with_hint)
-        for agent in existing:  # they are asked in turn, but built at once
+        for agent in existing[1:]:  # they are asked in turn, but built at once
             with suppress(SidecarError):  # which is raised again below
                 agent.data.begin_waiting(self._reporter)
         for agent in existing:

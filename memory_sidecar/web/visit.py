@@ -162,18 +162,19 @@ class Visit:
         """
         agent.on_use()
         known = agent.data.open_anew()
-        missing = agent.data.unscanned()
-        is_begun = any(known.source_state(name) for name in agent.data.states())
-        passes = [live.indexing for live in agent.data.states().values() if live.indexing]
+        live = agent.data.follow()
+        is_missing = any(each.is_unscanned for each in live.values())
+        is_begun = any(map(known.source_state, live))
+        passes = [each.indexing for each in live.values() if each.indexing]
         if passes:
             done, total = sum(p.files_done for p in passes), sum(p.files_total for p in passes)
             how_far = f"{done:,} of {total:,} files"
             self.notice(f"{agent.name} is being indexed, {how_far}: the rest will appear here")
-        elif missing and not is_begun:
+        elif is_missing and not is_begun:
             self.notice(
                 f"{agent.name} is about to be indexed: its memories and sessions will appear here"
             )
-        return is_begun or not missing
+        return is_begun or not is_missing
 
     @property
     def page(self) -> int:

@@ -161,6 +161,26 @@ def test_the_first_answer_of_a_live_agent_waits_for_rows_where_it_has_none(
     assert notices.said == []
 
 
+def test_a_new_directory_is_waited_for_beside_memories_that_have_rows(
+    make_agent, folder, tmp_path, notices, monkeypatch
+):
+    monkeypatch.setattr("memory_sidecar.index.database.FIRST_LOOK_S", 0.0)
+    write_memory(folder, "one.md", "The first.")
+    assert paths(make_agent()) == ["one.md"]
+    for number in range(20):
+        write_memory(tmp_path / "notes", f"{number:02}.md", f"Number {number}.")
+    agent = make_agent()
+    agent.register(tmp_path / "notes")
+    scheduler = Scheduler()
+    scheduler.add(agent.data)
+    scheduler.start()
+    try:
+        assert len(paths(agent, notices)) == 21
+        assert not notices.has("notes")
+    finally:
+        scheduler.close(until_s=time.monotonic() + 20)
+
+
 def test_a_first_pass_that_takes_long_is_waited_for_once(begun, notices, monkeypatch):
     patience = "memory_sidecar.index.database.MISSING_PATIENCE_S"
     agent, start = begun
