@@ -171,13 +171,6 @@ class Call:
         """The part of the caller's environment that child processes get."""
         return child_environment(self.environ, self.services.settings.child_environment)
 
-    def require_no_db(self) -> None:
-        """Raise UsageError with --db, in a command that is about a whole data directory."""
-        if self.db is not None:
-            raise UsageError(
-                "--db names a file, and this is about a whole data directory", hint="use --data-dir"
-            )
-
     @cached_property
     def codebase(self) -> Codebase:
         codebase = self.services.codebase(self.db)

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import command_group, with_call
+from memory_sidecar.cli.options import command_group, with_data_dir
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.installation import PROGRAM
@@ -51,7 +51,7 @@ def completion() -> None:
 
 @completion.command()
 @_shell
-@with_call
+@with_data_dir
 def install(call: Call, shell: str | None) -> Installed:
     """Write the script where the SHELL looks for it; yours where none is named."""
     shell = shell or _user_shell(call)
@@ -69,7 +69,7 @@ def install(call: Call, shell: str | None) -> Installed:
 
 @completion.command()
 @_shell
-@with_call
+@with_data_dir
 def show(call: Call, shell: str | None) -> Script:
     """Print the script for SHELL, to be put where you like."""
     shell = shell or _user_shell(call)

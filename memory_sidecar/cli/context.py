@@ -8,7 +8,7 @@ from functools import wraps
 import click
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import allow_secrets_option, command_group, with_call
+from memory_sidecar.cli.options import allow_secrets_option, command_group, with_data_dir
 from memory_sidecar.context import handlers
 from memory_sidecar.context.access import Access, accesses_of_event, accesses_of_paths
 from memory_sidecar.context.atoms import DECISION, AtomDraft
@@ -40,7 +40,7 @@ def _with_projects(command: Callable[..., object]) -> Callable[..., object]:
         "--all", "every", is_flag=True, help="Every project, whatever the working directory."
     )
     @_root_option
-    @with_call
+    @with_data_dir
     @wraps(command)
     def wrapper(
         call: Call, /, *, project: str | None, every: bool, root: str | None, **given: object
@@ -66,7 +66,7 @@ def context() -> None:
 @click.argument("path", metavar="[ROOT]", required=False)
 @click.option("--project", metavar="NAME", help="Also create this project in it.")
 @_root_option
-@with_call
+@with_data_dir
 def init(call: Call, *, path: str | None, project: str | None, root: str | None) -> Initialised:
     """Make ROOT a dense-context root, or add a project to it. Files that exist stay as they are."""
     named = [call.path(each) for each in (path, root) if each is not None]
@@ -101,7 +101,7 @@ def init(call: Call, *, path: str | None, project: str | None, root: str | None)
 @click.option("--body", default="", metavar="TEXT", help="Instead of empty sections; - reads it.")
 @allow_secrets_option
 @_root_option
-@with_call
+@with_data_dir
 def new(
     call: Call,
     *,
@@ -160,7 +160,7 @@ def regen(call: Call, opened: handlers.Context, projects: list[Project]) -> Rege
     "--skip", multiple=True, type=_rule, metavar="RULE", help="All rules but this one; repeatable."
 )
 @_root_option
-@with_call
+@with_data_dir
 def check(
     call: Call,
     *,
@@ -222,7 +222,7 @@ def _task_line(task: Task) -> str:
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--commit", is_flag=True, help="Commit the access log with git.")
 @_root_option
-@with_call
+@with_data_dir
 def access(call: Call, *, paths: tuple[str, ...], commit: bool, root: str | None) -> list[Access]:
     """Count a read of each PATH that is an atom, each once.
 

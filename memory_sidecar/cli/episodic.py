@@ -12,7 +12,7 @@ from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
     text_argument,
-    with_call,
+    with_data_dir,
     with_top_k,
 )
 from memory_sidecar.core.errors import UsageError
@@ -37,7 +37,7 @@ _file_option = partial(
 @click.option("--title", default="", help="By default how TEXT begins.")
 @click.option("--tag", "tags", multiple=True, metavar="K:V", help="A tag of TEXT.")
 @allow_secrets_option
-@with_call
+@with_data_dir
 def episodic_put(
     call: Call, *, text: str, file: str, title: str, tags: tuple[str, ...], allow_secrets: bool
 ) -> Put:
@@ -60,7 +60,7 @@ def episodic_put(
 @text_argument("query")
 @_file_option(required=True)
 @with_top_k
-@with_call
+@with_data_dir
 def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> JournalHits:
     """Search a journal, and the other sessions of its agent.
 
@@ -83,7 +83,7 @@ def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> Journal
 
 @click.command(name="episodic-commit")
 @_file_option(default="")
-@with_call
+@with_data_dir
 def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     try:

@@ -9,7 +9,7 @@ import click
 
 from memory_sidecar import __version__
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_data_dir
 from memory_sidecar.core.installation import PROGRAM
 from memory_sidecar.core.results import about
 
@@ -176,7 +176,7 @@ class Help:
 
 @click.command(name="help")
 @click.argument("command", nargs=-1)
-@with_call
+@with_data_dir
 def explain(call: Call, command: tuple[str, ...]) -> Help:
     """Explain a COMMAND, or list them all."""
     context = click.get_current_context().find_root()
@@ -200,7 +200,7 @@ class Version:
 
 
 @click.command()
-@with_call
+@with_data_dir
 def version(call: Call) -> Version:
     """Show the version."""
     return call.show(Version(__version__), [f"{PROGRAM}, version {__version__}"])

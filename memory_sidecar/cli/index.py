@@ -65,7 +65,7 @@ def index(
     each time, as it is where every source is indexed.
     """
     call.reporter.progress("looking", 0, 0)
-    require_address(paths, branch)
+    require_kind(paths, branch=branch, force=force)
     if not paths:
         call.codebase.clones.refresh(_git_environ(call), call.reporter)
     report = call.codebase.index(
@@ -89,10 +89,13 @@ def index(
     return call.show(report, _report_lines(call, report))
 
 
-def require_address(paths: Sequence[str], branch: str) -> None:
-    """Raise UsageError for a `branch` without an address among `paths`."""
+def require_kind(paths: Sequence[str], *, branch: str, force: bool) -> None:
+    """Raise UsageError for a `branch` without an address, or `force` without a folder in `paths`."""
     if branch and not any(map(is_address, paths)):
         raise UsageError("--branch needs an ADDRESS", hint="a folder has its own branch")
+    if force and all(map(is_address, paths)):
+        hint = "name that, or leave it out"
+        raise UsageError("--force is for a folder that holds your home", hint=hint)
 
 
 def add_clone(

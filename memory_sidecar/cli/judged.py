@@ -11,7 +11,7 @@ from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.names import locate
-from memory_sidecar.cli.options import command_group, with_agent, with_call
+from memory_sidecar.cli.options import command_group, with_agent_name, with_data_dir
 from memory_sidecar.core.model import Asked
 
 
@@ -30,7 +30,8 @@ def judged() -> None:
     show_default=True,
     help="What PLACE is: the path of a file or a memory, or the id of a session.",
 )
-@with_agent
+@with_data_dir
+@with_agent_name
 def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> JudgedQuestion:
     """Note that PLACE answers QUESTION: a right hit, or one that should have been."""
     judged_set = _judged_set(call)
@@ -42,7 +43,7 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
 
 
 @judged.command(name="list")
-@with_call
+@with_data_dir
 def list_judged(call: Call) -> list[JudgedQuestion]:
     """Show the questions, each with what answers it."""
     return _show_questions(call, _judged_set(call).all())
@@ -51,7 +52,7 @@ def list_judged(call: Call) -> list[JudgedQuestion]:
 @judged.command()
 @click.argument("question")
 @click.argument("place", required=False)
-@with_call
+@with_data_dir
 def remove(call: Call, *, question: str, place: str | None) -> list[JudgedQuestion]:
     """Take back that PLACE, as `judged list` shows it, or anything answers QUESTION.
 
@@ -62,7 +63,6 @@ def remove(call: Call, *, question: str, place: str | None) -> list[JudgedQuesti
 
 
 def _judged_set(call: Call) -> JudgedSet:
-    call.require_no_db()
     return JudgedSet(call.services, call.reporter)
 
 

@@ -338,6 +338,11 @@ def _as_usage_error(error: click.ClickException) -> UsageError:
         option, path = error.option_name, context.command_path
         hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them all"
         return UsageError(f"{option} cannot stand before a command", hint=hint)
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--db":
+        return UsageError(
+            "--db names one database, and this is about no single one",
+            hint="leave it out; --data-dir names a data directory",
+        )
     hint = f"see `{context.command_path} --help`" if context else ""
     if (
         isinstance(error, click.NoSuchOption)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from memory_sidecar.cli.call import IMPORTING, Call
-from memory_sidecar.cli.options import with_agent
+from memory_sidecar.cli.options import with_agent_name, with_data_dir
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.memories.names import check_agent
 
@@ -24,7 +24,8 @@ from memory_sidecar.memories.names import check_agent
 @click.option(
     "--output-schemas", is_flag=True, help="Results as structured content too, with their schemas."
 )
-@with_agent
+@with_data_dir
+@with_agent_name
 def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: bool) -> None:
     """Be an MCP server on standard input and output, for the one client that started this.
 
@@ -35,7 +36,6 @@ def mcp(call: Call, *, agent: str, tools: str, read_only: bool, output_schemas: 
         from memory_sidecar.mcp.caller import Caller, Toolset
         from memory_sidecar.mcp.conversation import McpConversation
 
-    call.require_no_db()
     chosen = [name.strip() for name in tools.split(",") if name.strip()]
     for name in chosen or [tools]:
         if name not in {*Toolset}:

@@ -148,16 +148,25 @@ def command_group(function: Command) -> click.Group:
 
 
 def with_call(command: Command) -> Command:
-    """Add what every command takes, and --json if it returns something; pass its `Call` first."""
+    """Add what every command about a database takes; pass its `Call` first."""
+    return click.option("--db", metavar="FILE", help="Database file to use.")(
+        with_data_dir(command)
+    )
+
+
+def with_data_dir(command: Command) -> Command:
+    """Add what every command takes, and --json if it returns something; pass its `Call` first.
+
+    For those about a whole data directory, or none.
+    """
 
     @click.option("--data-dir", metavar="DIR", help="Data directory to use.")
-    @click.option("--db", metavar="FILE", help="Database file to use.")
     @with_help
     @click.pass_context
     @wraps(command)
     def wrapper(context: click.Context, /, **given: object) -> None:
         call = context.ensure_object(Call)
-        data_dir, db = given.pop("data_dir"), given.pop("db")
+        data_dir, db = given.pop("data_dir"), given.pop("db", None)
         given.pop("json_output", None)  # Call.wants_json has seen it
         call.data_dir = None if data_dir is None else call.own_path(str(data_dir))
         call.db = None if db is None else call.own_path(str(db))
@@ -168,7 +177,12 @@ def with_call(command: Command) -> Command:
 
 
 def with_agent(command: Command) -> Command:
-    """Add `--agent` to the options of `with_call`, and pass its value as `agent`.
+    """Add `--agent` to the options of `with_call`, see `with_agent_name`."""
+    return with_call(with_agent_name(command))
+
+
+def with_agent_name(command: Command) -> Command:
+    """Add `--agent`, and pass its value as `agent`.
 
     The default is that of the caller's settings, not of the daemon's, which serves several agents.
     """
@@ -185,7 +199,7 @@ def with_agent(command: Command) -> Command:
             agent = load_settings(call.cwd, call.environ).agent
         return command(call, agent=agent, **given)
 
-    return with_call(wrapper)
+    return wrapper
 
 
 force_option = click.option("--force", is_flag=True, help="Allow a folder that holds your home.")

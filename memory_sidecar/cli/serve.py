@@ -11,7 +11,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.daemon import serve as serve_until_stopped
 from memory_sidecar.cli.daemon import take_over
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.options import command_group, with_call
+from memory_sidecar.cli.options import command_group, with_data_dir
 from memory_sidecar.core.settings import LOG_LEVELS, load_settings
 from memory_sidecar.core.times import shown_utc
 from memory_sidecar.daemon import log
@@ -35,7 +35,7 @@ class StoppedDaemon:
     type=click.Choice(LOG_LEVELS),
     help="What to log; also changes it for a running daemon.",
 )
-@with_call
+@with_data_dir
 def serve(call: Call, replace: bool, log_level: str | None) -> None:
     """Be the daemon, in the foreground, and log to standard error.
 
@@ -64,7 +64,7 @@ def _set_log_level(data_dir: str, call: Call, log_level: str) -> bool:
 
 
 @click.command()
-@with_call
+@with_data_dir
 def stop(call: Call) -> StoppedDaemon:
     """Stop the daemon once it has finished what runs. The next command starts one again.
 
@@ -85,7 +85,7 @@ def daemon() -> None:
 
 
 @daemon.command(name="list")
-@with_call
+@with_data_dir
 def list_daemons(call: Call) -> list[Daemon]:
     """List the daemons that run, each with its data directory, process and memory."""
     shown = list(running_daemons(call.environ))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import command_group, with_call
+from memory_sidecar.cli.options import command_group, with_data_dir
 from memory_sidecar.core.atomic import replace_file
 from memory_sidecar.core.children import child_environment, find_program, run_child
 from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
@@ -47,7 +47,7 @@ def service() -> None:
 
 
 @service.command()
-@with_call
+@with_data_dir
 def install(call: Call) -> Units:
     """Write the units for the data directory in use, and start them."""
     done = _systemctl(call, "show-environment")
@@ -75,7 +75,7 @@ def install(call: Call) -> Units:
 
 
 @service.command()
-@with_call
+@with_data_dir
 def uninstall(call: Call) -> Units:
     """Stop the units and remove them."""
     removed = tuple(remove_units(call))
@@ -84,7 +84,7 @@ def uninstall(call: Call) -> Units:
 
 
 @service.command(name="status")
-@with_call
+@with_data_dir
 def service_status(call: Call) -> ServiceStatus:
     """Show whether the units are there, and what systemd says of them; fails unless one runs."""
     missing = [unit for unit in UNITS if not (_unit_folder(call) / unit).is_file()]

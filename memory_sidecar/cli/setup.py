@@ -14,7 +14,7 @@ import click
 from memory_sidecar.agents.skills import all_skills
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import Styled, title
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_data_dir
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.installation import own_command
 from memory_sidecar.core.projects import DATA_DIR_OPTION, DATA_DIR_VARIABLE
@@ -40,7 +40,7 @@ class SetUp:
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--agent", "owner", metavar="A", help="Whose memories they share; by default yours.")
-@with_call
+@with_data_dir
 def setup(
     call: Call, *, agents: tuple[str, ...], undo: bool, dry_run: bool, yes: bool, owner: str | None
 ) -> SetUp:

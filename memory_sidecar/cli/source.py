@@ -9,7 +9,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.form import title
-from memory_sidecar.cli.index import add_clone, branch_option, exclude_option, require_address
+from memory_sidecar.cli.index import add_clone, branch_option, exclude_option, require_kind
 from memory_sidecar.cli.options import command_group, force_option, with_call
 from memory_sidecar.code.clones import GitAddress, is_address
 from memory_sidecar.code.results import Published, SourceMoved
@@ -48,7 +48,7 @@ def add(
     With --agent, the Markdown files in PATH become memories of that agent, or of all agents where
     it is `shared`. The daemon indexes them at once, without one the next query does.
     """
-    require_address([path], branch)
+    require_kind([path], branch=branch, force=force)
     if agent is None and is_address(path):
         added = add_clone(call, GitAddress(path, branch), excludes=excludes, name=name)
     elif agent is None:

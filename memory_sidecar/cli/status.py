@@ -16,7 +16,7 @@ from memory_sidecar.agents.team_status import team_line
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import path_from, title
 from memory_sidecar.cli.numbers import Count
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_call, with_data_dir
 from memory_sidecar.code.results import SourceStatus, Why
 from memory_sidecar.core.credentials import first_words, mask_document
 from memory_sidecar.core.errors import UsageError, one_line
@@ -172,13 +172,12 @@ def _describe_pace(per_second: float, left_s: float | None) -> str:
     metavar="N",
     help="How many weeks, up to the current one.",
 )
-@with_call
+@with_data_dir
 def growth(call: Call, *, agent: str | None, weeks: int) -> Growth:
     """Show what comes in by week, what is read and what never, and how questions fare.
 
     Questions are noted in the data directory alone, unless the setting `keep_questions` says no.
     """
-    call.require_no_db()
     of = "" if agent is None else check_agent(agent)
     found = growth_of(call.services, of, weeks=weeks, now=system_clock(), reporter=call.reporter)
     found = call.mask(found)

@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.agents.exchanged import Exchanged, conflict_line
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import command_group, with_agent, with_call
+from memory_sidecar.cli.options import command_group, with_agent, with_data_dir
 from memory_sidecar.core.errors import Conflict, NotFound
 from memory_sidecar.core.model import ExchangeRequest
 from memory_sidecar.core.results import about, build_from, pluralize
@@ -85,7 +85,7 @@ def team() -> None:
 
 @team.command()
 @click.option("--sql", is_flag=True, help="Only print the statements, for psql.")
-@with_call
+@with_data_dir
 def init(call: Call, *, sql: bool) -> TeamMade:
     """Make the tables of a team in its database, and the roles for its people and machines.
 
@@ -107,7 +107,7 @@ def init(call: Call, *, sql: bool) -> TeamMade:
 
 
 @team.command(name="list")
-@with_call
+@with_data_dir
 def list_held(call: Call) -> TeamSources:
     """Show the sources that the team's database holds, and which machine indexes each."""
     link = _link_of(call)
@@ -124,7 +124,7 @@ def list_held(call: Call) -> TeamSources:
 @click.option("--folder", metavar="DIR", help="Only this folder, as team list shows it.")
 @click.option("--take", is_flag=True, help="Even if another machine indexes it for the team.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@with_call
+@with_data_dir
 def remove(
     call: Call, *, address: str, branch: str | None, folder: str | None, take: bool, yes: bool
 ) -> TeamSources:
@@ -151,7 +151,6 @@ def remove(
 
 
 def _link_of(call: Call) -> TeamLink:
-    call.require_no_db()
     return call.services.require_team()
 
 
@@ -178,7 +177,7 @@ def _held_line(each: TeamHeld) -> str:
 @team.command("export")
 @click.argument("name", metavar="FILE")
 @click.option("--repository", default="", metavar="ADDRESS", help="Only this repository.")
-@with_call
+@with_data_dir
 def export_(call: Call, *, name: str, repository: str) -> TeamCopy:
     """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
     link = _link_of(call)
@@ -192,7 +191,7 @@ def export_(call: Call, *, name: str, repository: str) -> TeamCopy:
 @team.command("import")
 @click.argument("name", metavar="FILE")
 @click.option("--replace", is_flag=True, help="Replace sources that the team has already.")
-@with_call
+@with_data_dir
 def import_(call: Call, *, name: str, replace: bool) -> TeamCopy:
     """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
     link = _link_of(call)

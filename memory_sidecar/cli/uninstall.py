@@ -14,7 +14,7 @@ import click
 
 from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.completion import SHELLS, VARIABLE, script_path
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_data_dir
 from memory_sidecar.cli.service import installed_units, remove_units
 from memory_sidecar.core.errors import PathRefused, SidecarError
 from memory_sidecar.core.installation import uninstall_command
@@ -59,7 +59,7 @@ class Undo:
 @click.option("--data", "with_data", is_flag=True, help="Memories, sessions and settings too.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@with_call
+@with_data_dir
 def uninstall(call: Call, *, with_data: bool, dry_run: bool, yes: bool) -> Uninstalled:
     """Stop every daemon and take back the service, agents' settings, skills and completion.
 

@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import TextCommand, command_group, with_call
+from memory_sidecar.cli.options import TextCommand, command_group, with_data_dir
 from memory_sidecar.core.errors import PathRefused, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
@@ -45,14 +45,14 @@ def model() -> None:
 
 
 @model.command(name="list")
-@with_call
+@with_data_dir
 def list_models(call: Call) -> Model:
     """Show the model in use and where its files lie."""
     return _show_model(call)
 
 
 @model.command()
-@with_call
+@with_data_dir
 def fetch(call: Call) -> Model:
     """Download the model, if it is nowhere on this machine."""
     call.services.models.fetch()
@@ -60,7 +60,7 @@ def fetch(call: Call) -> Model:
 
 
 @model.command()
-@with_call
+@with_data_dir
 def verify(call: Call) -> Model:
     """Check the model's files, load it and embed a text."""
     models = call.services.models
@@ -84,7 +84,7 @@ def _show_model(call: Call, *more: str) -> Model:
 @click.command(cls=TextCommand)
 @click.argument("texts", nargs=-1, metavar="TEXT|-")
 @click.option("--query", "as_query", is_flag=True, help="Embed questions, not passages.")
-@with_call
+@with_data_dir
 def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     """Print the vector of TEXT, 384 numbers as a JSON array.
 
@@ -116,7 +116,7 @@ def _split_lines(text: str) -> list[str]:
 @click.argument("path", required=False)
 @click.option("--list", "lists", is_flag=True, help="Show the folders that you trust.")
 @click.option("--remove", is_flag=True, help="Stop trusting PATH.")
-@with_call
+@with_data_dir
 def trust(call: Call, *, path: str | None, lists: bool, remove: bool) -> Trusted:
     """Have the `data/memory` and `memory-sidecar.toml` of the folder PATH count, as your own would.
 
@@ -152,7 +152,7 @@ def skills() -> None:
 
 
 @skills.command(name="list")
-@with_call
+@with_data_dir
 def list_skills(call: Call) -> list[Skill]:
     """Show the skills that come with this version."""
     return _show_skills(call, all_skills())
@@ -161,7 +161,7 @@ def list_skills(call: Call) -> list[Skill]:
 @skills.command()
 @click.argument("folder", metavar="DIR")
 @click.option("--force", is_flag=True, help="Replace skills even if they were changed.")
-@with_call
+@with_data_dir
 def install(call: Call, folder: str, force: bool) -> list[Skill]:
     """Copy the skills into DIR, where an agent looks for them: `.claude/skills`, `.agents/skills`.
 

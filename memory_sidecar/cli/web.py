@@ -14,7 +14,7 @@ import click
 from memory_sidecar.cli.call import IMPORTING, Call
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.numbers import Count
-from memory_sidecar.cli.options import with_call
+from memory_sidecar.cli.options import with_data_dir
 from memory_sidecar.core.children import find_program
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.process import lift_memory_limit
@@ -49,7 +49,7 @@ class PageEnded:
 @click.option("--port", type=Count(0, 65535), default=0, help="Port of 127.0.0.1; else a free one.")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 @click.option("--stop", "stops", is_flag=True, help="Stop serving it.")
-@with_call
+@with_data_dir
 def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageEnded:
     """Look at memories, searches, sessions and the index in a browser.
 
@@ -57,8 +57,9 @@ def web(call: Call, port: int, no_open: bool, stops: bool) -> PageOpened | PageE
     one, and ends it half an hour after it was looked at last. With --no-daemon this command serves
     it, until interrupted.
     """
-    call.require_no_db()
     if stops:
+        if port or no_open:
+            raise UsageError("--stop takes no other option", hint="`memory-sidecar web --stop`")
         ended = PageEnded(_stop(call))
         line = "the page is no longer served" if ended.stopped else "no page was served"
         return call.show(ended, [line])

@@ -65,15 +65,6 @@ def test_a_question_takes_one_line(run, data_dir):
     assert len(line) < 250
 
 
-def test_a_database_file_is_refused_where_a_data_directory_is_asked_about(run, data_dir):
-    judged = ("judged list", "judged add a b", "judged remove a")
-    team = ("team init", "team list", "team remove a", "team export a", "team import a")
-    for command in ("growth", *judged, "web", "mcp", *team):
-        done = run(*command.split(), "--db", data_dir / "knowledge" / "bob.sqlite")
-        assert (done.status, done.out) == (2, "")
-        assert "a whole data directory" in done.err
-
-
 @pytest.mark.parametrize("set_to", ["true", "false"])
 def test_asking_for_growth_makes_nothing(run, data_dir, tmp_path, monkeypatch, set_to):
     config = tmp_path / "config" / "memory-sidecar"

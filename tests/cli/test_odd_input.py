@@ -360,3 +360,30 @@ def test_a_score_is_from_0_to_1(run, number):
     refused = run("search", "cart", "--min-score", number)
     assert refused.status == 2
     assert f"{number} is not from 0 to 1" in refused.err
+
+
+def test_a_command_that_opens_no_single_database_refuses_one(run, tmp_path):
+    others = [words for words, each in commands(cli) if "--db" not in _options(each)]
+    assert {"stop", "serve", "trust", "setup", "uninstall", "growth", "web", "mcp"} < {*others}
+    for words in others:
+        done = run(*words.split(), "--db", tmp_path / "bob.sqlite")
+        assert (done.status, done.out) == (2, ""), words
+        assert "--db names one database, and this is about no single one" in done.err
+
+
+def _options(command: click.Command) -> set[str]:
+    return {option for each in command.params for option in each.opts}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("web --stop --port 80", "web --stop --no-open"),
+        *("source add https://example.com/shop.git --force", "index --force"),
+        "index https://example.com/shop.git --force",
+    ],
+)
+def test_an_option_without_effect_is_refused(run, given):
+    done = run(*given.split())
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "takes no other option" in done.err or "--force is for a folder" in done.err
