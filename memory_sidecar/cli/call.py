@@ -37,6 +37,7 @@ from memory_sidecar.core.opening import is_utf8
 from memory_sidecar.core.paths import DataDir, find_data_dir
 from memory_sidecar.core.projects import expand_home
 from memory_sidecar.core.results import Judged, pluralize, to_builtins, warn_if_weak
+from memory_sidecar.core.settings import load_settings
 from memory_sidecar.core.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -165,6 +166,11 @@ class Call:
         if self._services is None:
             self._services = self._opened.enter_context(self.open_services(self))
         return self._services
+
+    @property
+    def default_agent(self) -> str:
+        """The agent that the caller's settings name; the daemon's, which has many, may differ."""
+        return load_settings(self.cwd, self.environ).agent
 
     @property
     def child_environ(self) -> dict[str, str]:

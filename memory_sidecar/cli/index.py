@@ -90,7 +90,7 @@ def index(
 
 
 def require_kind(paths: Sequence[str], *, branch: str, force: bool) -> None:
-    """Raise UsageError for a `branch` without an address, or `force` without a folder in `paths`."""
+    """Raise UsageError for a `branch` without an address in `paths`, `force` without a folder."""
     if branch and not any(map(is_address, paths)):
         raise UsageError("--branch needs an ADDRESS", hint="a folder has its own branch")
     if force and all(map(is_address, paths)):

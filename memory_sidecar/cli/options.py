@@ -15,7 +15,6 @@ from memory_sidecar.cli.form import AgentOption, Hints
 from memory_sidecar.cli.numbers import FRACTION, Count
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import SearchMode
-from memory_sidecar.core.settings import load_settings
 
 Command = Callable[..., object]
 
@@ -182,10 +181,7 @@ def with_agent(command: Command) -> Command:
 
 
 def with_agent_name(command: Command) -> Command:
-    """Add `--agent`, and pass its value as `agent`.
-
-    The default is that of the caller's settings, not of the daemon's, which serves several agents.
-    """
+    """Add `--agent`, and pass its value, by default `Call.default_agent`, as `agent`."""
 
     @click.option(
         "--agent",
@@ -196,7 +192,7 @@ def with_agent_name(command: Command) -> Command:
     @wraps(command)
     def wrapper(call: Call, *, agent: str | None, **given: object) -> object:
         if agent is None:
-            agent = load_settings(call.cwd, call.environ).agent
+            agent = call.default_agent
         return command(call, agent=agent, **given)
 
     return wrapper

@@ -116,7 +116,7 @@ def search(
     hits = call.mask(
         call.services.questions.ask_and_log(
             Asked.CODE,
-            call.environ.get("MEMORY_SIDECAR_AGENT") or call.services.settings.agent,
+            call.default_agent,
             text,
             lambda: codebase.search(asked, reporter=call.reporter),
         )

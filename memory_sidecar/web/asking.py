@@ -19,6 +19,7 @@ from memory_sidecar.sessions.results import SessionHit
 from memory_sidecar.web.memories import filter_of, overview_of
 from memory_sidecar.web.visit import Visit
 
+SIDE_BY_SIDE = "compare"  # the mode that shows all others
 FEW, MANY, MOST = 5, 20, 200  # hits: of each of several kinds, of one kind, and at most
 
 
@@ -46,7 +47,7 @@ class FoundByKind:
 def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) -> FoundByKind:
     """Return the best hits of each of `kinds`, and record the question in the question log.
 
-    Another rendering of the same question, such as with more hits, is not recorded again.
+    Another rendering of the same question is not recorded again: links to one say how many hits.
     """
     limit = limit_of(visit, kinds)
     asks: dict[Asked, Callable[[Visit, str, SearchMode, int], list[Any]]] = {
@@ -55,7 +56,8 @@ def find(visit: Visit, question: str, kinds: Sequence[Asked], mode: SearchMode) 
         Asked.SESSIONS: _in_sessions,
     }
     asker = visit.seen_as or visit.services.settings.agent
-    is_new = not any(map(visit.text, ("n", "mode", "file", "json")))
+    is_only = visit.text("mode") != SIDE_BY_SIDE or mode is SearchMode.HYBRID
+    is_new = is_only and not any(map(visit.text, ("n", "file", "json")))
     found: dict[str, tuple[Any, ...]] = {}
     for kind in kinds:
         ask = partial(asks[kind], visit, question, mode, limit)

@@ -14,13 +14,12 @@ from memory_sidecar.code.results import CodeHit, Why
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Asked, SearchMode
 from memory_sidecar.disk.globs import literal_glob
-from memory_sidecar.web.asking import MOST, FoundByKind, code_filter, find, limit_of
+from memory_sidecar.web.asking import MOST, SIDE_BY_SIDE, FoundByKind, code_filter, find, limit_of
 from memory_sidecar.web.guard import Flash
 from memory_sidecar.web.hits import Row, rows_of
 from memory_sidecar.web.visit import Done, View, Visit
 
 RANKED_HITS = 500  # searched for the rank of a file that is not among the first
-SIDE_BY_SIDE = "compare"
 
 
 @dataclass(frozen=True, slots=True)

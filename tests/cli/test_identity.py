@@ -40,6 +40,20 @@ def test_nearest_name_counts(run, tmp_path, option, variable, setting, meant):
     assert "Carts are emptied" in shown.out
 
 
+def test_a_search_is_noted_as_asked_by_the_agent_of_the_folder_it_is_asked_in(run, tmp_path):
+    """As where the daemon was started elsewhere, which has its own default."""
+    (tmp_path / "memory-sidecar.toml").write_text('agent = "cleo"\n')
+    (tmp_path / "cart.py").write_text("total = 1\n")
+    environ = {
+        "MEMORY_SIDECAR_DATA_DIR": str(tmp_path.parent / f"{tmp_path.name}-data"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
+    for words in ("trust .", "index .", "search total"):
+        assert run(*words.split(), environ=environ).status == 0
+    (log,) = tmp_path.parent.glob(f"{tmp_path.name}-data/questions/asked.jsonl")
+    assert json.loads(log.read_text())["agent"] == "cleo"
+
+
 def test_wrong_name_in_the_environment_is_refused(run):
     refused = run("recent", environ={"MEMORY_SIDECAR_AGENT": "../other"})
     assert refused.status == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -120,9 +121,24 @@ def test_what_was_right_is_kept_and_taken_back(served, reader):
 def test_a_question_is_noted_once_and_not_for_further_looks(served, reader):
     before = len(served.services.questions.since(0))
     reader.get("/search?q=noted+once&in=code")
-    for words in ("n=40", "mode=keyword", "file=x.py", "json=1"):
+    for words in ("n=40", "file=x.py", "json=1"):
         reader.get(f"/search?q=noted+once&in=code&{words}")
     assert len(served.services.questions.since(0)) == before + 1
+
+
+@pytest.mark.parametrize("mode", ["keyword", "compare"])
+def test_a_question_typed_while_a_mode_is_chosen_is_noted_and_the_tabs_ask_none(
+    served, reader, mode
+):
+    noted = served.services.questions
+    before = len(noted.since(0))
+    text = reader.get(f"/search?q=typed&in=code&mode={mode}").text
+    assert len(noted.since(0)) == before + 1
+    tabs = re.findall(r'href="(/search\?[^"]*&amp;n=[^"]*)"', text)
+    assert len(tabs) >= 4
+    for tab in tabs:
+        assert reader.get(unescape(tab)).status == 200
+    assert len(noted.since(0)) == before + 1
 
 
 def test_colours_change_no_letter_and_let_no_markup_through():
