@@ -22,7 +22,7 @@ from memory_sidecar.code.results import CodebaseStatus, SourceStatus
 from memory_sidecar.core.errors import NoIndex, SidecarError
 from memory_sidecar.core.model import FileStatus
 from memory_sidecar.core.process import process_memory_bytes
-from memory_sidecar.core.results import ListedFile, Problem, Time, about, build_from
+from memory_sidecar.core.results import ListedFile, Problem, Reporter, Time, about, build_from
 from memory_sidecar.core.times import iso_utc, system_clock
 from memory_sidecar.index.report import (
     Failure,
@@ -114,6 +114,7 @@ def daemon_here(log: str) -> DaemonStatus:
 def status_of(
     services: Services,
     db: Path | None,
+    reporter: Reporter,
     *,
     daemon_log: str = "",
     listed: Sequence[FileStatus] = (),
@@ -129,6 +130,7 @@ def status_of(
         names = services.agent_names() if db is None else ()
     agents = [services.agent(name) for name in names]
     codebase = services.codebase(db)
+    codebase.registry.warn_if_emptied(reporter)
     # First: once the team's server answers again, its chunks are counted, too.
     team = team_status(services) if db is None else None
     try:

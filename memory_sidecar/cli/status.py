@@ -89,8 +89,7 @@ def _watch(call: Call) -> NoReturn:
 
 def _status(call: Call, listed: Sequence[FileStatus] = ()) -> Status:
     log = call.host.log if call.host else ""
-    call.services.codebase(call.db).registry.warn_if_emptied(call.reporter)
-    return status_of(call.services, call.db, daemon_log=log, listed=listed)
+    return status_of(call.services, call.db, call.reporter, daemon_log=log, listed=listed)
 
 
 def _lines(found: Status) -> Iterator[str]:

@@ -47,6 +47,7 @@ def status(caller: Caller, _asked: Arguments, report: Reporter) -> IndexStatus:
     chunks = pending = 0
     team = team_status(caller.services)  # first, as in `status_of`
     try:
+        caller.codebase.registry.warn_if_emptied(report)
         found = caller.codebase.status()
         require_sources(caller)
         sources = source_states(caller, found)

@@ -122,7 +122,9 @@ def rescan(visit: Visit) -> Done:
 
 def _status(visit: Visit) -> Status:
     """Return what `status` prints, restricted to the readable agents."""
-    status = status_of(visit.services, None, daemon_log=visit.daemon_log, names=visit.readable)
+    status = status_of(
+        visit.services, None, visit, daemon_log=visit.daemon_log, names=visit.readable
+    )
     if (team := status.team) is None:
         return status
     theirs = tuple(each for each in team.agents if each.name in visit.readable)

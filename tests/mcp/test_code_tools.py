@@ -535,3 +535,13 @@ def test_status_says_what_is_missing(caller):
     found = given(replace(caller), "search_code", query="add_item")
     assert found["hits"]
     assert any("by keyword" in notice for notice in found["notices"])
+
+
+def test_a_list_of_sources_that_was_emptied_or_damaged_is_told(caller):
+    file = caller.codebase.registry._path
+    file.write_bytes(b"")
+    for tool, asked in (("status", {}), ("list_sources", {}), ("search_code", {"query": "total"})):
+        assert "is empty: 1 source taken from" in text_of(call(caller, tool, **asked))
+    file.write_bytes(b"[")
+    for tool, asked in (("status", {}), ("list_sources", {}), ("search_code", {"query": "total"})):
+        assert "is not a readable list" in refused(caller, tool, **asked)

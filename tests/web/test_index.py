@@ -32,7 +32,7 @@ def _indexed(served: Served) -> None:
 
 def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     shown = reader.get("/index?json=1").json
-    status = json.loads(json.dumps(to_builtins(status_of(served.services, None))))
+    status = json.loads(json.dumps(to_builtins(status_of(served.services, None, Silent()))))
     assert shown["status"] == status
     (source,) = status["sources"]
     vectors = shown["vectors"][source["name"]]
@@ -114,3 +114,18 @@ def test_a_saved_file_is_told_while_it_is_looked_at(served, tab, faults_of):
     tab.goto(f"http://127.0.0.1:{served.site.port}/index/source?name={served.project.name}")
     assert faults_of(tab) == []
     watching.close()
+
+
+def test_a_list_of_sources_that_was_emptied_or_damaged_is_told(served, reader):
+    file = served.services.codebase().registry._path
+    before = file.read_bytes()
+    try:
+        for content, told in (
+            (b"", "is empty: 1 source taken from"),
+            (b"[", "is not a readable list"),
+        ):
+            file.write_bytes(content)
+            for view in ("/index", "/search?q=total&in=code"):
+                assert told in reader.get(view).text
+    finally:
+        file.write_bytes(before)
