@@ -158,25 +158,24 @@ def spawn_daemon(data_dir: str) -> _Detached | subprocess.Popen[bytes]:
     once if another one has the lock. Raises OSError.
     """
     module = DAEMON_MODULE if sys.platform == "win32" else DETACHED_MODULE
-    log = _open_log(state_file(data_dir, "daemon.log"))
-    reading, writing = os.pipe()
-    passed = () if sys.platform == "win32" else (writing,)
-    try:
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", "-X", "utf8", "-m", module, data_dir, *map(str, passed)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            pass_fds=passed,
-            start_new_session=True,
-            creationflags=0x00000208 if sys.platform == "win32" else 0,  # new group, detached
-        )
-    except OSError:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
-        os.close(log)
+    with os.fdopen(_open_log(state_file(data_dir, "daemon.log")), "ab") as log:
+        reading, writing = os.pipe()
+        passed = () if sys.platform == "win32" else (writing,)
+        try:
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-P", "-X", "utf8", "-m", module, data_dir, *map(str, passed)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=passed,
+                start_new_session=True,
+                creationflags=0x00000208 if sys.platform == "win32" else 0,  # new group, detached
+            )
+        except OSError:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
     if sys.platform == "win32":
         os.close(reading)
         return process

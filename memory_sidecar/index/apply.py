@@ -99,7 +99,11 @@ class Applier:
         try:
             if found:
                 with named_errors(self.state.folder):
-                    self._run(found, done)
+                    try:
+                        self._run(found, done)
+                    except OSError:  # as on a full disk: the process goes on
+                        self.state.note_usable()
+                        raise
         except BaseException:
             with suppress(Exception):  # closing may fail for the same reason
                 self.close()

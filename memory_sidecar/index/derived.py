@@ -68,7 +68,11 @@ class DerivedStore(ABC):
         self._writer: apsw.Connection | None = None
         if found != self.SCHEMA.version:
             self._writer = open_current(path, self.SCHEMA)
-        self._file = path.stat()
+        try:
+            self._file = path.stat()
+        except FileNotFoundError as error:  # deleted just now
+            self._close_writer()
+            raise _taken_away(path) from error
         self._readers: deque[apsw.Connection] = deque()  # idle ones, the last used is taken first
 
     @abstractmethod
@@ -90,8 +94,7 @@ class DerivedStore(ABC):
     def require_in_place(self) -> None:
         """Raise StoreCorrupt unless `is_in_place`."""
         if not self.is_in_place:
-            hint = "the next search makes it again from the files"
-            raise StoreCorrupt(f"{self.path} was deleted or replaced", hint=hint, path=self.path)
+            raise _taken_away(self.path)
 
     def rest(self) -> None:
         """Close every idle connection; the next use opens new ones."""
@@ -320,3 +323,8 @@ def _put_file(write: Write, document: Document) -> None:
             *(len(document.embedded_texts), write.now),
         ),
     )
+
+
+def _taken_away(path: Path) -> StoreCorrupt:
+    hint = "the next search makes it again from the files"
+    return StoreCorrupt(f"{path} was deleted or replaced", hint=hint, path=path)

@@ -87,7 +87,7 @@ class EngineState:
         that it did not mount itself, and would do so to the first batch.
         """
         count = 0
-        with suppress(OSError, ValueError):
+        with suppress(FileNotFoundError, ValueError):
             count = int(self._opened.read_bytes()[:8])
         if count >= MAX_UNCLEAN_ENDS:
             raise StateBroken(f"the process ended {count} times while it was opened")
@@ -101,7 +101,7 @@ class EngineState:
         self._beginning.unlink(missing_ok=True)
 
     def note_usable(self) -> None:
-        """Note that CocoIndex has worked with its state, or has closed it: reset the count."""
+        """Note that CocoIndex has worked with its state, or did not end the process: count anew."""
         self._opened.unlink(missing_ok=True)
 
 

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
 from memory_sidecar.daemon import start
 from memory_sidecar.daemon.lock import ProcessLock
-from memory_sidecar.daemon.start import start_daemon
+from memory_sidecar.daemon.start import spawn_daemon, start_daemon
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no Unix sockets")
 
@@ -71,3 +73,15 @@ def test_the_place_of_a_daemon_that_has_ended_is_taken(tmp_path, running, spawne
         running.release()
         assert start_for(tmp_path) == []
     assert len(spawned) == 2
+
+
+@pytest.mark.parametrize("failing", ["os.pipe", "subprocess.Popen"])
+def test_a_daemon_that_cannot_be_started_leaves_nothing_open(tmp_path, monkeypatch, failing):
+    def fail(*_args, **_named):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(failing, fail)
+    before = len([*Path("/dev/fd").iterdir()])
+    with pytest.raises(OSError, match="Too many"):
+        spawn_daemon(str(tmp_path))
+    assert len([*Path("/dev/fd").iterdir()]) == before

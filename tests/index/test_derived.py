@@ -15,7 +15,7 @@ from memory_sidecar.core.errors import StoreCorrupt
 from memory_sidecar.core.model import FileStatus, SourceFile
 from memory_sidecar.core.times import system_clock
 from memory_sidecar.index.embed import adopt_model, next_pending, put_vectors
-from memory_sidecar.index.schema import DIMENSION
+from memory_sidecar.index.schema import DIMENSION, Schema, found_version
 from memory_sidecar.index.writing import ReadyVectors
 
 UNIT = np.eye(1, DIMENSION, dtype=np.float32)[0]
@@ -163,3 +163,17 @@ def test_a_file_that_was_replaced_is_not_written_to(store):
     store.path.write_bytes(b"")
     with pytest.raises(StoreCorrupt, match="was deleted or replaced"):
         store.write([document("b.py", "def b(): pass\n")])
+
+
+def test_a_file_that_is_deleted_while_it_is_opened_is_named(store, monkeypatch):
+    opened = found_version
+
+    def delete(path: Path, schema: Schema) -> int:
+        version = opened(path, schema)
+        path.unlink()
+        return version
+
+    store.rest()
+    monkeypatch.setattr("memory_sidecar.index.derived.found_version", delete)
+    with pytest.raises(StoreCorrupt, match="was deleted or replaced"):
+        CodeStore(store.path, clock=system_clock)

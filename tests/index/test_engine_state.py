@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from memory_sidecar.index.engine_state import (
     check_state,
     is_unmade,
 )
-from tests.conftest import write_memory
+from tests.conftest import Notices, write_memory
 
 
 @pytest.fixture
@@ -122,3 +123,20 @@ def test_a_state_whose_making_was_interrupted_is_made_anew(
     )
     assert paths == ["one.md", "two.md"]
     assert not EngineState(state.parent).is_empty
+
+
+def test_a_disk_that_refuses_is_no_end_of_the_process(make_agent, state, data_dir, monkeypatch):
+    write_memory(data_dir / "knowledge" / "architect", "two.md", "The second.")
+
+    async def fail(*_args, **_named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "_begin", fail)
+        for _ in range(MAX_UNCLEAN_ENDS + 1):
+            agent, notices = make_agent(), Notices()
+            agent.answer(lambda *_: None, notices)
+            assert not notices.has("is broken")
+            agent.close()
+    make_agent().answer(lambda *_: None, notices)
+    assert not notices.has("is broken")
