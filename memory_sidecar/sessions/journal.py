@@ -46,11 +46,11 @@ class Journal(Sessions):
         if memvid is None:
             self._reporter.notice(f"{file.name} was not written: memvid is not on the PATH")
             return _put_result(saved, "not on the PATH")
-        if not saved.created and file.exists():
-            return _put_result(saved, "has it already")
         entry = replace(entry, created_at=parse_time(saved.created_at) or entry.created_at)
         try:
             with self._writing(file):
+                if not saved.created and file.exists() and memvid.has(file, entry):
+                    return _put_result(saved, "has it already")
                 has_no_other_writer = not file.exists() or self._is_imported(file)
                 memvid.put(file, entry)
                 if has_no_other_writer:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,21 +90,34 @@ class Memvid:
             options += ["--tag", f"{key}={value}"]
         self._run("put", file, *options, timeout_s=timeout_s, text=entry.text)
 
-    def entries(self, file: Path) -> Iterator[Entry]:
-        """Read all entries of `file`, the oldest first. Raises MemvidFailed."""
-        timeline = self._read("timeline", file, "--limit", _ALL)
+    def entries(
+        self, file: Path, *options: str, timeout_s: int = READ_TIMEOUT_S
+    ) -> Iterator[Entry]:
+        """Read the entries of `file`, the oldest first; `options` of a timeline leave some out.
+
+        Raises MemvidFailed.
+        """
+        read = partial(self._read, timeout_s=timeout_s)
         try:
+            timeline = read("timeline", file, "--limit", _ALL, *options)
             for frame in sorted(timeline, key=lambda f: (f["timestamp"], f["frame_id"])):
                 number = str(frame["frame_id"])
-                yield _entry(self._read("view", file, "--frame-id", number, "--page-size", _ALL))
+                yield _entry(read("view", file, "--frame-id", number, "--page-size", _ALL))
         except (KeyError, TypeError) as error:
             raise MemvidFailed(
                 f"{COMMAND} described {file.name} in an unknown format: {error!r}",
                 hint="report it, with the version that `memvid --version` shows",
             ) from error
 
-    def _read(self, verb: str, file: Path, *options: str) -> Any:  # noqa: ANN401  JSON
-        out = self._run(verb, file, *options, "--json", timeout_s=READ_TIMEOUT_S)
+    def has(self, file: Path, entry: Entry, *, timeout_s: int = PUT_TIMEOUT_S) -> bool:
+        """Whether `file` has `entry`, with its time in seconds. Raises MemvidFailed."""
+        second = str(entry.created_at // 1000)
+        found = self.entries(file, "--since", second, "--until", second, timeout_s=timeout_s)
+        wanted = entry_document(entry)["session_id"]
+        return any(entry_document(each)["session_id"] == wanted for each in found)
+
+    def _read(self, verb: str, file: Path, *options: str, timeout_s: int) -> Any:  # noqa: ANN401  JSON
+        out = self._run(verb, file, *options, "--json", timeout_s=timeout_s)
         try:
             return read_json(out)
         except BrokenJson as error:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.core.atomic import TEMPORARY_PREFIX
-from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError
+from memory_sidecar.core.errors import MemvidFailed, NotFound, SessionInvalid, UsageError
 from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.results import Silent
@@ -805,6 +806,27 @@ def test_what_is_put_into_a_file_while_it_is_imported_is_imported_next(
     for known in (1, 2, 2):
         journal.import_mv2(file, memvid_environ)
         assert len(journal.list_sessions(SessionFilter())) == known
+
+
+def test_what_memvid_failed_to_take_is_put_again(episodes, tmp_path, memvid_environ, monkeypatch):
+    journal, file = Journal(episodes.agent, Silent()), tmp_path / "a.mv2"
+    put = Memvid.put
+
+    def fail(*_args: Any) -> None:
+        raise MemvidFailed("no")
+
+    def outcome_of(text: str) -> str:
+        entry = Entry(text, "A lock", {"a": "b"}, NOW + len(text))
+        return journal.put(file, entry, memvid_environ).memvid
+
+    monkeypatch.setattr(Memvid, "put", partialmethod(put, timeout_s=60))
+    monkeypatch.setattr(Memvid, "has", partialmethod(Memvid.has, timeout_s=60))
+    assert outcome_of("another") == "written"
+    monkeypatch.setattr(Memvid, "put", fail)
+    assert outcome_of("one lock") == "failed"
+    monkeypatch.setattr(Memvid, "put", partialmethod(put, timeout_s=60))
+    assert outcome_of("one  lock") == "written"
+    assert [outcome_of("one lock"), outcome_of("another")] == ["has it already"] * 2
 
 
 def test_a_journal_leaves_out_what_is_deleted_while_it_is_read(episodes, monkeypatch):
