@@ -46,7 +46,7 @@ class Archive:
         """Move the file at `path` into the archive. The caller holds the directory's lock."""
         batch = compact_utc(now_ms)
         for number in range(1, 1000):  # for several removals of one name in a millisecond
-            named = batch if number == 1 else f"{batch}-{number}"
+            named = batch if number == 1 else f"{batch}-{number:03}"  # they sort by time
             target = self.root / named / directory.name / path
             with named_errors(target):
                 if move_file(directory.tree, directory.root / path, self.data, target):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,13 @@ from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign, words_and_phrases
 from memory_sidecar.memories.files import statement_of
 from memory_sidecar.memories.lists import title_of
-from memory_sidecar.memories.model import SUPERSEDED_SQL, Relation
+from memory_sidecar.memories.model import (
+    SUPERSEDED_SQL,
+    Relation,
+    address,
+    names_in,
+    parse_address,
+)
 from memory_sidecar.memories.results import Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
@@ -63,17 +70,19 @@ class Around:
 
 def around(connection: Connection, store: DerivedStore, memory: Memory) -> Around:
     """Find the neighbours of `memory` in the commit that `connection` reads."""
+    directory, file = parse_address(memory.path)
     own = [
-        Named(target, _title(connection, target), relation)
+        Named(*_memory_called(connection, target, directory), relation)
         for relation, targets in memory.relations.items()
         for target in targets
     ]
     names = [memory.path, memory.path.removesuffix(".md"), *filter(None, [memory.atom_id])]
-    marks = ", ".join("?" * len(names))
     naming: list[Any] = connection.execute(
         "SELECT DISTINCT path, relation FROM memory_relations JOIN memories ON key = memory"
-        f" WHERE target IN ({marks}) AND path <> ? ORDER BY path, relation",
-        (*names, memory.path),
+        " WHERE (target IN (SELECT value FROM json_each(?))"
+        " OR directory = ? AND target IN (SELECT value FROM json_each(?)))"
+        " AND path <> ? ORDER BY path, relation",
+        (json.dumps(names), directory, json.dumps([*names_in(directory, file, file)]), memory.path),
     ).fetchall()
     return Around(
         names=tuple(own),
@@ -219,11 +228,27 @@ def _chain(
     return tuple(chain[:MAX_STEPS])
 
 
+def _memory_called(connection: Connection, name: str, directory: str) -> tuple[str, str]:
+    """Return path and title of the memory that a page of `directory` calls `name`.
+
+    Where there is none, `name` itself and "".
+    """
+    for path in (name, address(directory, name.removeprefix("./"))):
+        if found := _path_and_title(connection, path):
+            return found
+    return name, ""
+
+
 def _title(connection: Connection, path: str) -> str:
     """Return the title of the memory at `path`, with or without its suffix; "" if there is none."""
-    row = connection.execute(
-        "SELECT summary, content FROM memories"
+    found = _path_and_title(connection, path)
+    return found[1] if found else ""
+
+
+def _path_and_title(connection: Connection, path: str) -> tuple[str, str] | None:
+    row: Any = connection.execute(
+        "SELECT path, summary, content FROM memories"
         " JOIN memory_contents ON memory = key WHERE path IN (?1, ?1 || '.md')",
         (path,),
     ).fetchone()
-    return title_of(*row) if row else ""
+    return (row[0], title_of(*row[1:])) if row else None

@@ -29,7 +29,7 @@ from memory_sidecar.disk.atoms import (
 from memory_sidecar.disk.frontmatter import MAX_PAGE_BYTES, Page, line_breaks, parse_page
 from memory_sidecar.index.document import Builder, build_errors, fingerprint, skipped_document
 from memory_sidecar.memories.categories import description_of
-from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, parse_memory, texts
+from memory_sidecar.memories.files import MemoryPage, category_of, memory_id, parse_memory
 from memory_sidecar.memories.model import (
     OWN_DIRECTORY,
     IndexedMemory,
@@ -179,7 +179,7 @@ class MemoryBuilder(Builder):
         """Yield the relations of the memory at `path`, with memories and atoms as addresses."""
         for relation in Relation:
             is_of_memories = relation in (Relation.SUPERSEDES, Relation.SUPERSEDED_BY)
-            for target in texts(getattr(read, relation)):
+            for target in getattr(read, relation):
                 named = self._memory_address(target) if is_of_memories else target
                 yield relation, self._atom_address(path, target) or named
 
@@ -188,7 +188,7 @@ class MemoryBuilder(Builder):
 
         Such a successor is taken to exist; of one in the same directory the database decides.
         """
-        named = map(self._memory_address, texts(read.superseded_by))
+        named = map(self._memory_address, read.superseded_by)
         return any(parse_address(each)[0] != self._directory.name for each in named)
 
     def _memory_address(self, target: str) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import os
-
-from memory_sidecar.core.errors import Conflict, NotFound, UsageError
+from memory_sidecar.core import reasons
+from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.frontmatter import Page, edit_page, new_page, parse_page, with_body
-from memory_sidecar.disk.roots import check_root
+from memory_sidecar.disk.frontmatter import (
+    MAX_PAGE_BYTES,
+    Page,
+    edit_page,
+    new_page,
+    parse_page,
+    with_body,
+)
 from memory_sidecar.memories.archive import Archive
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
 from memory_sidecar.memories.names import (
@@ -17,9 +22,11 @@ from memory_sidecar.memories.names import (
     check_known_category,
     is_category_page,
     is_hidden,
-    is_markdown,
 )
 from memory_sidecar.memories.results import Archived, Described
+from memory_sidecar.memories.walk import walk_memories
+
+_LEFT_ALONE = frozenset({reasons.SYMBOLIC_LINK, reasons.NOT_REGULAR, reasons.NAME_NOT_UTF8})
 
 
 def create(
@@ -83,16 +90,14 @@ def delete(
     folder = directory.root / category
     if not _exists(directory, category):
         raise NotFound(f"there is no category {category}", hint="`memory-sidecar category list`")
-    check_root(os.fspath(folder))
     with directory.changing():
-        paths = [
-            path
-            for file in sorted(folder.rglob("*"))
-            if is_markdown(file.name)
-            and not is_hidden(path := file.relative_to(directory.root).as_posix())
-            and file.is_file()
-            and not file.is_symlink()
-        ]
+        scan = walk_memories(directory.root, max_file_bytes=MAX_PAGE_BYTES, under=[category])
+        if scan.unreadable:
+            raise PathRefused(
+                f"{directory.root / scan.unreadable[0]} cannot be read",
+                hint="check its permissions and its disk",
+            )
+        paths = [file.path for file in scan.files if file.skip_reason not in _LEFT_ALONE]
         if (memories := sum(not is_category_page(path) for path in paths)) and not with_memories:
             raise Conflict(
                 f"{category} holds {pluralize(memories, 'memory', 'memories')}",

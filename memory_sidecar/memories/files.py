@@ -36,7 +36,7 @@ class MemoryPage:
     links: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()
-    superseded_by: str = ""
+    superseded_by: tuple[str, ...] = ()
     project: str = ""  # where the memory was made
     body_line: int = 1
     problem: str = ""  # what is wrong with the frontmatter, in one line
@@ -92,7 +92,7 @@ def parse_memory(page: Page, *, mtime_ms: int) -> MemoryPage:
         links=texts(meta.get("links")),
         citations=texts(meta.get("citations")),
         supersedes=texts(meta.get("supersedes")),
-        superseded_by=_text(meta.get("superseded_by")),
+        superseded_by=texts(meta.get("superseded_by")),
         project=_text(meta.get("project")),
         body_line=page.body_line,
         problem=page.problem or _problem_of_times(meta),
@@ -151,6 +151,13 @@ def tags_by_key(tags: Iterable[str]) -> dict[str, str] | None:
         key, _, value = tag.partition(":")
         pairs.setdefault(key.strip(), value.strip())
     return pairs or None
+
+
+def as_value(names: Sequence[str]) -> object:
+    """Return what `texts` reads as `names`: one name as a text, else a list; None for none."""
+    if len(names) == 1 and "," not in names[0]:
+        return names[0]
+    return [*names] or None
 
 
 def texts(value: object) -> tuple[str, ...]:

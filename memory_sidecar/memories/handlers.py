@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
@@ -130,14 +131,13 @@ class Memories(Recall):
             directory,
             file.path,
             name,
+            note=partial(note_move, self._agent, self._reporter, directory.name),
             linking=self._files_linking_to(directory.name, file.path),
             allow_secrets=allow_secrets,
         )
         own = (moved.old, moved.file.path)
         further = [each for each in moved.changed if each not in own]
-        old, new, *relinked = (address(directory.name, each) for each in (*own, *further))
-        if moved.changed:
-            note_move(self._agent, old, new, self._reporter)
+        old, _, *relinked = (address(directory.name, each) for each in (*own, *further))
         remembered = self._index_and_report(directory.name, moved, finds_near=False)
         return build_from(Moved, remembered, moved_from=old, relinked=tuple(relinked))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.files import MemoryPage, category_of, content_hash, texts
+from memory_sidecar.memories.files import MemoryPage, as_value, category_of, content_hash
 from memory_sidecar.memories.model import Relation, names_in
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
@@ -38,6 +38,7 @@ def move(
     path: str,
     to: str,
     *,
+    note: Callable[[str, str], None] = lambda _old, _new: None,
     linking: Iterable[str] = (),
     allow_secrets: bool = False,
 ) -> MovedFile:
@@ -45,7 +46,8 @@ def move(
 
     `to` is a category if one of that name exists, or if it ends in `/`. The file is moved to the
     byte, after those of the memories at `linking` that name its old path are changed to name the
-    new one: where a kill comes between, the same call completes it. Raises NotFound, SecretRefused,
+    new one, and after `note(old, new)`: where a kill comes between, the same call completes it.
+    Raises NotFound, SecretRefused,
     and Conflict if the new path is taken.
     """
     with directory.changing():
@@ -62,7 +64,12 @@ def move(
         others = [each for each in linking if each != old.path]
         try:
             relinked = _relink(directory, others, old.path, new)
-            _move_file(directory, old.path, new)
+            note(old.path, new)
+            try:
+                _move_file(directory, old.path, new)
+            except SidecarError:
+                note(new, old.path)
+                raise
         except SidecarError:
             _relink(directory, others, new, old.path)
             raise
@@ -151,10 +158,10 @@ def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new
     def relinked(page: MemoryPage) -> Meta:
         meta: Meta = {}
         for key in Relation:
-            targets = texts(value := getattr(page, key))
+            targets = getattr(page, key)
             if not names.keys().isdisjoint(targets):
                 now = [names.get(target, target) for target in targets]
-                meta[key] = ", ".join(now) if isinstance(value, str) else now
+                meta[key] = as_value(now) if key is Relation.SUPERSEDED_BY else now
         return meta
 
     for path in linking:

@@ -15,6 +15,7 @@ from memory_sidecar.core.sqlite import Connection, named_errors
 from memory_sidecar.disk.usage import log_move, log_reads, read_part
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.schema import read_identity, write_identity
+from memory_sidecar.memories.model import address
 
 WAIT_S = 0.2  # how long a reader waits for its own read to be counted
 
@@ -28,14 +29,15 @@ def note_read(agent: AgentDatabase, path: str) -> None:
     count_reads(agent)
 
 
-def note_move(agent: AgentDatabase, old: str, new: str, reporter: Reporter) -> None:
-    """Log that a memory has moved from `old` to `new`; a notice says if that cannot be written."""
+def note_move(agent: AgentDatabase, reporter: Reporter, directory: str, old: str, new: str) -> None:
+    """Log that a file of `directory` moves from `old` to `new`; a notice says if it cannot."""
     paths = agent.paths
+    old, new = address(directory, old), address(directory, new)
     try:
         with named_errors(paths.access_log):
             log_move(paths.tree, paths.access_log, old, new, at_ms=agent.clock())
     except SidecarError as error:
-        reporter.notice(f"moved, but its earlier reads no longer count: {error}")
+        reporter.notice(f"the earlier reads of {new} no longer count: {error}")
 
 
 def count_reads(agent: AgentDatabase) -> None:

@@ -22,11 +22,11 @@ from memory_sidecar.memories.draft import PROPERTIES, Changes, Draft
 from memory_sidecar.memories.files import (
     UNKNOWN_SOURCE,
     MemoryPage,
+    as_value,
     category_of,
     content_hash,
     memory_slug,
     normalised_content,
-    texts,
 )
 from memory_sidecar.memories.model import names_in
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, is_markdown
@@ -136,7 +136,8 @@ def delete(directory: KnowledgeDirectory, path: str, linking: Iterable[str]) -> 
     names = names_in(directory.name, path, path)
 
     def without_it(page: MemoryPage) -> Meta:
-        return {"superseded_by": None} if page.superseded_by in names else {}
+        kept = [each for each in page.superseded_by if each not in names]
+        return {} if len(kept) == len(page.superseded_by) else {"superseded_by": as_value(kept)}
 
     changed = _edit_each(directory, linking, without_it)
     directory.delete(path)
@@ -220,7 +221,7 @@ def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[
         kept = [each for each in page.supersedes if each not in names]
         return {} if len(kept) == len(page.supersedes) else {"supersedes": kept or None}
 
-    return _edit_each(directory, (*texts(file.page.superseded_by), *linking), without_them)
+    return _edit_each(directory, (*file.page.superseded_by, *linking), without_them)
 
 
 def _edit_each(
@@ -298,7 +299,7 @@ def _require_present(directory: KnowledgeDirectory, paths: Iterable[str]) -> tup
 def _check_order(directory: KnowledgeDirectory, old: MemoryFile, superseded: Iterable[str]) -> None:
     """Raise Conflict if one of `superseded` supersedes `old`, directly or through others."""
     left, seen = [(each, each) for each in superseded if each != old.path], {old.path}
-    named = texts(old.page.superseded_by)
+    named = old.page.superseded_by
     successors = {each if is_markdown(each) else each + MEMORY_SUFFIX for each in named}
     while left:
         first, each = left.pop()
@@ -321,7 +322,7 @@ def _link_superseded(
     """Write `superseded_by: path` into each of `superseded`; return the paths of those changed."""
 
     def with_path(page: MemoryPage) -> Meta:
-        return {} if page.superseded_by == path else {"superseded_by": path}
+        return {} if path in page.superseded_by else {"superseded_by": as_value([path])}
 
     others = (each for each in superseded if each != path)
     return [changed for each in others for changed in edit(directory, each, with_path)]

@@ -142,9 +142,9 @@ class Session:
 
     @property
     def title(self) -> str:
-        """The title in its metadata, "" if there is none."""
+        """The title in its metadata, "" if there is none but blanks."""
         title = self.metadata.get("title")
-        return title if isinstance(title, str) else ""
+        return title.strip() if isinstance(title, str) else ""
 
     @property
     def called(self) -> str:

@@ -58,7 +58,7 @@ SNIPPETS = Corpus(
 )
 CORPORA = (SUMMARIES, MESSAGES, SNIPPETS)
 
-VERSION = "sessions 4"
+VERSION = "sessions 5"
 """The version of the conversion from session to rows: rows of another version are rebuilt."""
 
 _HEAD = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from memory_sidecar.core.errors import Conflict, NotFound, PathRefused, UsageError
@@ -106,6 +108,25 @@ def test_a_category_is_deleted_by_another_spelling(directory, archive):
     create(directory, "Drafts/Two", "", now_ms=NOW)
     _, deleted = delete(directory, archive, "draft/one/", with_memories=False, now_ms=NOW)
     assert (deleted, sorted(tree(directory.root))) == ("Drafts/One", ["Drafts/Two/_category.md"])
+
+
+def test_a_category_that_cannot_be_read_to_its_end_is_left_as_it_is(
+    directory, remember, archive, monkeypatch
+):
+    for category in ("a", "a/b"):
+        remember(f"text of {category}", category)
+    before, scandir = tree(directory.root), os.scandir
+
+    def scan(path):
+        if os.fspath(path).endswith("a/b"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", scan)
+        with pytest.raises(PathRefused, match="a/b cannot be read"):
+            delete(directory, archive, "a", with_memories=True, now_ms=NOW)
+    assert tree(directory.root) == before
 
 
 def test_what_is_no_category_is_refused(directory, archive):

@@ -32,7 +32,7 @@ def test_a_memory_says_what_its_frontmatter_says():
     assert memory.tags == ("payment", "area:build")
     assert memory.pinned
     assert (memory.evidence, memory.links) == (("session:2026-03-01",), ("a.md",))
-    assert (memory.supersedes, memory.superseded_by) == (("old.md",), "new.md")
+    assert (memory.supersedes, memory.superseded_by) == (("old.md",), ("new.md",))
     assert memory.expires_at == MARCH_1 + (14 * 60 + 48) * 60_000
     assert memory.is_expired(memory.expires_at)
     assert not memory.is_expired(memory.expires_at - 1)

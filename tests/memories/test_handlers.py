@@ -26,9 +26,10 @@ from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.paths import DataDir
 from memory_sidecar.core.times import compact_utc
 from memory_sidecar.memories.archive import PruneRule
+from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, address
 from memory_sidecar.memories.results import Archived
 from tests.conftest import HashModels, Notices, write_memory
 
@@ -171,6 +172,57 @@ def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):
     assert listed[moved.path].uses == 3
     assert listed[old].superseded
     assert knowledge.found("Postgres") == []
+
+
+def test_a_kill_between_a_move_and_what_follows_it_loses_no_reads(knowledge, monkeypatch):
+    path = knowledge.store("Use SQLite.", "decision")
+    for _ in range(3):
+        knowledge.memories().get(path)
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KnowledgeDirectory, "tidy", kill)  # the file has just been moved
+        with pytest.raises(KeyboardInterrupt):
+            knowledge.memories().move(path, "storage/")
+    knowledge.close()
+    assert {path: each.uses for path, each in knowledge.listed().items()} == {
+        "storage/use-sqlite.md": 3
+    }
+
+
+def test_a_move_that_fails_leaves_the_reads_where_they_were(knowledge, monkeypatch):
+    path = knowledge.store("Use SQLite.", "decision")
+    knowledge.memories().get(path)
+
+    def fail(*_: object) -> None:
+        raise Conflict("it exists by now")
+
+    monkeypatch.setattr("memory_sidecar.memories.move._move_file", fail)
+    with pytest.raises(Conflict):
+        knowledge.memories().move(path, "storage/")
+    knowledge.memories().get(path)
+    assert knowledge.listed()[path].uses == 2
+
+
+@pytest.mark.parametrize(
+    ("directory", "named"),
+    [*(("shop", named) for named in ("{}", "./{}", "shop:{}")), ("memories", "./{}")],
+)
+def test_what_links_to_a_memory_and_what_it_links_to_are_around_it(
+    knowledge, tmp_path, root, directory, named
+):
+    folder = tmp_path / "notes" if directory == "shop" else root
+    write_memory(folder, "x/a.md", "The first.", links=[named.format("b")])
+    write_memory(folder, "b.md", "The second.", summary="Two", links=[named.format("x/a.md")])
+    (tmp_path / "notes").mkdir(exist_ok=True)
+    knowledge.agent().register(tmp_path / "notes", name="shop")
+    first, second = (address(directory, each) for each in ("x/a.md", "b.md"))
+    memories = knowledge.memories()
+    found = memories.around(memories.peek(first))
+    assert [(each.name, each.title) for each in found.names] == [(second, "Two")]
+    assert [each.name for each in found.named_by] == [second]
 
 
 def test_superseding_and_saying_again(knowledge):

@@ -78,7 +78,7 @@ def test_what_names_a_moved_memory_follows(directory, remember):
     other = remember("See there.", links=("decision/use-sqlite", "else"), evidence=(new,)).file.path
     moved = move(directory, new, "storage/", linking=[old, other, "gone.md"])
     assert moved.changed == (new, "storage/use-sqlite.md", old, other)
-    assert directory.read(old).page.superseded_by == "storage/use-sqlite.md"
+    assert directory.read(old).page.superseded_by == ("storage/use-sqlite.md",)
     page = directory.read(other).page
     assert page.links == ("storage/use-sqlite", "else")
     assert page.evidence == ("storage/use-sqlite.md",)
@@ -177,8 +177,8 @@ def test_a_shared_memory_does_not_replace_that_of_another_agent(directory, remem
 @pytest.mark.parametrize(
     ("named", "follows"),
     [
-        ("superseded_by: {}, other.md", "superseded_by: storage/use-sqlite.md, other.md"),
-        ("superseded_by: [other, {}]", "superseded_by: other, storage/use-sqlite.md"),
+        ("superseded_by: {}, other.md", "superseded_by: [storage/use-sqlite.md, other.md]"),
+        ("superseded_by: [other, {}]", "superseded_by: [other, storage/use-sqlite.md]"),
         ("supersedes: ./{} # so", "supersedes: [storage/use-sqlite.md] # so"),
     ],
 )

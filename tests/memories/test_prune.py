@@ -42,11 +42,12 @@ def test_a_removed_memory_comes_back_to_the_byte(directory, remember, archive):
 
 
 def test_every_version_is_kept(directory, remember, archive):
-    for _ in range(3):
+    for _ in range(11):
         path = remember("Use SQLite.").file.path
         remove(directory, archive, path)
-    assert [archived.batch for archived in archive.all()] == [f"{BATCH}-3", f"{BATCH}-2", BATCH]
-    assert archive.latest([("memories", path)])[0].batch == f"{BATCH}-3"
+    later = [f"{BATCH}-{number:03}" for number in range(11, 1, -1)]
+    assert [archived.batch for archived in archive.all()] == [*later, BATCH]
+    assert archive.latest([("memories", path)])[0].batch == f"{BATCH}-011"
     assert archive.latest([("memories", path)], batch=BATCH)[0].batch == BATCH
 
 

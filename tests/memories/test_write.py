@@ -178,7 +178,7 @@ def test_both_sides_say_what_supersedes_what(directory, remember):
     new = remember("Use SQLite.", "decision", supersedes=(old,))
     assert new.changed == ("decision/use-sqlite.md", old)
     assert new.file.page.supersedes == (old,)
-    assert directory.read(old).page.superseded_by == new.file.path
+    assert directory.read(old).page.superseded_by == (new.file.path,)
     again = remember("Use SQLite.", "decision", at=LATER, supersedes=(old,))
     assert again.changed == ()
 
@@ -219,7 +219,7 @@ def test_a_superseded_memory_that_is_said_again_counts_again(directory, remember
     new = remember("Use SQLite.", supersedes=("use-postgres",)).file.path
     back = remember("Use Postgres.", at=LATER)
     assert back.changed == (old, new)
-    assert back.file.page.superseded_by == ""
+    assert back.file.page.superseded_by == ()
     assert directory.read(new).page.supersedes == ()
 
 
@@ -239,8 +239,8 @@ def test_two_may_change_their_minds(directory, remember):
     two = remember("Use SQLite.", supersedes=(one,)).file.path
     remember("Use Postgres.", at=LATER, supersedes=(two,))
     assert directory.read(one).page.supersedes == (two,)
-    assert directory.read(one).page.superseded_by == ""
-    assert directory.read(two).page.superseded_by == one
+    assert directory.read(one).page.superseded_by == ()
+    assert directory.read(two).page.superseded_by == (one,)
     assert directory.read(two).page.supersedes == ()
 
 
@@ -251,7 +251,7 @@ def test_what_is_superseded_is_named_as_its_file_is_called(directory, remember):
     (directory.root / decomposed).write_text("Use tables.\n")
     newer = remember("Use files.", supersedes=(composed,)).file
     assert newer.page.supersedes == (decomposed,)
-    assert directory.read(decomposed).page.superseded_by == newer.path
+    assert directory.read(decomposed).page.superseded_by == (newer.path,)
 
 
 def test_what_supersedes_nothing_is_not_written(directory, remember):
@@ -458,6 +458,25 @@ def test_nothing_supersedes_what_its_own_page_alone_calls_its_successor(director
     assert tree(directory.root) == before
     remember("Use Postgres.", at=LATER)
     assert update(directory, old, Changes(supersedes=(new,)), now_ms=LATER).changed == (old, new)
+
+
+@pytest.mark.parametrize("written", ["{}, {}", "[{}, {}]"])
+def test_of_two_successors_the_one_that_is_deleted_is_named_no_longer(directory, remember, written):
+    old = remember("Use Postgres.").file.path
+    gone, kept = (remember(text).file.path for text in ("Use SQLite.", "Use LMDB."))
+    file = directory.root / old
+    line = f"superseded_by: {written.format(gone, kept)}"
+    file.write_text(file.read_text().replace("---\n", f"---\n{line}\n", 1))
+    assert delete(directory, gone, [old]) == [gone, old]
+    assert directory.read(old).page.superseded_by == (kept,)
+
+
+def test_a_successor_with_a_comma_in_its_name_is_one(directory, remember):
+    old = remember("Use Postgres.").file.path
+    new = directory.create("a, b.md", "Use SQLite.\n").path
+    update(directory, new, Changes(supersedes=(old,)), now_ms=LATER)
+    assert directory.read(old).page.superseded_by == (new,)
+    assert not update(directory, new, Changes(supersedes=(old,)), now_ms=LATER).changed
 
 
 def test_a_deletion_that_is_cut_short_can_be_done_again(directory, remember):

@@ -263,6 +263,12 @@ def test_a_session_without_a_summary_is_found_by_its_title(episodes):
     assert [(hit.kind, hit.text) for hit in hits] == [(HitKind.SUMMARY, "Token refresh race")]
 
 
+def test_a_blank_title_is_none(episodes):
+    episodes.save("s", "the token refresh fails", metadata={"title": "  \n"})
+    (head,) = episodes.sessions.list_sessions(SessionFilter())
+    assert head.title == "the token refresh fails"
+
+
 def test_a_single_message_is_found_by_its_title(episodes):
     episodes.save("a", "The worker retries three times", metadata={"title": "Zebra outage"})
     hits = episodes.sessions.search(SessionQuery(text="zebra outage", mode=SearchMode.KEYWORD))
