@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import Source
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.disk.rule_files import check_rules
+
+T = TypeVar("T")
 
 IsDeleted = Callable[[str, str], bool]
 """Whether a file was deleted, by its source and path: rows may outlive it for a moment."""
@@ -67,6 +70,22 @@ def deletions(roots: Mapping[str, Path], trusted: Collection[str] = ()) -> IsDel
 
 
 NONE_DELETED = deletions({})
+
+
+def first_present(
+    fetch: Callable[[int], list[T]], is_present: Callable[[T], bool], limit: int | None
+) -> list[T]:
+    """Return the first `limit` rows (None: all) that are present, of those that `fetch` finds.
+
+    It returns the first so many rows, or all for -1.
+    """
+    asked = -1 if limit is None else limit
+    while True:
+        rows = fetch(asked)
+        present = [row for row in rows if is_present(row)]
+        if limit is None or len(present) >= limit or len(rows) < asked:
+            return present
+        asked += limit - len(present)
 
 
 def _is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:

@@ -20,7 +20,7 @@ from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.paths import SHARED
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.roots import IsDeleted
+from memory_sidecar.disk.roots import IsDeleted, first_present
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.memories.files import tags_by_key
@@ -35,6 +35,7 @@ from memory_sidecar.memories.model import (
     Relation,
     Sort,
     StoredMemory,
+    parse_address,
 )
 from memory_sidecar.memories.names import is_in
 from memory_sidecar.memories.results import SUPERSEDED, Memory
@@ -61,21 +62,30 @@ class MemoryRows:
         return cls(agent.name, connection, agent.clock(), agent.deletions())
 
     def places(self, wanted: MemoryList) -> list[Place]:
-        """Select the memories that `wanted` describes, in its order, with only what sorts them.
+        """Select what `wanted` describes up to the end of its page, with only what sorts it.
 
         `read` reads the rest, for one page alone: it would slow down the sort of all rows here.
+        Before a further page, memories whose files are gone do not count: it would begin too early.
         """
         condition, values = filter_sql(wanted.filter, self)
         if wanted.without_pages:
             condition += " AND kind <> 'page'"
         direction = "DESC" if wanted.is_descending else "ASC"
-        limit = -1 if wanted.limit is None else wanted.limit
-        rows = self.connection.execute(
-            f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
-            f" ORDER BY place {direction}, path LIMIT :limit OFFSET :offset",
-            values | {"limit": limit, "offset": wanted.offset},
-        )
-        return list(rows)
+
+        def fetch(count: int) -> list[Place]:
+            rows = self.connection.execute(
+                f"SELECT {_ORDER[wanted.sort]} AS place, path, key FROM memories WHERE {condition}"
+                f" ORDER BY place {direction}, path LIMIT :count",
+                values | {"count": count},
+            )
+            return list(rows)
+
+        if not wanted.offset:
+            return fetch(-1 if wanted.limit is None else wanted.limit)
+        return first_present(fetch, lambda place: not self._is_gone(place), wanted.stop)
+
+    def _is_gone(self, place: Place) -> bool:
+        return self.is_deleted(*parse_address(place[1]))
 
     def read(self, keys: Sequence[int]) -> dict[int, StoredMemory]:
         """Read the memories with these keys, by key, without those whose files are gone."""
@@ -124,12 +134,10 @@ def list_memories(ask_each: AskEach, wanted: MemoryList) -> list[StoredMemory]:
     of all memories up to the end of the page. A memory that is gone, or whose file is, is left out,
     and the next one listed instead.
     """
-    stop = None if wanted.limit is None else wanted.offset + wanted.limit
-    upto = replace(wanted, offset=0, limit=stop)
-    found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(upto)], None)
+    found = ask_each(lambda rows: [(*place, rows.agent) for place in rows.places(wanted)], None)
     places = sorted(chain(*found), key=itemgetter(1, 3))
     places.sort(key=itemgetter(0), reverse=wanted.is_descending)
-    page = places[wanted.offset : stop]
+    page = places[wanted.offset : wanted.stop]
     keys = by_key((agent, key) for *_, key, agent in page)
     read = dict(ask_each(lambda rows: (rows.agent, rows.read(keys.get(rows.agent, []))), keys))
     listed = [read[agent][key] for *_, key, agent in page if key in read.get(agent, {})]

@@ -114,6 +114,11 @@ class MemoryList:
     offset: int = 0
     without_pages: bool = False  # without the pages around atoms, which are rewritten all the time
 
+    @property
+    def stop(self) -> int | None:
+        """The place after the last of its page; None without a limit."""
+        return None if self.limit is None else self.offset + self.limit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryQuery(Query):

@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.core.times import iso_utc
-from memory_sidecar.disk.roots import IsDeleted
+from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted, first_present
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.keyword import indexed_tokens, stems_of, unstemmed_tokens
 from memory_sidecar.index.schema import Corpus
@@ -53,17 +53,19 @@ def list_sessions(
     One whose file is gone is left out, and the next one listed instead.
     """
     condition, values = _condition(wanted)
-    rows = column(
-        connection,
-        f"SELECT s.id FROM sessions s JOIN summaries u ON u.session_id = s.id WHERE {condition}"
-        f" ORDER BY s.created_at DESC, s.session_id LIMIT ? OFFSET ?",
-        (*values, -1 if limit is None else limit, offset),
-    )
-    heads = read_heads(connection, rows, is_deleted)
-    if (gone := len(rows) - len(heads)) and len(rows) == limit:
-        more = limit + gone
-        return list_sessions(connection, wanted, is_deleted, limit=more, offset=offset)[:limit]
-    return [heads[row] for row in rows if row in heads]
+
+    def fetch(count: int) -> list[Any]:
+        return connection.execute(
+            "SELECT s.id, s.source, s.path FROM sessions s JOIN summaries u ON u.session_id = s.id"
+            f" WHERE {condition} ORDER BY s.created_at DESC, s.session_id LIMIT ?",
+            (*values, count),
+        ).fetchall()
+
+    stop = None if limit is None else offset + limit
+    present = first_present(fetch, lambda row: not is_deleted(*row[1:]), stop)
+    rows = [row for row, *_ in present[offset:stop]]
+    heads = read_heads(connection, rows, NONE_DELETED)
+    return [heads[row] for row in rows]
 
 
 def allowed_rows(

@@ -29,7 +29,7 @@ from memory_sidecar.memories.archive import PruneRule
 from memory_sidecar.memories.directory import KnowledgeDirectory
 from memory_sidecar.memories.draft import Changes, Draft
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, address
+from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort, address
 from memory_sidecar.memories.results import Archived
 from tests.conftest import HashModels, Notices, write_memory
 
@@ -156,6 +156,20 @@ def test_others_are_given_in_place_of_memories_whose_files_are_gone(knowledge, r
         for mode in SearchMode:
             query = MemoryQuery(text="declined cards", top_k=limit, mode=mode)
             assert len(memories.query(query)) == min(limit, 3)
+
+
+def test_a_page_begins_where_the_one_before_ends_though_files_are_gone(knowledge, root):
+    paths = [knowledge.store(f"A card of the colour {at}.") for at in range(9)]
+    memories = knowledge.memories()
+    for at in (0, 2, 3, 7):
+        (root / paths[at]).unlink()
+    kept = [path for at, path in enumerate(paths) if at not in (0, 2, 3, 7)]
+    for size in (1, 2, 3):
+        pages = [
+            memories.list(MemoryList(sort=Sort.PATH, is_descending=False, limit=size, offset=at))
+            for at in range(0, 9, size)
+        ]
+        assert [each.path for page in pages for each in page] == kept
 
 
 def test_a_moved_memory_keeps_its_reads_and_what_names_it(knowledge):

@@ -142,6 +142,8 @@ def test_others_are_given_in_place_of_sessions_whose_files_are_gone(episodes, ro
     for limit in (1, 2, 3):
         listed = episodes.sessions.list_sessions(SessionFilter(), limit=limit)
         assert [each.session_id for each in listed] == ["s2", "s1", "s0"][:limit]
+        rest = episodes.sessions.list_sessions(SessionFilter(), limit=9, offset=limit)
+        assert [each.session_id for each in rest] == ["s2", "s1", "s0"][limit:]
         for mode in SearchMode:
             found = episodes.found("token refresh", mode=mode, top_k=limit)
             assert len(found) == limit
