@@ -34,7 +34,9 @@ from memory_sidecar.cli.completing import (
     REMOVED,
     SESSION,
     SOURCE,
+    STATUS,
     TABLE,
+    TAG,
 )
 from memory_sidecar.cli.main import every_command
 from memory_sidecar.core.results import Schema, about, schema_components
@@ -55,6 +57,8 @@ _NO_PATHS = frozenset(
 _MARKED: dict[str, str | list[str]] = {
     "--agent": AGENT, "--category": CATEGORY, "--language": LANGUAGE, "--tools": list(Toolset)
 }  # fmt: skip
+_OF_MEMORIES: dict[str, str | list[str]] = {"--tag": TAG, "--untag": TAG, "--status": STATUS}
+_OTHER_TAGS = frozenset({"context", "session", "episodic-put"})  # not those of memories
 _NAMED = {
     ("source remove", "names"): SOURCE,
     ("source publish", "name"): SOURCE,
@@ -164,8 +168,9 @@ def _completion_of(parameter: click.Parameter, words: str) -> str | list[str] | 
         return None
     if isinstance(parameter.type, click.Choice):
         return [str(each) for each in parameter.type.choices]
-    for option in _MARKED.keys() & set(parameter.opts):
-        return _MARKED[option]
+    marked = _MARKED if words.partition(" ")[0] in _OTHER_TAGS else _MARKED | _OF_MEMORIES
+    for option in marked.keys() & set(parameter.opts):
+        return marked[option]
     if isinstance(parameter, click.Argument):
         if words in _NO_PATHS:
             return REMOVED if words == "restore" else MEMORY

@@ -21,10 +21,14 @@ TABLE = os.path.join(os.path.dirname(__file__), "completion.json")
 PATH = "file"  # the table's mark for a value that is a path
 COMMAND = "command"  # for the words of a command
 LANGUAGE = "language"
-AGENT, SOURCE, MEMORY, REMOVED, SESSION, CATEGORY = NAMES = (
-    "agent", "source", "memory", "removed", "session", "category"
+AGENT, SOURCE, MEMORY, REMOVED, SESSION, CATEGORY, TAG, STATUS = NAMES = (
+    "agent", "source", "memory", "removed", "session", "category", "tag", "status"
 )  # fmt: skip
 """The table's marks for values that are names, which are read from the data directory."""
+_COLUMNS = {
+    TAG: "SELECT DISTINCT tag FROM memory_tags",
+    STATUS: "SELECT DISTINCT status FROM memories",
+}
 NO_HELP = "_"  # in zsh's answers
 _AS_TYPED = re.compile(r"[\w@%+=:,./-]+")
 """A name that no shell reads as anything else: a team, or another program, may have given it one
@@ -155,6 +159,9 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     from memory_sidecar.core.settings import load_settings
 
     agent = os.path.basename(named or load_settings(Path.cwd(), os.environ).agent)
+    if kind in _COLUMNS:
+        yield from _read_column(os.path.join(data, "knowledge", f"{agent}.sqlite"), kind)
+        return
     if kind == SESSION:
         for path in iglob(f"episodic/{escape(agent)}/*/*.json", root_dir=data):
             yield os.path.basename(path).removesuffix(".json")
@@ -164,6 +171,17 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
         tops = glob(f"{escape(os.path.join(data, 'archive', agent))}/*/memories")
     for top in tops:
         yield from _read_tree(kind, top)
+
+
+def _read_column(db: str, kind: str) -> Iterator[str]:
+    import sqlite3
+    from contextlib import closing
+    from pathlib import Path
+
+    # Without a log, a reader would make one.
+    how = "" if os.path.exists(f"{db}-wal") else "&immutable=1"
+    with closing(sqlite3.connect(f"{Path(db).as_uri()}?mode=ro{how}", uri=True)) as connection:
+        yield from (value for (value,) in connection.execute(_COLUMNS[kind]))
 
 
 def _read_tree(kind: str, top: str) -> Iterator[str]:

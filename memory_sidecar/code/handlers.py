@@ -23,7 +23,7 @@ from memory_sidecar.code.snapshot import Snapshot
 from memory_sidecar.code.store import CHUNKS, CodeStore
 from memory_sidecar.code.why import no_source_error, why_inside, why_outside
 from memory_sidecar.core.errors import NoIndex, NotFound, UsageError
-from memory_sidecar.core.model import FileStatus, SearchMode, Source
+from memory_sidecar.core.model import FileStatus, Source
 from memory_sidecar.core.paths import StorePaths, real_place
 from memory_sidecar.core.results import IndexReport, ListedFile, Reporter
 from memory_sidecar.core.settings import Settings
@@ -205,7 +205,7 @@ class Codebase:
                         here.connection,
                         rows.vector_counts(),
                         reporter,
-                        required=query.mode is SearchMode.VECTOR,
+                        query.mode,
                         static=static,
                     )
                 return search_code(query, rows, question, begun if embed_query else (), static)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memory_sidecar.core.errors import ModelError, NoIndex
+from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.embedding.embedder import Embedder
@@ -107,15 +108,19 @@ class QuestionEmbedder:
         connection: Connection,
         asked: VectorCounts,
         reporter: Reporter,
+        mode: SearchMode,
         *,
-        required: bool,
+        is_main: bool = True,
         static: EmbedQuery | None = None,
     ) -> EmbedQuery | None:
         """Return a function that embeds a question for comparison with the rows counted in `asked`.
 
         Returns None, with a notice, where there is no vector to compare with; notices say whether
-        `static` vectors rank such rows. If `required`, raises ModelError or NoIndex instead.
+        `static` vectors rank such rows, or `mode` leaves them out. For the main rows of a search by
+        vector alone, raises ModelError or NoIndex instead.
         """
+        is_alone = mode is SearchMode.VECTOR
+        required = is_alone and is_main
         meanwhile = "by keyword and static vectors" if static else "by keyword alone"
         if not asked.rows and not required:
             return None
@@ -124,11 +129,13 @@ class QuestionEmbedder:
         except (ModelError, NoIndex) as error:
             if required:
                 raise
-            reporter.notice(f"ranking {meanwhile}: {error.with_hint}")
+            outcome = "leaving out what has no vector" if is_alone else f"ranking {meanwhile}"
+            reporter.notice(f"{outcome}: {error.with_hint}")
             return None
         if not asked.pending:
             return embedder.embed_query
-        reporter.notice(f"vectors {asked.percent} % done: ranking the others {meanwhile}")
+        outcome = "leaving out the others" if is_alone else f"ranking the others {meanwhile}"
+        reporter.notice(f"vectors {asked.percent} % done: {outcome}")
         if asked.pending < asked.rows:
             return embedder.embed_query
         if required:

@@ -129,7 +129,7 @@ def _check_relative(path: str) -> str:
     if text.startswith(("/", "~")) or ".." in text.split("/") or text[1:2] == ":":
         raise PathRefused(f"{path!r} leaves its root", hint="name it relative to the root")
     if not text.isprintable():
-        raise UsageError(f"{path!r} holds a control character")
+        raise UsageError(f"{path!r} holds a control character", hint="rename the file by hand")
     return text
 
 

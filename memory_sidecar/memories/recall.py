@@ -11,7 +11,7 @@ from itertools import product
 from typing import TypeVar
 
 from memory_sidecar.core.errors import NotFound, PathRefused, SidecarError, StoreCorrupt, UsageError
-from memory_sidecar.core.model import SearchMode, SourceFile
+from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import Tree
 from memory_sidecar.core.results import Reporter
 from memory_sidecar.core.short_names import MAX_NAMED, is_another_whole_name, sole_match
@@ -89,7 +89,8 @@ class Recall:
             connection,
             count_vectors(connection, [MEMORY_CHUNKS]),
             self._reporter,
-            required=query.mode is SearchMode.VECTOR and is_main,
+            query.mode,
+            is_main=is_main,
         )
         return replace(readable, embed_query=embed_query)
 

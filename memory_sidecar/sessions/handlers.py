@@ -19,7 +19,6 @@ from memory_sidecar.core.errors import (
     SidecarError,
     UsageError,
 )
-from memory_sidecar.core.model import SearchMode
 from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.paths import MEMVID_SUFFIX
 from memory_sidecar.core.results import Reporter, pluralize
@@ -138,7 +137,7 @@ class Sessions:
                     connection,
                     count_vectors(connection, corpora),
                     self._reporter,
-                    required=query.mode is SearchMode.VECTOR,
+                    query.mode,
                 )
             judge = make_judge(self.agent.data.models, self._reporter) if query.rerank else None
             return search_sessions(

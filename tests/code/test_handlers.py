@@ -404,6 +404,14 @@ def test_vectors_are_said_to_be_under_way(codebase, project, notices, static, ra
     assert notices.has(f"% done: ranking the others {ranking}")
 
 
+def test_a_search_by_vector_says_that_it_leaves_out_what_has_none(codebase, project, notices):
+    codebase.index([project], reporter=notices)
+    (project / "late.py").write_text("def late(): pass\n")
+    codebase.index([project], reporter=notices, embed=False)
+    codebase.search(CodeQuery("late", mode=SearchMode.VECTOR), reporter=notices)
+    assert notices.has("% done: leaving out the others")
+
+
 def test_what_waits_is_counted_of_the_sources_that_were_indexed(codebase, tmp_path, notices):
     for name, count in (("second", 3), ("third", 5)):
         (tmp_path / name).mkdir()
@@ -758,7 +766,7 @@ def test_vector_mode_without_vectors_is_told(codebase, project, notices, tmp_pat
     )
     assert notices.said == []  # what others wait for is their affair
     assert codebase.search(asked, reporter=notices)
-    assert notices.has("% done: ranking the others by keyword")
+    assert notices.has("% done: leaving out the others")
 
 
 def test_a_source_that_was_never_indexed_to_its_end_is_no_empty_answer(
