@@ -25,10 +25,6 @@ AGENT, SOURCE, MEMORY, REMOVED, SESSION, CATEGORY, TAG, STATUS = NAMES = (
     "agent", "source", "memory", "removed", "session", "category", "tag", "status"
 )  # fmt: skip
 """The table's marks for values that are names, which are read from the data directory."""
-_COLUMNS = {
-    TAG: "SELECT DISTINCT tag FROM memory_tags",
-    STATUS: "SELECT DISTINCT status FROM memories",
-}
 NO_HELP = "_"  # in zsh's answers
 _AS_TYPED = re.compile(r"[\w@%+=:,./-]+")
 """A name that no shell reads as anything else: a team, or another program, may have given it one
@@ -159,7 +155,7 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
     from memory_sidecar.core.settings import load_settings
 
     agent = os.path.basename(named or load_settings(Path.cwd(), os.environ).agent)
-    if kind in _COLUMNS:
+    if kind in (TAG, STATUS):
         yield from _read_column(os.path.join(data, "knowledge", f"{agent}.sqlite"), kind)
         return
     if kind == SESSION:
@@ -173,15 +169,15 @@ def _read_names(kind: str, words: list[str]) -> Iterator[str]:
         yield from _read_tree(kind, top)
 
 
-def _read_column(db: str, kind: str) -> Iterator[str]:
-    import sqlite3
+def _read_column(db: str, kind: str) -> list[str]:
     from contextlib import closing
     from pathlib import Path
 
-    # Without a log, a reader would make one.
-    how = "" if os.path.exists(f"{db}-wal") else "&immutable=1"
-    with closing(sqlite3.connect(f"{Path(db).as_uri()}?mode=ro{how}", uri=True)) as connection:
-        yield from (value for (value,) in connection.execute(_COLUMNS[kind]))
+    from memory_sidecar.core.sqlite import connect
+    from memory_sidecar.memories.lookup import list_statuses, list_tags
+
+    with closing(connect(Path(db), read_only=True)) as connection:
+        return list_tags(connection) if kind == TAG else list_statuses(connection)
 
 
 def _read_tree(kind: str, top: str) -> Iterator[str]:

@@ -334,20 +334,16 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 def _as_usage_error(error: click.ClickException) -> UsageError:
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption) and context and isinstance(context.command, Group):
-        option, path = error.option_name, context.command_path
-        hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them all"
-        return UsageError(f"{option} cannot stand before a command", hint=hint)
-    if isinstance(error, click.NoSuchOption) and error.option_name == "--db":
-        return UsageError(
-            "--db names one database, and this is about no single one",
-            hint="leave it out; --data-dir names a data directory",
-        )
     hint = f"see `{context.command_path} --help`" if context else ""
-    if (
-        isinstance(error, click.NoSuchOption)
-        and context
-        and any(param.name in _TEXTS for param in context.command.params)
-    ):
-        hint = f"a text that begins with a dash comes after `--`; {hint}"
+    if isinstance(error, click.NoSuchOption) and context:
+        option, path = error.option_name, context.command_path
+        if isinstance(context.command, Group):
+            hint = f"`{path} COMMAND {option}`, if the command has it; `{path} --help` lists them"
+            return UsageError(f"{option} cannot stand before a command", hint=hint)
+        if option == "--db":
+            hint = "leave it out; --data-dir names a data directory"
+            text = "--db names one database, and this is about no single one"
+            return UsageError(text, hint=hint)
+        if any(param.name in _TEXTS for param in context.command.params):
+            hint = f"a text that begins with a dash comes after `--`; {hint}"
     return UsageError(error.format_message().removesuffix("."), hint=hint)

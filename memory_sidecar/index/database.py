@@ -179,7 +179,7 @@ class Database(Generic[S]):
         return self._owner.states() if self._owner is not None else {}
 
     def follow(self) -> dict[str, LiveState]:
-        """Watch all sources, if this process watches any; return the state of each by its name."""
+        """Watch all sources, if this process watches, and return the state of each by its name."""
         if self.is_watching:
             self.owner.watch(*self.sources())
         return self.states()
@@ -303,12 +303,7 @@ class Database(Generic[S]):
                 store = self.open()
                 connection = stack.enter_context(store.reading())
             asked = [each for each in sources if not wanted or each.name in wanted]
-            self._notice_lacks(
-                asked,
-                known_sources(connection),
-                reporter,
-                live=self.follow(),
-            )
+            self._notice_lacks(asked, known_sources(connection), reporter, live=self.follow())
             yield store, connection
 
     def start_over(self, reporter: Reporter, *, unless_after: int | None = None) -> None:
