@@ -32,6 +32,7 @@ _PREFIX = re.compile(rf"(?<!\S)([^\W_][\w{MARKS}]*)\*(?!\S)")
 _WORD = re.compile(r"[^\W_]")
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full width, Arabic
 _ENDS = f".!\u3002\uff01{''.join(_QUESTION_MARKS)}"
+_BETWEEN_SENTENCES = re.compile(rf"[{_ENDS}]\s|\n")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE = re.compile(rf"[^{_ENDS}\n]*+[{_ENDS}]*+\n?")
 
@@ -76,8 +77,10 @@ class Message:
 
     @property
     def asks(self) -> bool:
-        """Whether it ends with a question."""
-        return _ends_as_question(self.content)
+        """Whether it ends with a question: one without a mark begins with *why* or the like."""
+        last = _BETWEEN_SENTENCES.split(self.content.rstrip())[-1]
+        is_unmarked = not last.endswith(tuple(_ENDS))
+        return _ends_as_question(last) or bool(is_unmarked and QUESTION_WORD.match(last))
 
     @property
     def stated(self) -> int:
@@ -183,11 +186,13 @@ class Session:
         """Yield how far before each message another speaker's question stands that it may answer.
 
         0 for none. One who answers may take several messages: all that come before others speak.
+        What a user says first in a project is a request, whatever its form; people tell news.
         """
+        is_request = bool(self.project) and [m.said_by for m in self.messages[:1]] == [Role.USER]
         steps, before = 0, None
         for message in self.messages:
             if before and before.said_by != message.said_by:
-                steps = int(before.asks)
+                steps, is_request = int(before.asks or is_request), False
             elif steps:
                 steps += 1
             yield 0 if message.asks and not message.stated else steps

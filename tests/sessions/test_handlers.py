@@ -414,6 +414,39 @@ def test_an_answer_gains_more_than_what_is_said_before_a_question_or_by_its_spea
     assert {sequence for sequence, boosts in hits.items() if "brevity" not in boosts} == {4}
 
 
+@pytest.mark.parametrize(
+    ("content", "asks"),
+    [
+        ("It is late. Why?", True),
+        ("It is late. Why is that", True),
+        ("ok\nwhat about late.py", True),
+        ("When it is late, we go.", False),
+        ("Why? It is late", False),
+        ("", False),
+    ],
+)
+def test_a_question_is_told_without_its_mark_by_its_first_word(content, asks):
+    assert Message(role=Role.USER, content=content).asks == asks
+
+
+def test_what_a_user_says_first_in_a_project_is_a_request(episodes):
+    said = "the token refresh of payments fails in Frankfurt"
+    talk = [said, "I mean since today", "one clock was late", "that is odd", "it has no battery"]
+    roles = ["user", "user", "assistant", "user", "assistant"]
+    for speaker, project, answers in [
+        ("", "/src/shop", [2]),
+        ("", "", []),
+        ("Jo", "/src/shop", []),
+    ]:
+        messages = [
+            {"role": role, "content": text} | ({"speaker": speaker} if role == "user" else {})
+            for role, text in zip(roles, talk, strict=True)
+        ]
+        episodes.sessions.save({"session_id": "a", "project_path": project, "messages": messages})
+        found = [h.sequence for h in episodes.find(said) if "answer" in h.explain.boosts]
+        assert found == answers, (speaker, project)
+
+
 def test_of_an_answer_in_several_messages_the_one_that_states_most_gains(episodes):
     asked = "where did the token refresh of payments fail?"
     report = "it failed in Frankfurt, where the clock of one machine was late"
