@@ -34,6 +34,7 @@ _IMPORTER = re.compile(
 )
 _GLOBAL_USING = re.compile(rb"\bglobal\s+using\s[^;]*\Z")
 _PLAIN_PATH = re.compile(r"\S{1,200}")
+_MAX_MEANING = 200  # bytes; each use of an alias has them, too
 
 
 class Alias(NamedTuple):
@@ -62,6 +63,8 @@ def find_aliases(root: tree_sitter.Node, data: bytes, language: str) -> dict[int
             continue
         module = next(iter(captures.get("module", classes)), None)
         each = Alias(alias, name, module)
+        if any(node.end_byte - node.start_byte > _MAX_MEANING for node in each[1:] if node):
+            continue
         if "by" in captures and not _is_required(each, captures["by"][0], data):
             continue
         if module or alias.start_byte not in found:

@@ -91,6 +91,7 @@ KEYWORDS = frozenset(  # of Elixir, where they parse as calls
     b" defmodule defoverridable defp defprotocol defstruct for if import quote receive require try"
     b" unless unquote unquote_splicing use with".split()
 )
+_MAX_PARTS = 40  # of a signature; those of a table with a comment in each row are as many
 
 
 @cache
@@ -184,10 +185,10 @@ class Leads:
         return byte
 
     def between_comments(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the byte ranges between `start` and `stop` that are not comments."""
-        parts = []
+        """Return the byte ranges between `start` and `stop` that are not comments, at most 40."""
+        parts: list[tuple[int, int]] = []
         begin, stop_at = (bisect_left(self._comments, (byte,)) for byte in (start, stop))
-        for first, end in self._comments[begin:stop_at]:
+        for first, end in self._comments[begin : min(stop_at, begin + _MAX_PARTS)]:
             parts.append((start, first))
             start = end
-        return (*parts, (start, stop))
+        return tuple(parts) if len(parts) == _MAX_PARTS else (*parts, (start, stop))

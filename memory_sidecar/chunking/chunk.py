@@ -27,7 +27,7 @@ from memory_sidecar.chunking.syntax import dialect_of
 from memory_sidecar.core.model import Chunk
 
 # Part of every fingerprint: raise it with any change that cuts or describes a file differently.
-CHUNKER_VERSION = "42"
+CHUNKER_VERSION = "43"
 
 _SECTIONED = frozenset({"godot", "ini", "toml"})
 
@@ -36,6 +36,7 @@ _Part: TypeAlias = tuple[Span, Sequence[Definition]]  # with the definitions ins
 _CLOSING = frozenset("{}()[];,")
 _PLAIN = ""  # a language without a grammar
 _HEADER = re.compile(r"\[{1,2}([^\[\]].*?)\]{1,2}[ \t]*(?:[#;].*)?")
+_MAX_HEADER = 200  # characters, since each chunk of its section has them
 _COMMENT = ("#", ";")
 
 
@@ -146,8 +147,11 @@ def _describe(
         if start == stop:
             continue
         while next_start < len(definitions) and definitions[next_start].start <= start:
-            around.append(definitions[next_start])
+            each = definitions[next_start]
             next_start += 1
+            # Of those that share their rows, as of `int a, b;`, the first one stands for all.
+            if not around or (each.start, each.stop) != (around[-1].start, around[-1].stop):
+                around.append(each)
         around = [d for d in around if d.stop > start]
         outer = [d for d in around if d.start < start]
         begun = next((d for d in around if d.start == start), None)
@@ -184,7 +188,7 @@ def _chunk_sections(lines: Lines, language: str) -> Iterator[Chunk]:
 def _header(text: str) -> str:
     """Return the text in the brackets of a header line; "" for any other line."""
     found = _HEADER.fullmatch(text) if text.startswith("[") else None
-    return found[1].strip() if found else ""
+    return found[1][:_MAX_HEADER].strip() if found else ""
 
 
 def _with_comments_above(lines: Lines, row: int, floor: int) -> int:

@@ -16,7 +16,9 @@ _KEYWORD = re.compile(rb"\b(this|base|super)\s*\(")
 _TYPE = re.compile(rb"[:\s]*(?:extends\s+)?(?:\w+\s*(?:\.|::)\s*)*(\w+)")
 _MACRO = re.compile(rb"\b([A-Z_][A-Z\d_]{3,})\b(\s*\()?")
 _TOKEN = re.compile(  # of a macro of C: no name of a member, none in a string or a comment
-    rb"(?:(?<![\w.>])|(?<=[^-]>))([A-Za-z_]\w*)(\s*\()?|\"(?:[^\"\\]|\\.)*\"|//.*|/\*(?s:.*?)\*/"
+    # A quote that none closes ends the line: what follows would be looked through from each quote.
+    rb"(?:(?<![\w.>])|(?<=[^-]>))([A-Za-z_]\w*)(\s*\()?|'(?:[^'\\\n]|\\.)'"
+    rb"|\"(?:[^\"\\]|\\.)*\"?|//.*|/\*(?s:.*?)\*/"
 )
 _BLANK = ord(" ")
 _KEYWORDS = frozenset(

@@ -17,6 +17,7 @@ from importlib.util import find_spec, module_from_spec
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
+from memory_sidecar.chunking.syntax import has_grammar, parse_guarded
 from memory_sidecar.core.model import Chunk
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ _SPLITTABLE = frozenset(
 
 # Some grammars take time that grows with the square of the length of invalid text.
 _MAX_SYNTAX_BYTES = 32 * 1024
+
+# Grammars of the splitter that end the process: at 250 open blocks, and at 256 bytes of a mark.
+_CRASHING = {
+    **dict.fromkeys(("markdown", "yaml"), re.compile(r"^[\s>*+\d.)?:-]{100}", re.MULTILINE)),
+    "ruby": re.compile(r"<<[-~]?(?:\w{60}|[\"'`][^\n\"'`]{60})"),
+}
 
 
 class Lines:
@@ -103,15 +110,30 @@ def split(lines: Lines, span: Span, language: str) -> list[Span]:
     start, stop = span
     if stop - start == 1 or lines.size(start, stop) <= MAX_BYTES:
         return [span]
-    if language not in _SPLITTABLE or lines.size(start, stop) > _MAX_SYNTAX_BYTES:
-        language = ""
     text = lines.text(start, stop)
+    if lines.size(start, stop) > _MAX_SYNTAX_BYTES or not _is_harmless(text, language):
+        language = ""
     parts = _splitter().split(text, TARGET_BYTES, MIN_BYTES, 0, language or None)
     rows = sorted({start, *(start + part.start_line - 1 for part in parts[1:])})
     pieces: list[Span] = []
     for piece in zip(rows, [*rows[1:], stop], strict=True):
         pieces.extend(_cut_by_lines(lines, piece))
     return _merge_tiny(lines, pieces)
+
+
+def _is_harmless(text: str, language: str) -> bool:
+    """Whether CocoIndex's splitter can parse `text` in `language`, and not for minutes."""
+    crashing = _CRASHING.get(language)
+    return (
+        language in _SPLITTABLE
+        and not (crashing and crashing.search(text))
+        and not (has_grammar(language) and _is_given_up(text, language))
+    )
+
+
+def _is_given_up(text: str, language: str) -> bool:
+    # A part of a file may be denser than files are.
+    return parse_guarded(text.encode(), language, patience=4) is None
 
 
 def _merge_tiny(lines: Lines, spans: Iterable[Span]) -> list[Span]:

@@ -22,7 +22,12 @@ class Mending(NamedTuple):
     few_errors: float = 0.0  # part of the file up to which it stays
 
     def spell(self, found: re.Match[bytes]) -> bytes:
-        """Return the spelling of a match of the pattern."""
+        """Return the spelling of a match of the pattern; that of its group `kept` stays.
+
+        Lines up to an end that is missing are kept, since each would be looked through again.
+        """
+        if found.lastgroup == "kept":
+            return found[0]
         is_one = len(self.spelling) == 1
         return _NO_BREAK.sub(self.spelling, found[0]) if is_one else found.expand(self.spelling)
 
@@ -39,7 +44,7 @@ _CONDITION = re.compile(
 )
 _OTHER_BRANCH = re.compile(
     rb"^[ \t]*#[ \t]*el\w+.*\n(?:(?![ \t]*#[ \t]*(?:if|endif)).*\n)*"
-    rb"(?=[ \t]*#[ \t]*endif)",
+    rb"(?:(?=[ \t]*#[ \t]*endif)|(?P<kept>))",
     re.MULTILINE,
 )
 _CONDITIONS = tuple(Mending(each, few_errors=_MANY_ERRORS) for each in (_CONDITION, _OTHER_BRANCH))
@@ -80,7 +85,7 @@ _MACRO = _words(
 _KOTLIN_MODIFIERS = rb"open|sealed|final|infix|inline|external|internal|dynamic|override|where"
 
 # In what only zsh reads, the functions are left, and what they use if that is readable.
-_BODY = re.compile(rb"(?<=\{\n)(?:(?!\}).*\n)+(?=\})")
+_BODY = re.compile(rb"(?<=\{\n)(?:(?!\}).*\n)+(?:(?=\})|(?P<kept>))")
 
 # Overloads of a call in an interface, one a line: `(cart: T): T` and `<T>(cart: T): T`.
 _CALL_SIGNATURE = _words(rb"^[ \t](?=[ \t]*<[^()\n]*>\([^\n]*\): )", b";")

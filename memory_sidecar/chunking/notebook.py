@@ -12,7 +12,7 @@ import re
 
 from memory_sidecar.core.language import LANGUAGES, detect_language
 
-_CELL = re.compile(r'\s*\{?\s*"cell_type": "(\w+)"(?:.*(?="source": ))?')
+_CELL = re.compile(r'\s*(?:\{\s*)?"cell_type": "(\w+)"(?:.*(?="source": ))?')
 _SOURCE = '"source": '
 _LANGUAGE = re.compile(  # of the notebook: cells and their outputs may name others
     r'"(?:kernelspec|language_info)": \{(?:[^{}]|\{[^{}]*\})*?'

@@ -39,8 +39,10 @@ from memory_sidecar.chunking.references import Reference, find_references, has_r
 from memory_sidecar.chunking.syntax import bare_byte, has_grammar, has_query, load_query, parse
 
 _MAX_DEPTH = 50  # code written by people nests less; garbage can nest by the thousand
+_MAX_PATH = 1_000  # characters; each definition inside has them, too
 _MAX_SIGNATURE = 200  # characters
 _MAX_NAME = 100  # characters
+_MAX_NAME_TEXT = 1_000  # characters of what is not yet a name
 _MAX_BROKEN = 10_000  # children of an error node; a query takes half a second for them
 
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "impl"})
@@ -260,6 +262,8 @@ def _nest(
         if match.node.type in _PROMOTED:  # a parameter of the constructor is a field of its class
             outer = outer.rpartition(".")[0]
         path = outer if match.node.type == "companion_object" else f"{outer}.{local}"[not outer :]
+        if len(path) > _MAX_PATH:
+            continue
         first = match.node.start_point.row
         has_leads = first != last_first and not match.is_part
         start = max(leads.first_row(first), floor) if has_leads else first
@@ -298,7 +302,7 @@ def _names(data: bytes, match: _Match) -> tuple[str, str]:
     if match.node.type == "command":  # `alias ll='ls -l'`
         text = text[: max(text.find("="), 0)]
     if not text.isidentifier() and match.name.type != "word":  # of Bash: `log::warn`
-        text = " ".join(text.split())
+        text = " ".join(text.split())[:_MAX_NAME_TEXT]
         quotes = "\"'`:[]" if match.name.type == "identifier" else "\"'`:"  # `[cart]` of SQL Server
         if text[:1] in quotes:  # `'` may end a name of Haskell
             text = text.strip(quotes)

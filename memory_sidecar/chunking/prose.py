@@ -15,6 +15,7 @@ from memory_sidecar.chunking.lines import MAX_BYTES, MIN_BYTES, Lines, Span, pac
 from memory_sidecar.core.model import Chunk
 
 MAX_FENCE_BYTES = 4_000
+_MAX_TITLE = 200  # characters, since each chunk of its section has them; a paragraph may follow `#`
 LEVELS = 6  # of headings
 
 _LANGUAGE = "markdown"
@@ -116,7 +117,7 @@ def _sections(rows: Sequence[str], body: int) -> Iterator[MarkdownSection]:
         titles = [outer for outer in titles if outer[0] < level] + [(level, title)]
         section.stop = start
         yield section
-        scope = " > ".join(title for _, title in titles if title)
+        scope = " > ".join(title[:_MAX_TITLE] for _, title in titles if title)
         section = MarkdownSection(start, level, scope, title)
     section.stop = len(rows)
     yield section

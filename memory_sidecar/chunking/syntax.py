@@ -28,8 +28,8 @@ _PARSE_SLACK_S = 0.25
 _REPORTS_PER_CLOCK = 16  # reading the clock at each report took a tenth of all chunking
 # It is generated, and some scanners are quadratic in its length.
 _LONG_LINE = Mending(re.compile(rb"^(?=.*\S)[^\n]{20000,}", re.MULTILINE))
-_MAX_TREE_DEPTH = 500
-_DEPTH_SAMPLES = 8
+_MAX_TREE_DEPTH = 1_000
+_DEPTH_SAMPLE = 500  # nodes: one of so many is looked at, so none is deeper by that
 _PRAGMA_BYTES = 1_000  # at the beginning of a file: a licence may stand above
 
 _CONFLICT = Mending(
@@ -44,6 +44,11 @@ _FUNCTIONS = {name: f"language_{name}" for name in ("php", "tsx", "typescript")}
 
 # Names with an owner: of Elixir, JavaScript and Lua.
 _DOTTED = frozenset({"alias", "dot_index_expression", "member_expression"})
+
+# Names of C++ with an owner, or with arguments, which may hold owners, too: `add<std::string>`.
+_NAMED_WITH = frozenset(
+    {"qualified_identifier", "template_function", "template_method", "template_type"}
+)
 
 _INCLUDED = re.compile(r"^; include (\w+)$", re.MULTILINE)
 
@@ -76,10 +81,46 @@ def parse_with_text(data: bytes, language: str) -> tuple[tree_sitter.Tree, bytes
     if b"\n>>>>>>> " in data:  # an unresolved merge: what both sides define is found
         data = spell(data, [_CONFLICT])
     data = spell(data, MISREAD_UNSEEN.get(language, ()))
-    tree = _parse_guarded(_parser(language), data)
+    tree = parse_guarded(data, language)
     if tree is not None:
         tree, data = _as_meant(tree, data, language)
     return None if tree is None or _is_deep(tree) else (tree, data)
+
+
+def parse_guarded(data: bytes, language: str, *, patience: int = 1) -> tree_sitter.Tree | None:
+    """Parse `data`, UTF-8, as it is; return `None` where that would take too long.
+
+    With more `patience` its tokens may be as many times shorter than those of a normal text.
+    """
+    parser = _parser(language)
+    view = memoryview(data)  # no copies: scanners that look far ahead read at many places, often
+
+    given: list[memoryview] = []
+
+    def read(byte: int, _: tree_sitter.Point) -> memoryview:
+        given.append(view[byte:])
+        return given[-1]
+
+    items_per_byte = len(_ITEM.findall(data)) / (len(data) or 1)
+    reports_per_byte = _REPORTS_PER_BYTE + _REPORTS_PER_ITEM * items_per_byte
+    began, reports = thread_time(), 0
+
+    def is_too_slow(byte: int, _: bool) -> bool:
+        nonlocal reports
+        reports += 1
+        return reports > (_REPORTS_SLACK + byte * reports_per_byte) * patience or (
+            reports % _REPORTS_PER_CLOCK == 0
+            and thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
+        )
+
+    try:
+        return parser.parse(read, progress_callback=is_too_slow)
+    except ValueError:  # stopped; without a reset the next parse would continue this one
+        parser.reset()
+        return None
+    finally:
+        for part in given:  # the parser keeps them, and they would keep `data`, for good
+            part.release()
 
 
 @cache
@@ -108,8 +149,12 @@ def load_query(language: str, folder: str = "") -> tree_sitter.Query:
 
 
 def bare_byte(data: bytes, name: tree_sitter.Node) -> int:
-    """Return the first byte of a `name` without its owner: `add` of `Cart::add`."""
+    """Return the first byte of a `name` without its owner: `add` of `Cart::add<int>`."""
+    while inner := name.child_by_field_name("name") if name.type in _NAMED_WITH else None:
+        name = inner
     start, stop = name.byte_range
+    if name.type == "operator_cast":  # `operator std::string` uses a type
+        return start
     mark = b"." if name.type in _DOTTED else b"::"
     return max(start, data.rfind(mark, start, stop) + len(mark))
 
@@ -142,7 +187,7 @@ def _as_meant(tree: tree_sitter.Tree, data: bytes, language: str) -> tuple[tree_
         if not any(each.pattern.search(data) for each in tried):
             continue
         text = spell(data, (*tried, *helping))
-        other = _parse_guarded(_parser(language), text)
+        other = parse_guarded(text, language)
         if other is not None and (left := _error_bytes(other)) < errors:
             tree, spelled, errors, helping = other, text, left, (*tried, *helping)
     return tree, spelled
@@ -160,42 +205,11 @@ def _error_bytes(tree: tree_sitter.Tree) -> int:
     return count
 
 
-def _parse_guarded(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree | None:
-    view = memoryview(data)  # no copies: scanners that look far ahead read at many places, often
-
-    given: list[memoryview] = []
-
-    def read(byte: int, _: tree_sitter.Point) -> memoryview:
-        given.append(view[byte:])
-        return given[-1]
-
-    items_per_byte = len(_ITEM.findall(data)) / (len(data) or 1)
-    reports_per_byte = _REPORTS_PER_BYTE + _REPORTS_PER_ITEM * items_per_byte
-    began, reports = thread_time(), 0
-
-    def is_too_slow(byte: int, _: bool) -> bool:
-        nonlocal reports
-        reports += 1
-        return reports > _REPORTS_SLACK + byte * reports_per_byte or (
-            reports % _REPORTS_PER_CLOCK == 0
-            and thread_time() - began > _PARSE_SLACK_S + byte * _PARSE_S_PER_BYTE
-        )
-
-    try:
-        return parser.parse(read, progress_callback=is_too_slow)
-    except ValueError:  # stopped; without a reset the next parse would continue this one
-        parser.reset()
-        return None
-    finally:
-        for part in given:  # the parser keeps them, and they would keep `data`, for good
-            part.release()
-
-
 def _is_deep(tree: tree_sitter.Tree) -> bool:
     """Whether nodes are so deep that a query, which climbs from each to the root, takes minutes."""
-    cursor, count = tree.walk(), tree.root_node.descendant_count
-    for sample in range(_DEPTH_SAMPLES):
-        cursor.goto_descendant(count * sample // _DEPTH_SAMPLES)
+    cursor = tree.walk()
+    for sample in range(0, tree.root_node.descendant_count, _DEPTH_SAMPLE):
+        cursor.goto_descendant(sample)
         if cursor.depth > _MAX_TREE_DEPTH:
             return True
     return False

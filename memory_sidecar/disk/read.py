@@ -172,8 +172,9 @@ def _skip_by_text(text: str, name: str, *, is_asked_for: bool) -> str:
     if extension in _PROSE_EXTENSIONS or len(text) < MIN_JUDGED_CHARS:
         return ""  # one line may be a whole paragraph, or an embedded picture
     is_web = extension in _WEB_EXTENSIONS
-    if len(text) > MAX_AVERAGE_LINE * (text.count("\n") + 1) or (
-        (is_web or extension in _DATA_EXTENSIONS) and max(map(len, text.split("\n"))) > MAX_LINE
+    rows = text.splitlines()
+    if len(text) > MAX_AVERAGE_LINE * len(rows) or (
+        (is_web or extension in _DATA_EXTENSIONS) and max(map(len, rows)) > MAX_LINE
     ):
         return reasons.MINIFIED if is_web else reasons.LONG_LINES
     return ""

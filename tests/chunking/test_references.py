@@ -255,3 +255,12 @@ def test_a_package_of_go_is_called_by_its_path_without_a_major_version(path, pac
     assert shown(references('package a\nimport _ "x/y"\nimport . "x/z"\n', "go")) == [
         *("import y", "import z"),
     ]
+
+
+def test_a_template_of_given_types_is_defined_and_uses_them():
+    found = outline(b"template <> void Cart::add<shop::Item>(int n) {}\n", "cpp").references
+    assert [(each.name, each.how) for each in found] == [
+        ("Cart", "other"),
+        ("shop", "other"),
+        ("Item", "type"),
+    ]

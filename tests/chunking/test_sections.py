@@ -37,7 +37,7 @@ def test_toml_tables_keep_their_comments():
 
 def test_spaces_without_end_end_a_header_soon():
     spaces = " " * 200_000
-    assert chunk_text(f"[a{spaces}b]\nx = 1\n", "toml")[0].scope.endswith("b")
+    assert chunk_text(f"[a{spaces}b]\nx = 1\n", "toml")[0].scope == "a"
     assert chunk_text(f"[a{spaces}\nx = 1\n", "toml")[0].scope == ""
 
 

@@ -152,6 +152,7 @@ BUNDLE = b"/* licence */\n" * 200 + b"var a=function(){};" * 1200
         ("notes.md", LONG_PARAGRAPHS * 5, ""),
         ("README.md", b"![](data:image/png;base64," + b"iVBOR" * 9000 + b")\n", ""),
         ("app.js", b"const a = 1;\n" * 5000, ""),
+        ("app.js", b"const a = 1;\r" * 5000, ""),
     ],
 )
 def test_long_lines_are_judged_by_the_kind_of_file(root, path, data, expected):

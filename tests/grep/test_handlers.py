@@ -195,7 +195,7 @@ def test_windows_line_breaks_count_as_one(grep, tmp_path):
 
 @pytest.mark.parametrize("pattern", ["f($X)", "(call) @match"])
 def test_a_file_that_is_given_up_is_named_beside_the_hits_in_others(run, tmp_path, pattern):
-    (tmp_path / "deep.py").write_text("x = " + "f(" * 400 + "1" + ")" * 400 + "\n")
+    (tmp_path / "deep.py").write_text("x = " + "f(" * 800 + "1" + ")" * 800 + "\n")
     (tmp_path / "flat.py").write_text("f(1)\n")
     done = run("grep", pattern, "--json", cwd=tmp_path)
     assert (done.status, [hit["filename"] for hit in done.json]) == (0, ["flat.py"])
