@@ -2,8 +2,8 @@
 
     <root>/<yyyy-mm>/<session id>.json      the month in which the session began, in UTC
 
-A session keeps its file: saving it again replaces that file, even if its dates changed. A second
-file of the same name in another month is skipped.
+A session keeps its file: saving it again replaces that file, even if its dates changed. Another
+file of the same name in a later month is a copy: skipped, and deleted or archived with it.
 """
 
 from __future__ import annotations
@@ -74,13 +74,15 @@ class SessionFiles:
 
     def find(self, session_id: str) -> str | None:
         """Return the path of the session's file, relative to the root; `None` without a file."""
-        if not SESSION_ID.fullmatch(session_id):
-            return None
-        top, name = os.fspath(self.root), f"{session_id}{_ENDING}"
-        for month in self._months():
-            if os.path.isfile(f"{top}/{month}/{name}"):  # noqa: PTH113  a fifth of the time
-                return f"{month}/{name}"
-        return None
+        return next(self._files_called(session_id), None)
+
+    def _files_called(self, session_id: str) -> Iterator[str]:
+        """Yield the paths of the session's file and, after it, of its copies in other months."""
+        if SESSION_ID.fullmatch(session_id):
+            top, name = os.fspath(self.root), f"{session_id}{_ENDING}"
+            for month in self._months():
+                if os.path.isfile(f"{top}/{month}/{name}"):  # noqa: PTH113  a fifth of the time
+                    yield f"{month}/{name}"
 
     def path_of(self, session_id: str) -> str:
         """Return what `find` does. Raises NotFound without a file."""
@@ -144,32 +146,36 @@ class SessionFiles:
         with named_errors(self.root / path):
             replace_file(self._tree, self.root / path, data)
 
-    def delete(self, session_id: str) -> str:
-        """Delete the session's file for good, and return its path. Raises NotFound.
+    def delete(self, session_id: str) -> list[str]:
+        """Delete the session's file for good, and its copies; return their paths.
 
-        So are the copies that killed writers left of any session. The caller holds `changing`.
+        So are the temporary files that killed writers left of any session. The caller holds
+        `changing`. Raises NotFound.
         """
-        path = self.path_of(session_id)
-        with named_errors(self.root / path):
-            delete_file(self._tree, self.root / path)
+        if not (paths := list(self._files_called(session_id))):
+            raise unknown_session(session_id)
+        for path in reversed(paths):  # after a kill, no copy stands in its place
+            with named_errors(self.root / path):
+                delete_file(self._tree, self.root / path)
         self.sweep()
-        return path
+        return paths
 
     def sweep(self) -> None:
         """Delete what killed writers left; the caller holds `changing`, so none is at work."""
         sweep(self._tree, self.root, before_ms=math.inf, pattern="*/")
 
-    def archive(self, session_id: str, folder: Path) -> str:
-        """Move the session's file below `folder`, and return its path. Raises NotFound.
+    def archive(self, session_id: str, folder: Path) -> list[str]:
+        """Move the session's file and its copies below `folder`; return their paths.
 
         `folder` lies in the tree of the data directory; a file of the same path there is replaced.
         """
-        path = self.path_of(session_id)
-        source, target = self.root / path, folder / path
-        with named_errors(target):
-            while not move_file(self._tree, source, self._tree, target):
-                delete_file(self._tree, target)
-        return path
+        paths = list(self._files_called(session_id))
+        for path in reversed(paths):  # as in `delete`
+            source, target = self.root / path, folder / path
+            with named_errors(target):
+                while not move_file(self._tree, source, self._tree, target):
+                    delete_file(self._tree, target)
+        return paths
 
     def changing(self) -> AbstractContextManager[None]:
         """Hold the lock of an agent's session files for a block. Raises StoreBusy."""

@@ -115,9 +115,9 @@ class Sessions:
             raise NotFound(f"there is no session {session_id}", hint=f"{whole} exists: name all")
         self._files.path_of(whole)  # raises before the lock would make the folders of an agent
         with self._files.changing():
-            path = self._files.delete(whole)
-        self._index([path])
-        return SessionDeleted(whole, path)
+            paths = self._files.delete(whole)
+        self._index(paths)
+        return SessionDeleted(whole, paths[0])
 
     # Many
 
@@ -177,7 +177,8 @@ class Sessions:
         try:
             with self._files.changing():
                 chosen = [each for each in chosen if self._is_unchanged(each)]
-                moved += (self._files.archive(each.session_id, archive) for each in chosen)
+                for each in chosen:
+                    moved += self._files.archive(each.session_id, archive)
                 self._files.sweep()
         finally:
             self._index(moved)

@@ -114,7 +114,7 @@ def test_what_cannot_be_listed_is_not_taken_for_gone(files):
 def test_an_archived_session_leaves_and_can_be_read_there(files, tmp_path):
     write(files, "a", more=1)
     archive = tmp_path / "archive"
-    assert files.archive("a", archive) == "2026-03/a.json"
+    assert files.archive("a", archive) == ["2026-03/a.json"]
     assert files.load("a") is None
     archived = SessionFiles(archive).load("a")
     assert archived is not None

@@ -214,6 +214,22 @@ def test_a_deleted_session_is_gone_altogether(episodes, root):
             assert connection.execute(f"SELECT count(*) FROM {table}").get == 0
 
 
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_copy_in_another_month_does_not_stand_in_for_what_is_gone(open_episodes, root, deletes):
+    episodes = open_episodes()
+    episodes.save("a", "the token refresh fails")
+    copy = root / "2026-04" / "a.json"
+    copy.parent.mkdir()
+    copy.write_bytes((root / "2026-03" / "a.json").read_bytes())
+    episodes = open_episodes()
+    if deletes:
+        episodes.sessions.delete("a")
+    else:
+        episodes.sessions.prune(Retention(keep_count=0), dry_run=False)
+    assert episodes.sessions.list_sessions(SessionFilter()) == []
+    assert list(root.rglob("*.json")) == []
+
+
 def test_a_session_whose_file_is_broken_can_be_deleted(episodes, root):
     episodes.save("a", "the token refresh fails")
     (path,) = root.rglob("*.json")
