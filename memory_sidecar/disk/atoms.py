@@ -60,6 +60,7 @@ _PAGE = re.compile(
     r"(?:.*/)?(?:(?:CORTEX|OVERVIEW)|user/USER"
     r"|projects/[^/]+/(?:STATUS|ISSUES|mission|roadmap|tasks-archive))\.md"
 )
+_IN_PROJECT = re.compile(r"((?:.*/)?projects/[^/]+)/.+")
 _STATUS = re.compile(r"[A-Za-z]+")
 
 
@@ -154,6 +155,17 @@ def is_atom_path(path: str) -> bool:
     """Whether `path`, with `/`, is the path of an atom, whatever folders lie above its own."""
     found = _PATH.fullmatch(path)
     return found is not None and _ID.fullmatch(found["id"]) is not None
+
+
+def project_folder(path: str) -> str | None:
+    """Return the folder of the project that the page at `path` lies in, None for a page of none.
+
+    An atom lies in one in any case: in "" where the folder of the project is itself the root.
+    """
+    if is_atom_path(path):
+        return path.rpartition("/")[0].rpartition("/")[0]
+    found = _IN_PROJECT.fullmatch(path)
+    return found[1] if found else None
 
 
 def is_page_path(path: str) -> bool:

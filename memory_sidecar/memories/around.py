@@ -13,7 +13,7 @@ import numpy as np
 
 from memory_sidecar.core.errors import SidecarError
 from memory_sidecar.core.results import about
-from memory_sidecar.core.sqlite import Connection
+from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.codes import Floats
 from memory_sidecar.index.derived import DerivedStore
@@ -21,13 +21,15 @@ from memory_sidecar.index.vectors import Vector, stored_vector
 from memory_sidecar.index.words import is_mostly_foreign, words_and_phrases
 from memory_sidecar.memories.files import statement_of
 from memory_sidecar.memories.lists import title_of
+from memory_sidecar.memories.lookup import paths_there
 from memory_sidecar.memories.model import (
     SUPERSEDED_SQL,
     Relation,
-    address,
+    address_of,
     names_in,
     parse_address,
 )
+from memory_sidecar.memories.names import MEMORY_SUFFIX
 from memory_sidecar.memories.results import Memory, NearDuplicate
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 
@@ -72,23 +74,27 @@ def around(connection: Connection, store: DerivedStore, memory: Memory) -> Aroun
     """Find the neighbours of `memory` in the commit that `connection` reads."""
     directory, file = parse_address(memory.path)
     own = [
-        Named(*_memory_called(connection, target, directory), relation)
+        _named(connection, directory, target, relation)
         for relation, targets in memory.relations.items()
         for target in targets
     ]
-    names = [memory.path, memory.path.removesuffix(".md"), *filter(None, [memory.atom_id])]
+    names = [*names_in(directory, file, file), memory.path]
+    if memory.atom_id:
+        names += [memory.atom_id, f"{memory.project}/{memory.atom_id}"]
     naming: list[Any] = connection.execute(
-        "SELECT DISTINCT path, relation FROM memory_relations JOIN memories ON key = memory"
-        " WHERE (target IN (SELECT value FROM json_each(?))"
-        " OR directory = ? AND target IN (SELECT value FROM json_each(?)))"
+        "SELECT path, directory, relation, target FROM memory_relations"
+        " JOIN memories ON key = memory WHERE target IN (SELECT value FROM json_each(?))"
         " AND path <> ? ORDER BY path, relation",
-        (json.dumps(names), directory, json.dumps([*names_in(directory, file, file)]), memory.path),
+        (json.dumps(names), memory.path),
     ).fetchall()
+    named_by = {  # a page of another directory may mean a file of its own
+        (path, relation): Named(path, _title(connection, path), relation)
+        for path, there, relation, target in naming
+        if _named(connection, there, target, relation).name == memory.path
+    }
     return Around(
         names=tuple(own),
-        named_by=tuple(
-            Named(path, _title(connection, path), relation) for path, relation in naming
-        ),
+        named_by=tuple(named_by.values()),
         older=_chain(connection, memory.path, Relation.SUPERSEDES, Relation.SUPERSEDED_BY),
         newer=_chain(connection, memory.path, Relation.SUPERSEDED_BY, Relation.SUPERSEDES),
         near_duplicates=near_duplicates(connection, store, memory.path),
@@ -228,27 +234,28 @@ def _chain(
     return tuple(chain[:MAX_STEPS])
 
 
-def _memory_called(connection: Connection, name: str, directory: str) -> tuple[str, str]:
-    """Return path and title of the memory that a page of `directory` calls `name`.
+def _named(connection: Connection, directory: str, name: str, relation: str) -> Named:
+    """Return what a page of `directory` calls `name`: by its path, if it is a memory.
 
-    Where there is none, `name` itself and "".
+    A path is first that of a file in `directory`; an id is that of the only atom that has it.
     """
-    for path in (name, address(directory, name.removeprefix("./"))):
-        if found := _path_and_title(connection, path):
-            return found
-    return name, ""
+    paths = (address_of(directory, name), name, name + MEMORY_SUFFIX)
+    there = paths_there(connection, paths)
+    project, _, atom_id = name.rpartition("/")
+    atoms = column(
+        connection,
+        "SELECT path FROM memories WHERE atom_id <> '' AND atom_id = ? AND ? IN ('', project)",
+        (atom_id, project),
+    )
+    found = [each for each in paths if each in there] or (atoms if len(atoms) == 1 else [])
+    path = found[0] if found else name
+    return Named(path, _title(connection, path), relation)
 
 
 def _title(connection: Connection, path: str) -> str:
-    """Return the title of the memory at `path`, with or without its suffix; "" if there is none."""
-    found = _path_and_title(connection, path)
-    return found[1] if found else ""
-
-
-def _path_and_title(connection: Connection, path: str) -> tuple[str, str] | None:
-    row: Any = connection.execute(
-        "SELECT path, summary, content FROM memories"
-        " JOIN memory_contents ON memory = key WHERE path IN (?1, ?1 || '.md')",
+    """Return the title of the memory at `path`; "" if there is none."""
+    row = connection.execute(
+        "SELECT summary, content FROM memories JOIN memory_contents ON memory = key WHERE path = ?",
         (path,),
     ).fetchone()
-    return (row[0], title_of(*row[1:])) if row else None
+    return title_of(*row) if row else ""

@@ -23,6 +23,7 @@ from memory_sidecar.disk.atoms import (
     Standing,
     atom_facts,
     is_page_path,
+    project_folder,
     standing_of,
     text_of,
 )
@@ -35,6 +36,7 @@ from memory_sidecar.memories.model import (
     IndexedMemory,
     Relation,
     address,
+    address_of,
     parse_address,
 )
 from memory_sidecar.memories.names import is_category_page
@@ -46,7 +48,7 @@ from memory_sidecar.memories.store import (
 )
 from memory_sidecar.memories.walk import walk_memories
 
-_VERSION = f"memories 6, chunks {CHUNKER_VERSION}"
+_VERSION = f"memories 7, chunks {CHUNKER_VERSION}"
 _GENERATED_INDEX = re.compile(r"(?:.*/)?(?:experiments|knowledge|patterns)/index\.md")
 
 
@@ -180,7 +182,7 @@ class MemoryBuilder(Builder):
         for relation in Relation:
             is_of_memories = relation in (Relation.SUPERSEDES, Relation.SUPERSEDED_BY)
             for target in getattr(read, relation):
-                named = self._memory_address(target) if is_of_memories else target
+                named = address_of(self._directory.name, target) if is_of_memories else target
                 yield relation, self._atom_address(path, target) or named
 
     def _has_successor_elsewhere(self, read: MemoryPage) -> bool:
@@ -188,22 +190,17 @@ class MemoryBuilder(Builder):
 
         Such a successor is taken to exist; of one in the same directory the database decides.
         """
-        named = map(self._memory_address, read.superseded_by)
+        named = [address_of(self._directory.name, each) for each in read.superseded_by]
         return any(parse_address(each)[0] != self._directory.name for each in named)
 
-    def _memory_address(self, target: str) -> str:
-        """Return the address of the memory that a page calls `target`, a path or an address."""
-        with_suffix = target if target.lower().endswith(".md") else f"{target}.md"
-        is_address = ":" in with_suffix.partition("/")[0]
-        own = address(self._directory.name, with_suffix.removeprefix("./"))
-        return with_suffix if is_address else own
-
     def _atom_address(self, path: str, target: str) -> str | None:
-        """Return the address of the atom `target` in the project of `path`; None if it is no id."""
-        atom = AtomId.parse(target)
-        if atom is None:
+        """Return the address of the atom `target` in the project of `path`.
+
+        None if it is no id, and for a page of no project: its readers find the atom by its id.
+        """
+        atom, project = AtomId.parse(target), project_folder(path)
+        if atom is None or project is None:
             return None
-        project = category_of(category_of(path))
         folder = f"{project}/{atom.kind.folder}" if project else atom.kind.folder
         return address(self._directory.name, f"{folder}/{target}.md")
 

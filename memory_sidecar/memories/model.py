@@ -157,6 +157,16 @@ def address(directory: str, file: str) -> str:
     return f"./{file}" if ":" in file.partition("/")[0] else file
 
 
+def address_of(directory: str, name: str) -> str:
+    """Return the address of the memory that a page of `directory` calls `name`.
+
+    `name`: an address, or a path in that directory; the suffix may be left out.
+    """
+    file = name if name.lower().endswith(MEMORY_SUFFIX) else name + MEMORY_SUFFIX
+    is_address = ":" in file.partition("/")[0]
+    return file if is_address else address(directory, file.removeprefix("./"))
+
+
 def names_in(directory: str, old: str, new: str) -> dict[str, str]:
     """Map each name that a page of `directory` may have for its memory `old` to that for `new`."""
     names = {old: new, old.removesuffix(MEMORY_SUFFIX): new.removesuffix(MEMORY_SUFFIX)}

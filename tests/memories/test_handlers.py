@@ -281,6 +281,37 @@ def test_a_shared_copy_takes_no_name_of_one_that_is_gone_and_was_superseded(know
     assert knowledge.found("slow", agent="other") == [copy.path]
 
 
+def neighbours(knowledge: Knowledge, path: str) -> tuple[list[str], list[str]]:
+    """The paths of what the memory at `path` names, and of what names it."""
+    memories = knowledge.memories()
+    around = memories.around(memories.peek(path))
+    return [each.name for each in around.names], [each.name for each in around.named_by]
+
+
+@pytest.mark.parametrize("named", ["{}", "./{}", "notes:{}"])
+def test_a_link_means_a_file_of_its_own_directory_first(knowledge, tmp_path, named):
+    knowledge.store("Own tabs.", summary="Tabs")
+    write_memory(tmp_path / "notes", "tabs.md", "Their tabs.")
+    write_memory(tmp_path / "notes", "a.md", "Indent.", links=[named.format("tabs")])
+    knowledge.agent().register(tmp_path / "notes", name="notes")
+    assert neighbours(knowledge, "notes:a.md") == (["notes:tabs.md"], [])
+    assert neighbours(knowledge, "notes:tabs.md") == ([], ["notes:a.md"])
+    assert neighbours(knowledge, "tabs.md") == ([], [])
+
+
+@pytest.mark.parametrize("named", ["EXP-001", "fly/EXP-001"])
+def test_what_a_memory_outside_of_a_root_calls_an_atom_leads_there(knowledge, tmp_path, named):
+    atom = "projects/fly/experiments/EXP-001.md"
+    write_memory(tmp_path / "root", atom, "Pools were tried.")
+    knowledge.agent().register(tmp_path / "root", name="root")
+    path = knowledge.store("A pool of 32 is best.", "pitfall", evidence=(named,))
+    memories = knowledge.memories()
+    assert memories.get(path).relations == {"evidence": [named]}
+    assert memories.get(named).path == f"root:{atom}"
+    assert neighbours(knowledge, path) == ([f"root:{atom}"], [])
+    assert neighbours(knowledge, f"root:{atom}") == ([], [path])
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs such names")
 @pytest.mark.parametrize(
     "path", ["a:b/use-tabs.md", "ab:c.md", "~draft.md", "back\\slash.md", "👩\u200d💻.md"]
