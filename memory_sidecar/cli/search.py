@@ -93,8 +93,9 @@ def search(
     """
     if top_k is None:
         top_k = TOP_K_ON_TERMINAL if call.is_terminal and not call.wants_json else TOP_K
-    if files and (full or options["explain"]):
-        raise UsageError("--files shows only paths", hint="leave out --full and --explain")
+    if files and (full or options["explain"] or options["max_tokens"]):
+        hint = "leave out --full, --explain and --max-tokens"
+        raise UsageError("--files shows only paths", hint=hint)
     text = call.text(query)
     if agent is not None:
         if within != Within(()) or full or files or wait_fresh_ms is not None:

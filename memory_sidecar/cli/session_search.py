@@ -12,6 +12,7 @@ from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import explanation_line, title
 from memory_sidecar.cli.numbers import AT_LEAST_ONE, COUNT
 from memory_sidecar.cli.options import (
+    PATH_STARTS,
     TextCommand,
     text_argument,
     with_agent,
@@ -28,7 +29,6 @@ from memory_sidecar.sessions.model import TIERS, HitKind, Outcome, SessionFilter
 from memory_sidecar.sessions.results import Head, SessionHit
 
 SHOWN_CHARACTERS = 400
-_PATH_STARTS = (".", "/", "~", "\\")
 
 
 def sessions_of(call: Call, agent: str) -> Sessions:
@@ -53,7 +53,7 @@ def with_filter(command: Callable[..., object]) -> Callable[..., object]:
     @wraps(command)
     def wrapper(call: Call, **given: Any) -> object:  # noqa: ANN401  options of any kind
         chosen = {name: given.pop(name) for name in SessionFilter.__dataclass_fields__}
-        if chosen["project"].startswith(_PATH_STARTS):
+        if chosen["project"].startswith(PATH_STARTS):
             chosen["project"] = str(call.path(chosen["project"]))
         return command(call, wanted=SessionFilter.parse(**chosen), **given)
 

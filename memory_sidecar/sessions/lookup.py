@@ -187,7 +187,8 @@ def _condition(wanted: SessionFilter) -> tuple[str, tuple[Any, ...]]:
     parts, values = ["TRUE"], list[Any]()
     if wanted.project:
         parts.append("(s.project_hash = ? OR s.project = ?)")
-        values += [project_hash(normalise_project_path(wanted.project)), wanted.project]
+        project = normalise_project_path(wanted.project)  # a name may end in a slash, too
+        values += [project_hash(project), project]
     if wanted.topics:
         parts.append(
             "s.id IN (SELECT session_id FROM topics"

@@ -76,6 +76,7 @@ def test_files_have_one_hit_each_in_json_too(serve, project):
     assert files == [best[each["filename"]] for each in files]
     assert len(files) < len(every)
     assert serve(*asked, "--files", "--json", "-n", "3", cwd=project).json == files[:3]
+    assert serve(*asked, "--files", "--max-tokens", "9", cwd=project).status == 2
     assert len(files) >= 3 > len({each["filename"] for each in every[:3]})
 
 

@@ -105,6 +105,6 @@ def test_what_is_said_in_two_projects_is_of_none(within):
 
 def test_a_project_written_by_hand_counts(within, data_dir):
     write_memory(data_dir / "knowledge" / "default", "a.md", "By hand", project="mill")
-    assert [each["path"] for each in within(".", "list", "--project", "mill", "--json").json] == [
-        "a.md"
-    ]
+    for place, project in ((".", "mill"), (".", "mill/"), ("mill", "."), ("shop", "../mill/")):
+        listed = within(place, "list", "--project", project, "--json").json
+        assert [each["path"] for each in listed] == ["a.md"]

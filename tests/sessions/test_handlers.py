@@ -313,6 +313,7 @@ def several(episodes: Episodes) -> Episodes:
         (SessionFilter(), "abc"),
         (SessionFilter(project="/src/shop/"), "a"),
         (SessionFilter(project="shop"), "ac"),
+        (SessionFilter(project="shop/"), "ac"),
         (SessionFilter(project="nothing"), ""),
         (SessionFilter(topics=("AUTH",)), "ab"),
         (SessionFilter(topics=("ui", "x")), "b"),
