@@ -206,7 +206,9 @@ def ask_code(call: Call, within: CodeFilter, ask: Callable[[Snapshot], Cut[T]]) 
     """Return the results of `ask`, masked; a notice says how many more there are."""
     found = call.codebase.navigate(within, ask, reporter=call.reporter)
     if found.more:
-        call.reporter.notice(f"{found.more} more: --top-k {len(found) + found.more} shows all")
+        every = len(found) + found.more
+        way = f"--top-k {every} shows all" if every <= MAX_TOP_K else "--path leaves some out"
+        call.reporter.notice(f"{found.more} more: {way}")
     report_notices(found, call.reporter)
     return call.mask(list(found))
 

@@ -36,7 +36,7 @@ from memory_sidecar.mcp.where import (
 )
 
 MAX_PLACES = 200
-More = Annotated[int, about("found besides: a larger top_k gives them")]
+More = Annotated[int, about("found besides")]
 Hit = DefinitionHit | ReferenceHit | MapEntry
 H = TypeVar("H", DefinitionHit, ReferenceHit)
 T = TypeVar("T")
@@ -239,7 +239,8 @@ def _file_label(hit: Hit, hits: Sequence[Hit]) -> str:
 def _list_hits(hits: Sequence[H], describe: Callable[[H, str], str], more: int) -> str:
     """List `hits`, a line each by `describe`, and say how many `more` there are."""
     lines = [describe(each, _file_label(each, hits)) for each in hits]
-    lines += [f"{more} more: a larger top_k gives them"] if more else []
+    way = "a larger top_k gives them" if len(hits) < MAX_PLACES else "paths leave some out"
+    lines += [f"{more} more: {way}"] if more else []
     return "\n".join(lines) or "nothing found"
 
 

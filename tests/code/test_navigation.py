@@ -729,13 +729,17 @@ def test_a_package_of_go_is_its_folder_and_a_dot_imports_all_of_it(run, tmp_path
     assert places(used) == ["rates/rates_test.go:5 TestRates likely"]
 
 
-def test_where_more_was_found_than_is_shown_it_is_told(call):
+def test_where_more_was_found_than_is_shown_it_is_told(call, monkeypatch):
     for command in (("refs", "Cart"), ("callers", "Cart"), ("impact", "shop/money.py")):
         every = call(*command, "--json")
         assert "more" not in every.err
         some = call(*command, "--json", "-n", "1")
         assert some.json == every.json[:1]
         assert f"{len(every.json) - 1} more: --top-k {len(every.json)} shows all" in some.err
+        monkeypatch.setattr("memory_sidecar.cli.names.MAX_TOP_K", 1)
+        some = call(*command, "--json", "-n", "1")
+        assert f"{len(every.json) - 1} more: --path leaves some out" in some.err
+        monkeypatch.undo()
 
 
 def test_what_is_a_keyword_elsewhere_is_a_name(run, tmp_path):

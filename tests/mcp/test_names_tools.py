@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.core.results import Silent
+from memory_sidecar.mcp import names
 from memory_sidecar.mcp.caller import Caller, Toolset
 from tests.mcp.talk import call, given, refused, text_of
 from tests.mcp.test_server import NAMES, asked, listed
@@ -102,6 +103,16 @@ def test_where_more_was_found_than_is_given_it_is_told(reader):
     some = given(reader, "refs", name="charge_card", top_k=1)
     assert (len(some["references"]), some["more"]) == (1, 1)
     assert given(reader, "refs", name="charge_card")["more"] == 0
+
+
+def test_no_larger_answer_is_promised_than_can_be_asked_for(reader, monkeypatch):
+    def last_line() -> str:
+        told = text_of(call(reader, "refs", name="charge_card", top_k=1))
+        return told.splitlines()[-1]
+
+    assert last_line() == "1 more: a larger top_k gives them"
+    monkeypatch.setattr(names, "MAX_PLACES", 1)
+    assert last_line() == "1 more: paths leave some out"
 
 
 def test_no_tool_is_named_that_is_not_offered(reader, tmp_path):
