@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from msgspec import UNSET
@@ -32,9 +32,11 @@ from memory_sidecar.code.question import clear_caches as clear_question_caches
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, PathTerms, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.rows import CodeRows, SearchArm
+from memory_sidecar.code.store import StoredChunk
 from memory_sidecar.core.errors import NotFound
 from memory_sidecar.core.model import Explanation, SearchMode
 from memory_sidecar.core.results import rounded
+from memory_sidecar.disk.roots import first_present
 from memory_sidecar.index.arms import SEARCH_POOL, Arm
 from memory_sidecar.index.codes import Ids
 from memory_sidecar.index.ids import distinct, locate, mask_allowed
@@ -204,21 +206,24 @@ def related_chunks(rows: CodeRows, at: Line, *, typed: str, top_k: int) -> list[
     for static in (False, True):
         vector = rows.vector_of(chunk, static=static)
         if vector is not None:
-            arm = rows.vector_search(static=static)(vector, top_k + 1)
+            nearest = partial(rows.vector_search(static=static), vector)
             break
     else:
         raise NotFound(f"{at.path}:{at.line} has no vector yet", hint="ask again in a moment")
-    ids = distinct(arm.best(top_k + 1))
-    scores = dict(zip(ids.tolist(), arm.scores_of(ids).tolist(), strict=True))
-    scores.pop(chunk, None)
-    best = sorted(scores, key=lambda each: (-scores[each], each))[:top_k]
-    stored = {each.chunk_id: each for each in rows.read(best)}
-    found = [(stored[each], scores[each]) for each in best]
-    return [
-        make_hit(rows, near, score)
-        for near, score in found
-        if not rows.is_deleted(near.source, near.filename)
-    ]
+
+    def fetch(count: int) -> list[tuple[StoredChunk, float]]:
+        arm = nearest(count + 1)
+        ids = distinct(arm.best(count + 1))
+        scores = dict(zip(ids.tolist(), arm.scores_of(ids).tolist(), strict=True))
+        scores.pop(chunk, None)
+        best = sorted(scores, key=lambda each: (-scores[each], each))[:count]
+        stored = {each.chunk_id: each for each in rows.read(best)}
+        return [(stored[each], scores[each]) for each in best]
+
+    def is_present(found: tuple[StoredChunk, float]) -> bool:
+        return not rows.is_deleted(found[0].source, found[0].filename)
+
+    return [make_hit(rows, *found) for found in first_present(fetch, is_present, top_k)]
 
 
 def clear_caches() -> None:

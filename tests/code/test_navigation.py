@@ -1087,6 +1087,14 @@ def test_an_impact_of_no_file_is_refused(call):
         assert "there is no file" in call("impact", name).err
 
 
+def test_what_is_related_makes_way_where_its_file_is_gone(own, shop):
+    before = own("related", "shop/cart.py:10", "--json").json
+    assert before[1]["filename"] != before[0]["filename"]
+    (shop / before[0]["filename"]).unlink()
+    after = own("related", "shop/cart.py:10", "-n", "1", "--json").json
+    assert after == [each for each in before if each["filename"] != before[0]["filename"]][:1]
+
+
 def test_what_is_related_is_the_likest_code(ask, call):
     found = ask("related", "shop/cart.py:10", "-n", "3")
     assert found[0]["filename"] in ("other/basket.py", "shop/checkout.py", "tests/test_cart.py")
