@@ -21,8 +21,9 @@ import tree_sitter
 
 from memory_sidecar.grep.nodes import Child, children_of, has_own_text, is_name
 from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading
+from memory_sidecar.grep.taken import Siblings, TakenNodes
 
-Bound: TypeAlias = Mapping[str, tuple[tree_sitter.Node, ...]]
+Bound: TypeAlias = Mapping[str, TakenNodes]
 _End: TypeAlias = tuple[int, Bound]  # of a run: the first child after it, and the bindings
 
 _OPTIONAL_FIELDS = frozenset(
@@ -73,7 +74,7 @@ class _Matcher:
 
     def __init__(self, reading: Reading, data: bytes) -> None:
         self._reading = reading
-        self._data = data
+        self.data = data
 
     def matches(self, tree: tree_sitter.Tree) -> Iterator[Found]:
         parts = self._reading.parts
@@ -116,7 +117,7 @@ class _Matcher:
 
     def _may_hold(self, node: tree_sitter.Node) -> bool:
         return len(self._reading.parts) > 1 or self._reading.may_match(
-            self._data[node.start_byte : node.end_byte]
+            self.data[node.start_byte : node.end_byte]
         )
 
     def part(self, part: Part, child: Child, bound: Bound) -> Bound | None:
@@ -127,28 +128,32 @@ class _Matcher:
         if isinstance(part, Hole):
             # In some grammars `this` and the like are unnamed nodes, but fill a field.
             is_node = node.is_named or field is not None
-            return self.bind(part, (node,), bound) if is_node and not node.is_extra else None
+            return (
+                self.bind(part, TakenNodes((node,)), bound)
+                if is_node and not node.is_extra
+                else None
+            )
         if isinstance(part, Leaf):
             if self._is_leaf(part, node):
                 return bound
         elif (children := _children_as(part.kind, node)) is not None:
             end = _Run(self, part.parts, children, to_the_end=True).match(0, bound)
-            return end[1] if end and not has_own_text(node, self._data) else None
+            return end[1] if end and not has_own_text(node, self.data) else None
         inner = _without_optional(node)
         return None if inner is None else self.part(part, (inner, field), bound)
 
-    def bind(self, hole: Hole, nodes: tuple[tree_sitter.Node, ...], bound: Bound) -> Bound | None:
-        """Return `bound` with `nodes` for `hole`, or `None` if its name is bound to other text."""
+    def bind(self, hole: Hole, taken: TakenNodes, bound: Bound) -> Bound | None:
+        """Return `bound` with `taken` for `hole`, or `None` if its name is bound to other text."""
         if not hole.name:
             return bound
         before = bound.get(hole.name)
         if before is None:
-            return {**bound, hole.name: nodes}
-        return bound if self._text(before) == self._text(nodes) else None
+            return {**bound, hole.name: taken}
+        return bound if before.text(self.data) == taken.text(self.data) else None
 
     def repeated_bindings(self, bound: Bound) -> tuple[object, ...]:
         """Return the bindings that can still make a part fail: those of repeated names."""
-        return tuple(bound.get(name) for name in self._reading.repeated)
+        return tuple(name in bound and bound[name].span for name in self._reading.repeated)
 
     def is_repeated(self, hole: Hole) -> bool:
         return hole.name in self._reading.repeated
@@ -156,16 +161,11 @@ class _Matcher:
     def _is_leaf(self, part: Leaf, node: tree_sitter.Node) -> bool:
         if node.is_named != part.is_named:
             return False
-        text = self._data[node.start_byte : node.end_byte]
+        text = self.data[node.start_byte : node.end_byte]
         if text == part.text:
             return node.type == part.kind or (is_name(node.type) and is_name(part.kind))
         is_quoted = text[-1:] in (b"'", b'"')
         return is_quoted and text.replace(b"'", b'"') == part.text.replace(b"'", b'"')
-
-    def _text(self, nodes: tuple[tree_sitter.Node, ...]) -> bytes:
-        if not nodes:
-            return b""
-        return b" ".join(self._data[nodes[0].start_byte : nodes[-1].end_byte].split())
 
 
 class _Run:
@@ -183,6 +183,7 @@ class _Run:
         self._parts = parts
         self._children = children
         self._to_the_end = to_the_end
+        self._siblings: dict[str | None, Siblings] = {}
         self._failed: set[object] = set()  # memo: without it several `$$$` take exponential time
 
     def match(self, at: int, bound: Bound, number: int = 0) -> _End | None:
@@ -218,26 +219,38 @@ class _Run:
         return at, bound
 
     def _match_many(self, hole: Hole, at: int, bound: Bound, number: int) -> _End | None:
-        taken: tuple[tree_sitter.Node, ...] = ()
+        siblings = self._siblings_for(hole.field)
+        before = bound.get(hole.name)
         bindings = self._matcher.repeated_bindings(bound)
-        while True:
-            if not self._matcher.is_repeated(hole):  # else it depends on what was taken
-                state = (at, hole, number, bindings)
+        is_repeated = self._matcher.is_repeated(hole)
+        for stop in siblings.stops(at) if before is None else siblings.stops_like(before, at):
+            if not is_repeated:  # else it depends on what was taken
+                state = (stop, hole, number, bindings)
                 if state in self._failed:
                     return None
                 self._failed.add(state)  # it is asked for again only if this fails
-            more = self._matcher.bind(hole, taken, bound)
-            if more is not None and (end := self.match(at, more, number + 1)):
+            more = self._matcher.bind(hole, siblings.taken(at, stop), bound)
+            if more is not None and (end := self.match(stop, more, number + 1)):
                 return end
-            if at == len(self._children):
-                return None
-            node, field = child = self._children[at]
-            at += 1
-            if None not in (field, hole.field) and field != hole.field:
-                if not _is_optional(child):
-                    return None  # `$$$` in a body must not reach into the `else`
-            elif not node.is_extra:
-                taken = (*taken, node)
+        return None
+
+    def _siblings_for(self, field: str | None) -> Siblings:
+        """Return what a `$$$` in this field can take: in a body it must not reach the `else`."""
+        if field not in self._siblings:
+            others = [None not in (of, field) and of != field for _, of in self._children]
+            self._siblings[field] = Siblings(
+                self._matcher.data,
+                [
+                    None if is_other or node.is_extra else node
+                    for (node, _), is_other in zip(self._children, others, strict=True)
+                ],
+                [
+                    number
+                    for number, is_other in enumerate(others)
+                    if is_other and not _is_optional(self._children[number])
+                ],
+            )
+        return self._siblings[field]
 
 
 def _nodes_like(part: Leaf | Branch, tree: tree_sitter.Tree) -> list[tree_sitter.Node]:
@@ -295,5 +308,5 @@ def _without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _found(nodes: Sequence[tree_sitter.Node], head: int, bound: Bound) -> Found:
-    captures = {name: tuple(node.byte_range for node in nodes) for name, nodes in bound.items()}
+    captures = {name: taken.byte_ranges for name, taken in bound.items()}
     return Found(nodes[0].start_byte, nodes[-1].end_byte, head, captures)

@@ -8,6 +8,7 @@ import pytest
 
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.finder import Finder
+from memory_sidecar.grep.match import _Matcher
 
 SAMPLES = Path(__file__).parents[1] / "chunking" / "samples"
 
@@ -24,6 +25,27 @@ def test_the_same_name_is_the_same_text_however_it_is_broken():
         "f(a.b, a.b)",
         "f(g(1,\n  2), g(1, 2))",
     ]
+
+
+@pytest.mark.parametrize("last", ["", ", other"])
+@pytest.mark.parametrize("argument", ["{}", "same"])
+def test_the_same_siblings_twice_are_not_looked_for_at_every_length(monkeypatch, argument, last):
+    bound = []
+
+    class Counting(_Matcher):
+        def bind(self, *given):
+            bound.append(given)
+            return super().bind(*given)
+
+    monkeypatch.setattr("memory_sidecar.grep.match._Matcher", Counting)
+    arguments = ", ".join(argument.format(f"one{number}") for number in range(300))
+    assert len(hits("f($$$A, $$$A)", f"f({arguments}{last})")) == (argument == "same" and not last)
+    assert len(bound) < 1_000
+
+
+def test_the_same_siblings_may_be_broken_otherwise_and_have_comments():
+    call = "f(one, g(1,\n  2),  # why\n  one, g(1, 2))"
+    assert hits("f($$$A, $$$A)", call) == [call]
 
 
 def test_names_that_begin_with_an_underscore_are_not_compared():
