@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import DIM, Styled
-from memory_sidecar.cli.names import locate, sources_of
+from memory_sidecar.cli.names import locate, sources_of, without_lines
 from memory_sidecar.cli.numbers import AT_LEAST_ONE
 from memory_sidecar.cli.options import with_call
 from memory_sidecar.cli.within import Within, with_all, with_sources
@@ -45,6 +45,7 @@ def show_map(
     With --around, what a file, or the files that answer a question, lead to; for a question also
     what these define.
     """
+    around = around and without_lines(call, around)
     is_file = around is not None and (is_path(around) or _is_file(call.cwd / around))
     within = Within(sources, everywhere=everywhere).filter(
         call, sources_of(call, [around] if around and is_file else [])

@@ -174,11 +174,19 @@ def _parse_line(call: Call, text: str) -> Line | None:
 
 def locate(call: Call, file: str) -> tuple[str, str]:
     """Return the source that contains `file`, and its path there. Raises NotFound."""
-    place = find_place(call, call.path(file))
+    place = find_place(call, call.path(without_lines(call, file)))
     if place is None:
         hint = f"`memory-sidecar why {quote(file)}` says more"
         raise NotFound(f"no source contains {file}", hint=hint)
     return place
+
+
+def without_lines(call: Call, file: str) -> str:
+    """Return `file` without the lines behind it, as in a hit, if only then there is such a file."""
+    place = parse_place(file)
+    exists = os.path.exists  # it never raises: the text may be a long question
+    is_hit = place and not exists(call.cwd / file) and exists(call.cwd / place[0])
+    return place[0] if place and is_hit else file
 
 
 def find_place(call: Call, path: Path) -> tuple[str, str] | None:

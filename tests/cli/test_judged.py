@@ -22,9 +22,9 @@ def test_right_answers_are_kept_and_the_benchmark_ranks_by_them(
     run("session", "save", "-", "--agent", "bob", stdin=SESSION)
     of_bob = ("--agent", "bob", "--json")
     run("judged", "add", "charge card", "shop/payment.py", cwd=project)
-    first = run("judged", "add", "charge card", "cart.py", "--json", cwd=project / "shop").json
+    first = run("judged", "add", "charge card", "cart.py:1-9", "--json", cwd=project / "shop").json
     run("judged", "add", "carts emptied", MEMORY, "--kind", "memories", *of_bob)
-    run("judged", "add", "carts empty", "s-1", "--kind", "sessions", *of_bob)
+    run("judged", "add", "carts empty", "s-1#0", "--kind", "sessions", *of_bob)
     assert first["relevant"] == ["shop/payment.py", "shop/cart.py"]
     assert first["root"] == project.resolve().as_posix()
     assert [each["of"] for each in run("judged", "list", "--json").json] == [

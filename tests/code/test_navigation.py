@@ -490,6 +490,7 @@ def test_a_map_around_a_file_or_a_question_shows_what_that_leads_to(ask):
     assert {each["filename"] for each in ask("map", "--around", "c/main.c")} == {
         *("c/cart.c", "c/cart.h"),
     }
+    assert ask("map", "--around", "c/main.c:1-9") == ask("map", "--around", "c/main.c")
     found = ask("map", "--around", "check out a cart of items and pay")
     assert {"Cart", "rounded"} <= {each["name"] for each in found}
 
