@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -63,7 +64,14 @@ def walk(
                 collector.add_recheck(recheck)
                 paths = _below(frozenset(recheck.unknown), rules, collector.unreadable)
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
-        included = {path for path in wanted if known and is_still_included(rules, known, path)}
+        # Where case does not count, a file is still found by the name that it had: only its folder's
+        # listing tells which of two names it has.
+        named = Counter(map(str.casefold, wanted))
+        included = {
+            path
+            for path in wanted
+            if known and named[path.casefold()] == 1 and is_still_included(rules, known, path)
+        }
         paths = chain(
             (with_separator(rules.root) + path for path in included),
             _below(wanted - included, rules, collector.unreadable),

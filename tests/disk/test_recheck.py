@@ -85,6 +85,19 @@ def test_a_saved_file_is_found_without_listing_what_lies_beside(tree, monkeypatc
     assert [file.path for file in part.files] == ["pkg/deep/c.py"]
 
 
+def test_a_file_whose_name_changed_in_case_alone_has_its_new_name(tree, monkeypatch):
+    known = {file.path: file.stamp for file in walk(tree, max_file_bytes=LIMIT).files}
+    (tree / "pkg/b.py").rename(tree / "pkg/B.py")
+    lstat = os.lstat
+
+    def of_any_case(path: str | Path) -> os.stat_result:  # as macOS and Windows look names up
+        return lstat(str(path).replace("/b.py", "/B.py"))
+
+    monkeypatch.setattr(os, "lstat", of_any_case)
+    scan = walk(tree, max_file_bytes=LIMIT, under={"pkg/b.py", "pkg/B.py"}, known=known)
+    assert [file.path for file in scan.files] == ["pkg/B.py"]
+
+
 def test_an_unreadable_folder_is_named(tree):
     if os.geteuid() == 0:
         pytest.skip("root reads everything")
