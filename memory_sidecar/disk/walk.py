@@ -64,8 +64,8 @@ def walk(
                 collector.add_recheck(recheck)
                 paths = _below(frozenset(recheck.unknown), rules, collector.unreadable)
     elif rules.can_start_below and len(wanted) <= MAX_STARTS:
-        # Where case does not count, a file is still found by the name that it had: only its folder's
-        # listing tells which of two names it has.
+        # Where case does not count, a renamed file is still found by its old name, too: only a
+        # listing tells which of two such names it has.
         named = Counter(map(str.casefold, wanted))
         included = {
             path

@@ -195,13 +195,13 @@ class Database(Generic[S]):
         trust the watch, whose events may still be on their way.
         """
         asked = []
+        ask = partial(self.owner.loop.ask_soon, urgency=Urgency.BARRIER, wait_s=patience_s)
         for source in self.sources():
             if names and source.name not in names:
                 continue
             self.owner.watch(source)
             recheck = partial(self.owner.refresh, source, Silent(), ScanScope())
-            key = f"recheck {source.name}"
-            asked.append(self.owner.loop.ask_soon(recheck, urgency=Urgency.BARRIER, key=key))
+            asked.append(ask(recheck, key=f"recheck {source.name}"))
         done, late = wait(asked, timeout=patience_s)
         return not late and all(each.exception() is None for each in done)
 

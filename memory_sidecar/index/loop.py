@@ -13,13 +13,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from memory_sidecar.core.errors import StoreBusy, StoreReadOnly
 from memory_sidecar.core.locks import WriterLock
 from memory_sidecar.core.results import Reporter, Silent
 from memory_sidecar.index.document import Stopped
-from memory_sidecar.index.requests import BEAT_S, Relay, Request, Requests, Urgency
+from memory_sidecar.index.requests import BEAT_S, Relay, Request, Requests, Urgency, more_urgent
 
 LOCK_POLL_S = 0.05
 LOCK_RETRY_S = 1.0  # between attempts while no caller waits
@@ -72,6 +73,7 @@ class Loop:
         self._now_s = now_s
         self._queue = Requests()
         self._urgency = Urgency.IDLE  # of the work that runs now
+        self._late_at_s = math.inf  # from when on no caller waits for that work any more
         self._progress: tuple[str, int, int] | None = None  # of the work that runs now
         self._state = threading.Condition()  # guards `_runner`
         self._runner: threading.Thread | None = None
@@ -132,14 +134,16 @@ class Loop:
         answer: T | None = request.done.result()
         return answer
 
-    def ask_soon(self, work: Callable[[], Any], *, urgency: Urgency, key: str) -> Future[Any]:
+    def ask_soon(
+        self, work: Callable[[], Any], *, urgency: Urgency, key: str, wait_s: float = math.inf
+    ) -> Future[Any]:
         """Queue `work` and return its future; it fails while another process holds the lock.
 
-        Where a request with the same `key` waits already, returns the future of that one.
+        Where a request with the same `key` waits already, returns the future of that one. The
+        caller waits for `wait_s`.
         """
-        request = Request(
-            lambda: self._around(lambda _: work(), Silent()), urgency, self._now_s(), key=key
-        )
+        now_s, run = self._now_s(), partial(self._around, lambda _: work(), Silent())
+        request = Request(run, urgency, now_s, key=key, late_at_s=now_s + wait_s)
         return self._put(request, lambda: None)
 
     def share_progress(self, stage: str, done: int, total: int) -> None:
@@ -219,8 +223,12 @@ class Loop:
         Returns whether there were any. Long work calls this between two of its slices.
         """
         has_served = False
-        while not self.is_closing.is_set() and (request := self._queue.take(before=self._urgency)):
-            with self._working_at(request.urgency):
+        while not self.is_closing.is_set():
+            is_late = self._now_s() >= self._late_at_s
+            request = self._queue.take(more_urgent(self._urgency, is_late=is_late))
+            if request is None:
+                break
+            with self._working_at(request.urgency, late_at_s=request.late_at_s):
                 request.run()
             has_served = True
         return has_served
@@ -324,14 +332,14 @@ class Loop:
         return True
 
     @contextmanager
-    def _working_at(self, urgency: Urgency) -> Iterator[None]:
+    def _working_at(self, urgency: Urgency, *, late_at_s: float = math.inf) -> Iterator[None]:
         """Mark the block as work of this urgency; it may lie within less urgent work."""
-        around = self._urgency, self._progress
-        self._urgency, self._progress = urgency, None
+        around = self._urgency, self._late_at_s, self._progress
+        self._urgency, self._late_at_s, self._progress = urgency, late_at_s, None
         try:
             yield
         finally:
-            self._urgency, self._progress = around
+            self._urgency, self._late_at_s, self._progress = around
 
     def _fail(self, error: Exception) -> None:
         self._not_before_s = self._now_s() + self._back_off.next_s()

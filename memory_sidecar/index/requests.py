@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -25,6 +26,16 @@ class Urgency(IntEnum):
     IDLE = 4  # of a loop without work: every request comes before it
 
 
+def more_urgent(urgency: Urgency, *, is_late: bool) -> set[Urgency]:
+    """Return which requests come between two slices of work of this `urgency`.
+
+    A barrier that `is_late` lets LONG ones in, too, but no other barrier: that would begin the same
+    pass again, one within the other.
+    """
+    found = {each for each in Urgency if each < urgency}
+    return found | {Urgency.LONG} if is_late and urgency is Urgency.BARRIER else found
+
+
 @dataclass(eq=False, slots=True)
 class Request:
     """Work for a caller, who waits for `done`, or cancels it and goes away."""
@@ -34,6 +45,7 @@ class Request:
     patience_until_s: float  # until when to wait for another process to release the writer's lock
     is_redundant: Callable[[], bool] = lambda: False  # whether that process has done the work
     key: str = ""  # of several requests with one key, only the first is queued; "" for none
+    late_at_s: float = math.inf  # from when on no caller waits for it any more
     done: Future[Any] = field(default_factory=Future)
 
     def run(self) -> None:
@@ -70,17 +82,18 @@ class Requests:
         with self._lock:
             for each in self._waiting:
                 if request.key and each.key == request.key:
+                    each.late_at_s = max(each.late_at_s, request.late_at_s)
                     return each
             self._waiting.append(request)
             return request
 
-    def take(self, *, before: Urgency) -> Request | None:
-        """Remove and return the most urgent request, if it is more urgent than `before`."""
+    def take(self, urgencies: Collection[Urgency]) -> Request | None:
+        """Remove and return the most urgent request that has one of the `urgencies`."""
         with self._lock:
-            first = min(self._waiting, key=lambda each: each.urgency, default=None)
-            if first is None or first.urgency >= before:
-                return None
-            self._waiting.remove(first)
+            wanted = (each for each in self._waiting if each.urgency in urgencies)
+            first = min(wanted, key=lambda each: each.urgency, default=None)
+            if first is not None:
+                self._waiting.remove(first)
             return first
 
     def fail_all(self, error: BaseException) -> None:

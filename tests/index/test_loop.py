@@ -172,6 +172,28 @@ def test_only_what_is_more_urgent_comes_between_the_slices_of_what_came_between(
     assert order == ["short", "barrier", "asked", "by itself"]
 
 
+def test_what_takes_long_waits_for_no_barrier_whose_caller_has_given_up(loop, clock):
+    order: list[str] = []
+
+    def queue(name: str, urgency: Urgency) -> None:
+        loop.ask_soon(lambda: order.append(name), urgency=urgency, key=name)
+
+    def barrier() -> None:
+        queue("asked", Urgency.LONG)
+        queue("another barrier", Urgency.BARRIER)
+        clock.now_s += 0.9
+        loop.serve()
+        order.append("too late")
+        clock.now_s += 0.2
+        loop.serve()
+        order.append("barrier")
+
+    loop.run_in_background(lambda: None)
+    loop.ask_soon(barrier, urgency=Urgency.BARRIER, key="barrier", wait_s=1.0).result(DEADLINE_S)
+    eventually(lambda: not loop.is_running)
+    assert order == ["too late", "asked", "barrier", "another barrier"]
+
+
 def test_what_no_caller_waits_for_is_done_when_nothing_else_is(loop, due):
     order: list[str] = []
 
@@ -215,7 +237,7 @@ def test_who_waits_on_loses_no_place_to_one_of_the_same_key(clock):
         Request(lambda: None, Urgency.SHORT, math.inf, is_redundant=second_comes, key="count")
     )
     requests.fail_impatient(clock.now_s, StoreBusy("another process writes"))
-    assert requests.take(before=Urgency.IDLE) is first
+    assert requests.take([*Urgency]) is first
 
 
 def test_in_other_hands_patience_ends_with_the_name_of_the_holder(make_loop, tmp_path, clock):
