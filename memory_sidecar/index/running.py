@@ -40,6 +40,7 @@ class Pass:
         self._around = around
         self._there = set[str]()  # the paths of `later`
         self._done = 0
+        self._shown = 0
         self._lock = threading.Lock()
 
     def overtake(self, scan: Scan, *, is_full: bool) -> None:
@@ -103,8 +104,11 @@ class Pass:
         self._done += files
 
     def report(self, within: int = 0) -> None:
-        """Report the progress of this pass and its outer ones; an inner one did `within` files."""
-        done = min(self._done + within, self.total)
-        self._progress(done, self.total)
+        """Report the progress of this pass and its outer ones; an inner one did `within` files.
+
+        It never falls, though this pass counts what the inner one did only when it gets there.
+        """
+        self._shown = min(max(self._done + within, self._shown), self.total)
+        self._progress(self._shown, self.total)
         if self._around is not None:
-            self._around.report(done)
+            self._around.report(self._shown)
