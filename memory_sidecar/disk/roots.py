@@ -26,13 +26,16 @@ _IF_GONE = "mount its disk again, or `memory-sidecar source move` or `source rem
 
 
 def check_root(top: str, if_gone: str = _IF_GONE) -> None:
-    """Raise NotFound or PathRefused, unless `top` is a readable folder."""
+    """Raise NotFound or PathRefused, unless `top` is a readable folder.
+
+    `if_gone` is what to do where there is nothing, or a file in its place.
+    """
     try:
         os.scandir(top).close()
     except FileNotFoundError as error:
         raise NotFound(f"{top} is not there", hint=if_gone) from error
     except NotADirectoryError as error:
-        raise PathRefused(f"{top} is not a folder", hint="name the folder that holds it") from error
+        raise PathRefused(f"{top} is not a folder", hint=if_gone) from error
     except OSError as error:
         raise PathRefused(
             f"{top} cannot be read: {error.strerror}", hint="check its permissions and its disk"
@@ -45,7 +48,8 @@ def readable_folder(root: Path) -> Path:
     Raises NotFound if it is not there, PathRefused if it is no folder that can be read.
     """
     real = real_path(os.path.expanduser(root))  # noqa: PTH111  neither ever fails
-    check_root(real, if_gone="name an existing folder")
+    which = "the folder that holds it" if Path(real).is_file() else "an existing folder"
+    check_root(real, if_gone=f"name {which}")
     return Path(real)
 
 

@@ -186,6 +186,10 @@ def test_an_absent_root_does_not_keep_the_others_from_being_indexed(
     assert (report.sources_absent, report.files_processed) == (("project",), 1)
     assert notices.has("is not there: its index stays as it was")
     assert files_with(codebase, notices, "declined") == {"shop/payment.py"}
+    project.write_text("a file")
+    with pytest.raises(PathRefused, match="is not a folder") as refused:
+        codebase.data.update([codebase.registry.get("project")], notices)
+    assert "`memory-sidecar source move`" in refused.value.hint
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs FIFOs")
