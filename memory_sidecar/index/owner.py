@@ -291,16 +291,17 @@ class Owner(Generic[S]):
                 applier.stop()
 
     def _require_registered(self, source: Source) -> None:
-        """Raise SourceGone if `source` was removed or moved: no later pass would delete its rows.
+        """Raise SourceGone if `source` was removed, or is registered otherwise: then watch that.
 
         A folder that is missing is left to the pass, which reports it.
         """
-        is_known = any((s.name, s.root) == (source.name, source.root) for s in self._sources())
-        if not is_known and source.root.is_dir():
-            watched = self._watched.get(source.name)
-            if watched is not None and watched.source.root == source.root:
-                self.unwatch(source.name)
-            raise SourceGone(f"{source.name} is no longer a source")
+        now = next((each for each in self._sources() if each.name == source.name), None)
+        if now == source or (now is None and not source.root.is_dir()):
+            return
+        watched = self._watched.get(source.name)
+        if watched is not None and watched.source == source:
+            self.watch(now) if now else self.unwatch(source.name)
+        raise SourceGone(f"{source.name} is no longer a source, or has another folder or excludes")
 
     def _watched_pass(
         self, watched: WatchedSource, scope: ScanScope, reporter: Reporter

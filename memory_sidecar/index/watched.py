@@ -53,7 +53,7 @@ class LiveState:
         left = self.indexing.files_total - self.indexing.files_done if self.indexing else 0
         if left < WORTH_SAYING or not self.refreshed_at:  # a first pass is told of by others
             return self.error
-        return f"{left:,} changed files are still to be indexed"
+        return f"{left:,} files are still to be indexed"
 
 
 class WatchedSource:

@@ -260,7 +260,7 @@ def test_an_answer_tells_of_many_files_that_are_still_to_be_indexed(
     assert begun.wait(DEADLINE_S)
     eventually(lambda: live.owner.states()["project"].indexing)
     assert files_with(codebase, "total", notices) == {"pkg/cart.py"}
-    assert notices.has("changed files are still to be indexed: answering from what was indexed of")
+    assert notices.has(" files are still to be indexed: answering from what was indexed of")
     goes_on.set()
     eventually(lambda: files_with(codebase, "heron"))
 
@@ -743,6 +743,25 @@ def test_a_source_that_was_removed_is_neither_indexed_nor_watched_by_who_knew_it
     live.owner.watch(source)
     eventually(lambda: list(live.states()) == ["project"])
     assert live.open().paths("second") == []
+
+
+def test_a_source_that_another_process_moved_is_watched_at_its_new_place(
+    codebase, live, root, tmp_path
+):
+    new = root.rename(tmp_path / "new")
+    codebase.registry.move("project", new)
+    live.open().move_source("project", new)
+    (new / "pkg" / "saved.py").write_text("def okapi(): pass\n")
+    eventually(lambda: "pkg/saved.py" in live.open().paths("project"))
+    assert live.states()["project"].error == ""
+
+
+def test_what_is_saved_is_left_out_as_another_process_has_said(codebase, live, root):
+    codebase.registry.add(root, excludes=("*.md",))
+    (root / "pkg" / "notes.md").write_text("okapi\n")
+    (root / "pkg" / "saved.py").write_text("def okapi(): pass\n")
+    eventually(lambda: "pkg/saved.py" in live.open().paths("project"))
+    assert "pkg/notes.md" not in live.open().paths("project")
 
 
 def test_what_a_database_that_closes_leaves_undone_is_no_missing_source(codebase, live, root):
