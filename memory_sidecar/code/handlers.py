@@ -50,10 +50,7 @@ T = TypeVar("T")
 
 
 class Codebase:
-    """A database of code and the registry of its sources. Opened at first use.
-
-    `sharing` is what a team shares of it.
-    """
+    """A database of code, opened at first use, the registry of its sources, and their sharing."""
 
     def __init__(
         self,
@@ -117,8 +114,9 @@ class Codebase:
         """Register `roots`, if they are new, and index them: bring rows in line with files.
 
         Without roots all registered sources are indexed. A root inside a registered source means
-        that source. New chunks are embedded before it returns unless a daemon does that later;
-        `embed` overrides this for `roots`. See `Registry.add` for `force`.
+        that source, unless a rule leaves it out there. New chunks are embedded before it returns
+        unless a daemon does that later; `embed` overrides this for `roots`. See `Registry.add` for
+        `force`.
         """
         if excludes and not roots:
             raise UsageError("--exclude needs a PATH", hint="name the folder it applies to")
@@ -163,10 +161,10 @@ class Codebase:
     def _register(
         self, root: Path, excludes: tuple[str, ...], reporter: Reporter, *, force: bool
     ) -> Source:
-        around = self.registry.containing(root)
-        if around is None or around.root == Path(os.path.realpath(root)):
+        real = readable_folder(root)
+        around = self.registry.containing(real)
+        if around is None or around.root == real or self._leaves_out(around, real):
             return self.registry.add(root, excludes=excludes, force=force)
-        readable_folder(root)
         if excludes:
             raise UsageError(
                 f"{root} lies in the source {around.name!r}, which --exclude is for as a whole",
@@ -174,6 +172,11 @@ class Codebase:
             )
         reporter.notice(f"{root} lies in the source {around.name!r}: indexing that")
         return around
+
+    def _leaves_out(self, source: Source, folder: Path) -> bool:
+        """Whether a rule leaves `folder` out of `source`, in which it lies."""
+        inside = folder.relative_to(source.root).as_posix()
+        return inside not in self.builder(source).scan([inside]).folders
 
     def _all_sources(self) -> list[Source]:
         if not (sources := self.registry.all()):

@@ -461,6 +461,14 @@ def test_a_folder_inside_of_a_source_means_the_source(codebase, project, notices
     assert notices.has("lies in the source 'project'")
 
 
+def test_a_folder_that_a_source_leaves_out_is_one_of_its_own(codebase, project, notices):
+    (project / "build" / "gen").mkdir(parents=True)
+    (project / "build" / "gen" / "made.py").write_text("def okapi(): pass\n")
+    report = codebase.index([project / "build"], reporter=notices)
+    assert (report.sources, report.files_processed) == (("build",), 1)
+    assert files_with(codebase, notices, "okapi", sources=("build",)) == {"gen/made.py"}
+
+
 def test_excludes_of_a_folder_inside_of_a_source_are_refused(codebase, project, notices):
     with pytest.raises(UsageError, match="as a whole"):
         codebase.index([project / "shop"], excludes=("*.cs",), reporter=notices)
