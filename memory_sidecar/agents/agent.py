@@ -196,8 +196,7 @@ class Agent:
         """Have the registered directory `name` mean the folder `root`; raises as `register`."""
         self._require_apart(root)
         before = self.registry.get(name).root.as_posix()
-        moved = self.registry.move(name, root, force=force)
-        upkeep.move(self.data, moved, reporter=reporter)
+        moved = upkeep.move(self.data, name, root, self.registry, force=force, reporter=reporter)
         self.data.update([moved], reporter)
         with self.short_connection() as connection:
             chunks = next(each.chunks for each in count_sources(connection) if each.name == name)

@@ -142,13 +142,9 @@ class Codebase:
     def move(
         self, name: str, root: Path, *, reporter: Reporter, force: bool = False
     ) -> SourceMoved:
-        """Change the root of the source `name` to the folder `root`.
-
-        Rows and vectors are kept; files that differ in `root` are indexed. Raises NotFound.
-        """
+        """Change the root of the source `name`, and index what differs there. Raises NotFound."""
         source = self.registry.get(name)
-        moved = self.registry.move(source.name, root, force=force)
-        upkeep.move(self.data, moved, reporter=reporter)
+        moved = upkeep.move(self.data, name, root, self.registry, force=force, reporter=reporter)
         self.clones.remove(source)
         self.data.update([moved], reporter)
         chunks = next(each.chunks for each in self.status().sources if each.name == moved.name)

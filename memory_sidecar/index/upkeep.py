@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from memory_sidecar.core.errors import NotFound, StoreCorrupt
@@ -53,35 +54,51 @@ def forget(database: Database[Any], name: str, registry: Registry, *, reporter: 
     """Delete the derived rows of a source, then its entry; return that. Raises NotFound."""
     source = registry.get(name)
 
-    def work(_: Reporter) -> None:
-        remove_state(database.paths.flow_state(source.name))
+    def work() -> Source:
+        remove_state(database.paths.flow_state(name))
         if database.paths.db.exists():
-            database.open().forget_source(source.name)
+            database.open().forget_source(name)
         with suppress(NotFound):  # of an emptied list, whose sources are those with rows
-            registry.remove(source.name)
+            registry.remove(name)
+        return source
 
-    _change(database, source, work, reporter)
-    return source
+    return _change(database, name, work, reporter)
 
 
-def move(database: Database[Any], source: Source, *, reporter: Reporter) -> None:
-    """Assign the rows of `source` to its new root, to which its folder was moved."""
+def move(
+    database: Database[Any],
+    name: str,
+    root: Path,
+    registry: Registry,
+    *,
+    force: bool,
+    reporter: Reporter,
+) -> Source:
+    """Let a source mean the folder `root`, to which its folder was moved; return its new entry.
 
-    def work(_: Reporter) -> None:
+    Its rows stay. Raises as `Registry.move`.
+    """
+
+    def work() -> Source:
+        moved = registry.move(name, root, force=force)
         if database.paths.db.exists():
-            database.open().move_source(source.name, source.root)
+            database.open().move_source(name, moved.root)
+        return moved
 
-    _change(database, source, work, reporter)
+    return _change(database, name, work, reporter)
 
 
 def _change(
-    database: Database[Any], source: Source, work: Callable[[Reporter], None], reporter: Reporter
-) -> None:
-    """Stop watching `source`, then have the owner run `work`, which changes its rows."""
+    database: Database[Any], name: str, work: Callable[[], Source], reporter: Reporter
+) -> Source:
+    """Stop watching a source, then have the owner run `work`, which changes its entry and rows."""
 
-    def unwatched(reporter: Reporter) -> None:
-        database.owner.unwatch(source.name)  # again: a pass may have begun meanwhile
-        work(reporter)
+    def unwatched(_: Reporter) -> Source:
+        database.owner.unwatch(name)  # again: a pass may have begun meanwhile
+        return work()
 
-    database.owner.unwatch(source.name)
-    database.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
+    database.owner.unwatch(name)
+    try:
+        return database.ask(unwatched, reporter, patience_s=STORE_PATIENCE_S)
+    finally:
+        database.owner.watch(*database.sources())  # as it is registered now, changed or not

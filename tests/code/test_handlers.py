@@ -544,6 +544,16 @@ def test_a_source_that_cannot_be_removed_now_can_be_later(codebase, notices, mon
     assert paths_in(codebase) == set()
 
 
+def test_a_source_that_cannot_be_moved_now_stays_where_it_was(
+    codebase, project, notices, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("memory_sidecar.index.upkeep.STORE_PATIENCE_S", 0.1)
+    there = shutil.copytree(project, tmp_path / "there")
+    with FileLock(codebase.paths.writer_lock), pytest.raises(StoreBusy):
+        codebase.move("project", there, reporter=notices)
+    assert codebase.registry.get("project").root == project
+
+
 def test_a_closed_database_leaves_nothing_in_memory(codebase, notices):
     codebase.search(CodeQuery("cart"), reporter=notices)
     store = ref(codebase.data.open())

@@ -756,6 +756,13 @@ def test_a_source_that_another_process_moved_is_watched_at_its_new_place(
     assert live.states()["project"].error == ""
 
 
+def test_a_source_that_could_not_be_moved_is_watched_where_it_is(codebase, live, root, tmp_path):
+    with pytest.raises(NotFound):
+        codebase.move("project", tmp_path / "nowhere", reporter=Silent())
+    (root / "pkg" / "saved.py").write_text("def okapi(): pass\n")
+    eventually(lambda: "pkg/saved.py" in live.open().paths("project"))
+
+
 def test_what_is_saved_is_left_out_as_another_process_has_said(codebase, live, root):
     codebase.registry.add(root, excludes=("*.md",))
     (root / "pkg" / "notes.md").write_text("okapi\n")
