@@ -145,7 +145,7 @@ def _is_end(mark: str) -> bool:
 
 
 def merge_sessions(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge the sessions in `documents`, the oldest first, into one with all their messages.
+    """Merge the sessions in `documents`, the oldest first, into one with all that was said in them.
 
     The summary of a session, if it has one, replaces its messages.
     """
@@ -156,6 +156,7 @@ def merge_sessions(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "created_at": documents[0]["created_at"],
         "topics": list(topics),
         "messages": [message for each in documents for message in _messages_of(each)],
+        "code_snippets": [code for each in documents for code in each.get("code_snippets") or ()],
         **({"project_path": paths.pop()} if len(paths) == 1 else {}),
     }
 

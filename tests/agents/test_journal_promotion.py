@@ -115,6 +115,15 @@ def test_a_summary_counts_beside_sessions_that_have_none(summarised):
     assert len(told["memories"]) == 4
 
 
+def test_a_task_of_which_only_code_was_saved_has_no_sentence(summarised):
+    run, save = summarised
+    code = [{"code": "SELECT 1"}]
+    save(session_id="code", metadata={"tags": ["task:T-15"]}, code_snippets=code)
+    for told in (("code",), ("--tag", "task:T-15")):
+        done = run("session", "promote", *told)
+        assert (done.status, "neither a summary nor a sentence" in done.err) == (3, True)
+
+
 def test_an_entry_without_its_time_is_put_again(serve, data_dir):
     put = ("episodic-put", "Carts are emptied at night.", "--file", data_dir / "ci.mv2")
     entry = serve(*put).json
