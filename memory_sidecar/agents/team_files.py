@@ -162,7 +162,10 @@ def _sessions(agent: AgentDatabase) -> MirroredFolder:
 
 
 def _is_memory(path: str) -> bool:
-    """Whether another machine's file may have the path `path` here: below the root, not hidden."""
+    """Whether another machine's file may have the path `path` here: below the root, not hidden.
+
+    It may also be the page of a category.
+    """
     named = path.removesuffix(CATEGORY_FILE) + "of.md" if path.endswith(CATEGORY_FILE) else path
     with suppress(UsageError):
         return check_path(named) == named and len(os.fsencode(path)) < 1024
@@ -173,7 +176,7 @@ def _team_path(shown: str) -> str:
     """Turn a path as users see it into the team's, which begins with the source. See `_shown`."""
     if shown.startswith(f"{SESSIONS}/") and shown.endswith(".json"):
         return shown
-    return f"{OWN_DIRECTORY}/{check_path(shown)}"
+    return f"{OWN_DIRECTORY}/{shown if _is_memory(shown) else check_path(shown)}"
 
 
 def _shown(path: str) -> str:

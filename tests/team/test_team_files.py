@@ -146,6 +146,18 @@ def test_a_conflict_is_named_and_ends_as_one_side_says(address, machine):
     assert "Spaces." in one.json("get", "rule", "--agent", "shared")["content"]
 
 
+def test_a_conflict_about_a_category_ends_by_the_path_that_is_named(address, machine):
+    one, two = machine("one", address), machine("two", address)
+    page = "pitfall/_category.md"
+    write_memory(one.folder("shared"), page, "What went wrong.")
+    write_memory(two.folder("shared"), page, "What to avoid.")
+    one("memory", "push", "--agent", "shared")
+    assert f"left as they are: {page} " in two("memory", "push", "--agent", "shared").err
+    assert two("memory", "push", "--agent", "shared", "--over", page).status == 0
+    (category,) = one.json("category", "list", "--agent", "shared")
+    assert category["description"] == "What to avoid."
+
+
 def test_pulling_over_a_conflict_keeps_ours_in_the_archive(address, machine):
     one, two = machine("one", address), machine("two", address)
     write_memory(one.folder("shared"), "rule.md", "Tabs.")
