@@ -5,7 +5,7 @@ Bind `now` (epoch ms) and `today` (see `strength.today`).
 
 from __future__ import annotations
 
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator, Mapping, Sequence
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.sqlite import Connection
@@ -68,26 +68,49 @@ Bind `sessions`, the name of that source, and `is_session`, whether its files ar
 
 
 def superseding_each_other(connection: Connection) -> list[str]:
-    """List the memories that supersede themselves by way of others, which is a ring.
-
-    Of rings that share a step, one at least: without that step, the others are found.
-    """
-    older: dict[str, set[str]] = {}
+    """List the memories that supersede themselves by way of others, which is a ring."""
+    older: dict[str, list[str]] = {}
     for path, target in connection.execute(
         "SELECT path, target FROM memories JOIN memory_relations ON memory = key"
         " WHERE relation = 'supersedes' AND target <> path"
     ):
-        older.setdefault(path, set()).add(target)
-    found: set[str] = set()
-    while True:
-        try:
-            TopologicalSorter(older).prepare()
-        except CycleError as error:
-            ring = error.args[1]
-            found.update(ring)
-            older[ring[1]].remove(ring[0])
-        else:
-            return sorted(found)
+        older.setdefault(path, []).append(target)
+    return sorted(in_rings(older))
+
+
+def in_rings(following: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the names that are reached from themselves, in one pass: Tarjan's algorithm.
+
+    A path is walked to its end. The names from the first to the last of a ring are left on it until
+    the first one has been walked from, and then are known to reach each other.
+    """
+    first: dict[str, int] = {}  # the place of the earliest name on the path that each name reaches
+    path: list[str] = []
+    on_path: set[str] = set()
+    for start in following:
+        walks = [(start, len(path), iter(following[start]))] if start not in first else []
+        while walks:
+            name, place, left = walks[-1]
+            if name not in first:
+                first[name] = place
+                path.append(name)
+                on_path.add(name)
+            for each in left:
+                if each not in first:
+                    walks.append((each, len(path), iter(following.get(each, ()))))
+                    break
+                if each in on_path:
+                    first[name] = min(first[name], first[each])
+            else:
+                walks.pop()
+                if first[name] < place:  # of a ring that began above
+                    above = walks[-1][0]
+                    first[above] = min(first[above], first[name])
+                    continue
+                ring = path[place:]
+                del path[place:]
+                on_path.difference_update(ring)
+                yield from ring if len(ring) > 1 else ()
 
 
 _PRUNE = "update, pin or remove them, or see `memory-sidecar prune --dry-run"
