@@ -212,6 +212,9 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
 
 def _session_lines(shown: ShownSession, first: int) -> Iterator[str]:
     session = read_session(shown)
+    if first and first >= (count := len(session.messages)):
+        problem = f"the session has {pluralize(count, 'message')}"
+        raise UsageError(problem, hint=f"{session.session_id}#0 is the first of them")
     summary = session.summary
     called = "" if summary and summary.brief == session.called else session.called
     yield f"{session.session_id}  {called}".rstrip()

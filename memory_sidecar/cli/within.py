@@ -57,8 +57,9 @@ class Within:
         registry = call.codebase.registry
         chosen = tuple(registry.name_of(each, call.cwd) for each in self.sources)
         globs = [expand_home(each, call.environ) for each in self.globs]
+        known = registry.all() if globs else ()
         here = Path(real_path(call.cwd))
-        wanted = CodeFilter.of(chosen, self.languages, globs, registry.all(), here)
+        wanted = CodeFilter.of(chosen, self.languages, globs, known, here)
         if wanted.sources or self.everywhere or call.db:
             return wanted
         around = call.codebase.require_source_around

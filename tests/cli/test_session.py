@@ -106,6 +106,8 @@ def test_a_session_is_shown_by_the_address_of_a_hit_in_it(run, saved):
     assert indent(last, "  ") in text
     assert indent(first, "  ") not in text
     assert run("session", "show", "session:2026-03-01-payment", "--json").json == shown
+    beyond = run("session", "show", "2026-03-01-payment#99")
+    assert (beyond.status, beyond.out) == (2, "")
     assert run("session", "delete", address).status == 3
 
 
