@@ -128,9 +128,9 @@ def sessions_of(visit: Visit) -> list[Sessions]:
 def session_filter(visit: Visit) -> SessionFilter:
     """Parse the session filter in the address. Raises UsageError."""
     return SessionFilter.parse(
-        project=visit.text("project"),
+        project=visit.text("project").strip(),
         topics=visit.texts("topic"),
         outcomes=visit.texts("outcome"),
-        after=visit.text("after"),
-        before=visit.text("before"),
+        after=visit.text("after").strip(),
+        before=visit.text("before").strip(),
     )

@@ -66,8 +66,8 @@ class Visit:
         return dict(self.words).get(name, "")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return all values of the parameter `name` that are not empty."""
-        return tuple(value for key, value in self.words if key == name and value)
+        """Return all values of the parameter `name` that are not blank, without blanks around."""
+        return tuple(value.strip() for key, value in self.words if key == name and value.strip())
 
     def number(self, name: str, default: int) -> int:
         """Return the parameter `name` as a number. Raises UsageError unless it is 0 to MAX_PAGE."""

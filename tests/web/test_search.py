@@ -174,3 +174,17 @@ def test_a_search_in_a_browser(tab, faults_of):
     tab.wait_for_url("**language=python**")
     assert tab.locator(".hit", has_text="retry.ts").count() == 0
     assert faults_of(tab) == []
+
+
+def test_a_blank_filter_is_none_and_one_that_fits_nothing_says_what_there_is(reader):
+    def found(kind: str, words: str) -> int:
+        return len(reader.get(f"/search?q=price&in={kind}&json=1&{words}").json["found"][kind])
+
+    blank = "tag=+&project=+&source=&status=+&category=+"
+    assert found("memories", blank) == found("memories", "") > 0
+    assert found("memories", "tag=+money+") == 1
+    blank = "project=+&topic=+&after=+&before=+"
+    assert found("sessions", blank) == found("sessions", "") > 0
+    assert found("code", "language=+&path=+&source=+") == found("code", "") > 0
+    told = reader.get("/search?q=price&in=memories&tag=gold").text
+    assert "no memory has the tag gold: there is money" in told
