@@ -48,8 +48,14 @@ class IncomingLine:
 
 
 def valid_id(value: object) -> str | int | None:
-    """Return `value` if it can be the id of a request, else `None`."""
-    return value if isinstance(value, str | int) and not isinstance(value, bool) else None
+    """Return `value` if it can be the id of a request, else `None`.
+
+    A text with half of a character, or what stands for one, cannot: no answer could have it.
+    """
+    if isinstance(value, str):
+        whole = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return None if "\ufffd" in whole else value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def find_id(line: bytes) -> str | int | None:

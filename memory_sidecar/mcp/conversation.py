@@ -136,9 +136,10 @@ class Wire:
             message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
         except ValidationError:
             message = None
-        if message is None or (has_id and isinstance(message, types.JSONRPCNotification)):
+        asked = valid_id(value["id"]) if has_id else None
+        is_asking = isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification)
+        if message is None or (has_id and is_asking and asked is None):
             # With an id that no request may have it is no notification: its client waits.
-            asked = valid_id(value["id"]) if has_id else None
             text = "not a JSON-RPC 2.0 message"
             await self._write_line(error_line(asked, INVALID_REQUEST, text))
             return

@@ -58,7 +58,7 @@ def test_garbage_is_answered_by_the_protocol_and_ends_nothing(host):
 def test_a_request_with_an_id_that_none_may_have_is_refused_at_once(home, start, options):
     host = start(env={**home.environ, **options})
     host.open()
-    for wrong in ("1.5", "true", "null", "[1]", "{}"):
+    for wrong in ("1.5", "true", "null", "[1]", "{}", r'"\ud83d"'):
         host.say_raw(f'{{"jsonrpc": "2.0", "id": {wrong}, "method": "ping"}}')
         answer = host.hear()
         assert (answer["id"], answer["error"]["code"]) == (None, -32600)
