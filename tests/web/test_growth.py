@@ -40,8 +40,10 @@ def test_a_number_is_that_of_the_command(served, reader):
         names: json.loads(unescape(lines))
         for lines, names in re.findall(r'data-chart="([^"]+)" data-names="([^"]+)"', text)
     }
-    assert charts["questions unanswered"][1:] == [[0, 0, 0, 2], [0, 0, 0, 2]]
-    assert charts["memories"][1] == [0, 0, 0, 1]
+    for fields in ("questions unanswered", "memories"):
+        drawn = [[week[name] for week in shown["weeks"]] for name in fields.split()]
+        assert charts[fields][1:] == drawn
+        assert all(lines[:3] == [0, 0, 0] and lines[3] for lines in drawn)
 
 
 def test_a_question_that_code_answers_is_not_shown_as_unanswered(served, reader):

@@ -36,7 +36,7 @@ def test_a_number_on_the_page_is_the_number_of_status(served, reader):
     assert shown["status"] == status
     (source,) = status["sources"]
     vectors = shown["vectors"][source["name"]]
-    assert (vectors["static"], vectors["pending"]) == (source["chunks"], source["chunks"])
+    assert (vectors["static"], vectors["pending"]) == (source["chunks"], status["vectors_pending"])
     assert f"{source['files_indexed']:,}</dd>" in reader.get("/index").text
 
 
@@ -45,7 +45,7 @@ def test_what_was_left_out_is_told_with_its_rule(served, reader):
     shown = reader.get(f"{address}&json=1").json
     reasons = {each["reason"]: each for each in shown["left_out"]}
     by_rule = {reason.partition(" (")[0]: each["paths"] for reason, each in reasons.items()}
-    assert by_rule["*.bak"] == ["old.bak"]
+    assert "old.bak" in by_rule["*.bak"]
     assert by_rule["scratch/"] == ["scratch/"]
     assert by_rule["binary"]
     page = reader.get(address)
