@@ -116,7 +116,12 @@ class TeamCode:
 
     def _read_rows(self, connection: Connected, shared: Sequence[PostgresSource]) -> _Rows:
         """Return the rows of `shared` by the name of the source, with it, as far as there are."""
-        require_schema(connection, self.link)
+        try:
+            require_schema(connection, self.link)
+        except TeamEmpty:  # it was dropped: what lay there is to be built here
+            for each in shared:
+                each.note_row(None)
+            raise
         found = read_sources(connection, [each.origin for each in shared])
         for each, row in zip(shared, found, strict=True):
             each.note_row(row)

@@ -247,7 +247,8 @@ class PostgresSource:
         try:
             require_schema(connection, self.link)
         except TeamEmpty:
-            return _Theirs(self._seen, {})  # a search finds no row to note, either
+            self.note_row(None)
+            return _Theirs(NO_ROW, {})
         row = self.row(connection)
         files = self.files.read(connection, row) if row else {}
         version = row.version if row else NO_ROW

@@ -11,6 +11,7 @@ import pytest
 from memory_sidecar.core.errors import Conflict, NotFound, TeamEmpty
 from memory_sidecar.disk.repository import origin_of
 from memory_sidecar.team.held import held_sources, remove_sources
+from memory_sidecar.team.link import TeamLink
 from tests.conftest import PROGRAM
 from tests.index.test_watched_code import end, start_scheduler
 from tests.team.test_code import content_of
@@ -59,12 +60,20 @@ def test_what_is_removed_is_indexed_on_each_machine_and_uploaded_again_only_when
     assert giver.find("charge_card")[0].filename == "shop/payment.py"
 
 
-def test_a_watching_machine_indexes_what_was_removed_once_it_has_heard_of_that(make_member, link):
+def drop_schema(link: TeamLink) -> None:
+    with link.writing() as connection:
+        connection.execute("DROP SCHEMA memory_sidecar CASCADE")
+
+
+@pytest.mark.parametrize("take_away", [remove, drop_schema])
+def test_a_watching_machine_indexes_what_is_gone_once_it_has_heard_of_that(
+    make_member, link, take_away
+):
     giver, reader = make_member("a"), make_member("b")
     for each in (giver, reader):
         each.index()
     scheduler = start_scheduler(reader.codebase)
-    remove(link)
+    take_away(link)
     with pytest.raises(TeamEmpty):
         reader.find("charge_card")
     files = reader.codebase.status().sources[0].files_indexed
