@@ -45,7 +45,8 @@ def count_reads(agent: AgentDatabase) -> None:
 
     Waits up to WAIT_S for the owner, which may be busy.
     """
-    if _log_size(agent) not in (None, _counted_position(agent)):
+    size = _log_size(agent)
+    if size is not None and size != _counted_position(agent):
         agent.data.count(partial(_count_new_reads, agent), wait_s=WAIT_S)
 
 

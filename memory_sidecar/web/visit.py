@@ -161,20 +161,20 @@ class Visit:
         During the first indexing a notice says how far it is; the view does not wait for it.
         """
         agent.on_use()
-        known = agent.data.open_anew()
         live = agent.data.follow()
+        # Only then read: to open each of very many databases takes most of a view's time.
         is_missing = any(each.is_unscanned for each in live.values())
-        is_begun = any(map(known.source_state, live))
+        is_begun = not is_missing or any(map(agent.data.open_anew().source_state, live))
         passes = [each.indexing for each in live.values() if each.indexing]
         if passes:
             done, total = sum(p.files_done for p in passes), sum(p.files_total for p in passes)
             how_far = f"{done:,} of {total:,} files"
             self.notice(f"{agent.name} is being indexed, {how_far}: the rest will appear here")
-        elif is_missing and not is_begun:
+        elif not is_begun:
             self.notice(
                 f"{agent.name} is about to be indexed: its memories and sessions will appear here"
             )
-        return is_begun or not is_missing
+        return is_begun
 
     @property
     def page(self) -> int:

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from memory_sidecar.agents.watching import Watching
+from memory_sidecar.index.database import Database
 from memory_sidecar.sessions.builder import SessionBuilder
 from memory_sidecar.web.site import Site
+from memory_sidecar.web.visit import Visit
 from tests.conftest import hashing_services
 from tests.waiting import eventually, held_back
 from tests.web.conftest import Served
@@ -60,3 +62,12 @@ def test_a_first_index_is_not_waited_for(watched, tmp_path, monkeypatch):
     last = reader.get("/sessions")
     assert last.text.count("data-row") == 3
     assert "later is " not in last.text
+
+
+def test_an_agent_that_was_scanned_is_not_opened_to_see_that(watched, monkeypatch):
+    """Of very many agents, each view would open the database of each once more."""
+    watched.store("Known already", agent="architect")
+    agent = watched.services.agent("architect")
+    assert agent.data.wait_fresh(patience_s=60.0)
+    monkeypatch.setattr(Database, "open_anew", lambda _: pytest.fail("it was opened"))
+    assert Visit("/memories", (), watched.services, {}, "").can_show(agent)
