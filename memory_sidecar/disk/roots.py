@@ -48,7 +48,8 @@ def readable_folder(root: Path) -> Path:
     Raises NotFound if it is not there, PathRefused if it is no folder that can be read.
     """
     real = real_path(os.path.expanduser(root))  # noqa: PTH111  neither ever fails
-    which = "the folder that holds it" if Path(real).is_file() else "an existing folder"
+    is_file = os.path.isfile(real)  # noqa: PTH113  nor does this
+    which = "the folder that holds it" if is_file else "an existing folder"
     check_root(real, if_gone=f"name {which}")
     return Path(real)
 
