@@ -1,4 +1,7 @@
-"""`memory-sidecar episodic-put`, `episodic-search` and `episodic-commit`: the journals of hosts."""
+"""`memory-sidecar episodic-put`, `episodic-search` and `episodic-commit`: the journals of hosts.
+
+Hosts may add --db to each of their calls; here the file decides.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from memory_sidecar.cli.options import (
     TextCommand,
     allow_secrets_option,
     text_argument,
-    with_data_dir,
+    with_call,
     with_top_k,
 )
 from memory_sidecar.core.errors import UsageError
@@ -37,7 +40,7 @@ _file_option = partial(
 @click.option("--title", default="", help="By default how TEXT begins.")
 @click.option("--tag", "tags", multiple=True, metavar="K:V", help="A tag of TEXT.")
 @allow_secrets_option
-@with_data_dir
+@with_call
 def episodic_put(
     call: Call, *, text: str, file: str, title: str, tags: tuple[str, ...], allow_secrets: bool
 ) -> Put:
@@ -60,7 +63,7 @@ def episodic_put(
 @text_argument("query")
 @_file_option(required=True)
 @with_top_k
-@with_data_dir
+@with_call
 def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> JournalHits:
     """Search a journal, and the other sessions of its agent.
 
@@ -83,7 +86,7 @@ def episodic_search(call: Call, *, query: str, file: str, top_k: int) -> Journal
 
 @click.command(name="episodic-commit")
 @_file_option(default="")
-@with_data_dir
+@with_call
 def episodic_commit(call: Call, *, file: str) -> Committed:
     """Do nothing, successfully: a text is on the disk as soon as it was put."""
     try:

@@ -11,7 +11,7 @@ import click
 
 from memory_sidecar.agents.skills import Skill, all_skills, install_skills
 from memory_sidecar.cli.call import Call
-from memory_sidecar.cli.options import TextCommand, command_group, with_data_dir
+from memory_sidecar.cli.options import TextCommand, command_group, with_call, with_data_dir
 from memory_sidecar.core.errors import PathRefused, UsageError
 from memory_sidecar.core.projects import config_folder, read_trust, record_trust
 from memory_sidecar.core.results import about
@@ -84,7 +84,7 @@ def _show_model(call: Call, *more: str) -> Model:
 @click.command(cls=TextCommand)
 @click.argument("texts", nargs=-1, metavar="TEXT|-")
 @click.option("--query", "as_query", is_flag=True, help="Embed questions, not passages.")
-@with_data_dir
+@with_call  # --db means nothing here, but hosts add it to each of their calls
 def embed(call: Call, texts: tuple[str, ...], as_query: bool) -> Vector:
     """Print the vector of TEXT, 384 numbers as a JSON array.
 

@@ -371,6 +371,14 @@ def test_a_command_that_opens_no_single_database_refuses_one(run, tmp_path):
         assert "--db names one database, and this is about no single one" in done.err
 
 
+@pytest.mark.parametrize(
+    "call", ["embed text", "episodic-search text --file", "episodic-commit --file"]
+)
+def test_a_host_may_name_its_database_in_each_call(run, data_dir, call):
+    words = [*call.split(), *([data_dir / "bob.mv2"] if "--file" in call else [])]
+    assert run(*words, "--db", data_dir / "codebase.sqlite").status == 0
+
+
 def _options(command: click.Command) -> set[str]:
     return {option for each in command.params for option in each.opts}
 
