@@ -74,9 +74,9 @@ def around(connection: Connection, store: DerivedStore, memory: Memory) -> Aroun
     """Find the neighbours of `memory` in the commit that `connection` reads."""
     directory, file = parse_address(memory.path)
     own = [
-        _named(connection, directory, target, relation)
+        Named(path, _title(connection, path), relation)
         for relation, targets in memory.relations.items()
-        for target in targets
+        for path in (_meant(connection, directory, target) for target in targets)
     ]
     names = [*names_in(directory, file, file), memory.path]
     if memory.atom_id:
@@ -90,7 +90,7 @@ def around(connection: Connection, store: DerivedStore, memory: Memory) -> Aroun
     named_by = {  # a page of another directory may mean a file of its own
         (path, relation): Named(path, _title(connection, path), relation)
         for path, there, relation, target in naming
-        if _named(connection, there, target, relation).name == memory.path
+        if _meant(connection, there, target) == memory.path
     }
     return Around(
         names=tuple(own),
@@ -234,22 +234,22 @@ def _chain(
     return tuple(chain[:MAX_STEPS])
 
 
-def _named(connection: Connection, directory: str, name: str, relation: str) -> Named:
-    """Return what a page of `directory` calls `name`: by its path, if it is a memory.
+def _meant(connection: Connection, directory: str, name: str) -> str:
+    """Return the path of the memory that a page of `directory` calls `name`; `name` for none.
 
     A path is first that of a file in `directory`; an id is that of the only atom that has it.
     """
     paths = (address_of(directory, name), name, name + MEMORY_SUFFIX)
     there = paths_there(connection, paths)
+    if found := next((each for each in paths if each in there), None):
+        return found
     project, _, atom_id = name.rpartition("/")
     atoms = column(
         connection,
         "SELECT path FROM memories WHERE atom_id <> '' AND atom_id = ? AND ? IN ('', project)",
         (atom_id, project),
     )
-    found = [each for each in paths if each in there] or (atoms if len(atoms) == 1 else [])
-    path = found[0] if found else name
-    return Named(path, _title(connection, path), relation)
+    return str(atoms[0]) if len(atoms) == 1 else name
 
 
 def _title(connection: Connection, path: str) -> str:

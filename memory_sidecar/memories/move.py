@@ -47,8 +47,7 @@ def move(
     `to` is a category if one of that name exists, or if it ends in `/`. The file is moved to the
     byte, after those of the memories at `linking` that name its old path are changed to name the
     new one, and after `note(old, new)`: where a kill comes between, the same call completes it.
-    Raises NotFound, SecretRefused,
-    and Conflict if the new path is taken.
+    Raises NotFound, SecretRefused, and Conflict if the new path is taken.
     """
     with directory.changing():
         old = directory.read(path)
