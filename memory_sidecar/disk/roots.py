@@ -89,8 +89,8 @@ def first_present(
         rows = fetch(asked)
         present = [row for row in rows if is_present(row)]
         if limit is None or len(present) >= limit or len(rows) < asked:
-            return present
-        asked += limit - len(present)
+            return present[:limit]
+        asked += len(rows) - len(present)
 
 
 def _is_deleted(file: str, root: Path, *, trusts_empty_root: bool) -> bool:
