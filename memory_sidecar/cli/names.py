@@ -16,7 +16,7 @@ from memory_sidecar.cli.form import DIM, Styled
 from memory_sidecar.cli.numbers import Count
 from memory_sidecar.cli.options import TOP_K_NAMES, with_call
 from memory_sidecar.cli.within import Within, with_places
-from memory_sidecar.code import navigation
+from memory_sidecar.code import directory, navigation
 from memory_sidecar.code.directory import Line, parse_place
 from memory_sidecar.code.graph import Graph
 from memory_sidecar.code.headings import names_around, outline_depths, outline_file
@@ -183,10 +183,8 @@ def locate(call: Call, file: str) -> tuple[str, str]:
 
 def without_lines(call: Call, file: str) -> str:
     """Return `file` without the lines behind it, as in a hit, if only then there is such a file."""
-    place = parse_place(file)
     exists = os.path.exists  # it never raises: the text may be a long question
-    is_hit = place and not exists(call.cwd / file) and exists(call.cwd / place[0])
-    return place[0] if place and is_hit else file
+    return directory.without_lines(file, lambda each: exists(call.cwd / each))
 
 
 def find_place(call: Call, path: Path) -> tuple[str, str] | None:

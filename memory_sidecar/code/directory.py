@@ -62,6 +62,12 @@ def parse_place(text: str) -> tuple[str, int, int] | None:
     return found and (found[1], int(found[2] or found[4]), int(found[3] or 0))
 
 
+def without_lines(text: str, exists: Callable[[str], bool]) -> str:
+    """Return the file in `text`, a file or a place in one, if only that `exists`; else `text`."""
+    place = parse_place(text)
+    return place[0] if place and not exists(text) and exists(place[0]) else text
+
+
 def is_at(filename: str, path: str) -> bool:
     """Whether `path` means the file at `filename` in its source: it is its end, or absolute.
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from memory_sidecar.code.builder import CodeBuilder
 from memory_sidecar.code.clones import Clones
-from memory_sidecar.code.directory import Line, parse_place, typed_path
+from memory_sidecar.code.directory import Line, typed_path, without_lines
 from memory_sidecar.code.model import CodeFilter, CodeQuery
 from memory_sidecar.code.results import CodebaseStatus, CodeHit, SourceMoved, SourceStatus, Why
 from memory_sidecar.code.rows import CodeRows, LocalRows
@@ -327,10 +327,7 @@ class Codebase:
 
     def why(self, path: Path) -> Why:
         """Explain whether `path`, absolute, is indexed, and why. Lines may follow, as in a hit."""
-        lines_in = None if os.path.lexists(path) else parse_place(os.fspath(path))
-        if lines_in and os.path.lexists(lines_in[0]):
-            path = Path(lines_in[0])
-        real = real_place(path)
+        real = real_place(Path(without_lines(os.fspath(path), os.path.lexists)))
         is_link = os.path.islink(real)  # noqa: PTH114  False where no folder may be entered
         place = real.parent if is_link else real
         source = self.registry.containing(place, with_worktrees=True)
