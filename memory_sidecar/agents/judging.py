@@ -27,7 +27,7 @@ from memory_sidecar.core.paths import QUESTIONS
 from memory_sidecar.core.results import Reporter, Silent, about
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.memories.recall import Recall
-from memory_sidecar.sessions.documents import parse_address
+from memory_sidecar.sessions.documents import parse_session_address
 
 JUDGED = "queries.jsonl"
 MAX_BYTES = 16 << 20
@@ -143,7 +143,7 @@ class JudgedSet:
                 raise NotFound(f"{of} has no indexed file {place}", hint=hint)
             return source.root.as_posix(), place
         if kind is Asked.SESSIONS:
-            session_id, _ = parse_address(place)
+            session_id, _ = parse_session_address(place)
             session = self._services.sessions(of, reporter=self._reporter).get(session_id)
             return "", str(session.document["session_id"])
         recall = Recall(self._services.agent(of), Silent())  # the error says what is not there

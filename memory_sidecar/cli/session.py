@@ -20,8 +20,8 @@ from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc, shown_utc
 from memory_sidecar.sessions.documents import (
     SUMMARY_KEYS,
-    parse_address,
     parse_document,
+    parse_session_address,
     read_session,
     unread_in_summary,
 )
@@ -72,7 +72,7 @@ def save(call: Call, *, agent: str, file: str, allow_secrets: bool) -> Saved:
 @with_agent
 def show(call: Call, *, agent: str, session_id: str) -> ShownSession:
     """Show a session as it was saved, or from a message on: ID#N, as `session search` names it."""
-    whole_id, first = parse_address(session_id)
+    whole_id, first = parse_session_address(session_id)
     stored = sessions_of(call, agent).get(whole_id)
     shown = call.mask(cast("ShownSession", stored.document | {"path": stored.path}))
     return call.show(shown, _session_lines(shown, first))

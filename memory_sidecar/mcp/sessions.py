@@ -19,7 +19,7 @@ from memory_sidecar.mcp.caller import Caller
 from memory_sidecar.mcp.pages import cursor_after, offset_of
 from memory_sidecar.mcp.quoting import DATA, in_tag, quote, quote_line
 from memory_sidecar.mcp.tool import Answer, StoredAnswer
-from memory_sidecar.sessions.documents import parse_address, read_session
+from memory_sidecar.sessions.documents import parse_session_address, read_session
 from memory_sidecar.sessions.handlers import Sessions
 from memory_sidecar.sessions.model import (
     TIERS,
@@ -236,7 +236,7 @@ def _snippet_text(snippet: Snippet) -> str:
 
 def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionText:
     """Read a session's summary and messages."""
-    whole_id, first = parse_address(asked.session_id)
+    whole_id, first = parse_session_address(asked.session_id)
     session = read_session(_sessions(caller, report).get(whole_id).document)
     offset, count = offset_of(asked.cursor) or first, len(session.messages)
     if offset and offset >= count:

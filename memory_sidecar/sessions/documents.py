@@ -116,7 +116,7 @@ class Completed:
     is_changed: bool  # compared with the known document
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_session_address(text: str) -> tuple[str, int]:
     """Return the id and the message, 0 for the first, of a session as hits and memories name it.
 
     That is its id, perhaps behind `session:`, perhaps before `#` and the number of a message.
