@@ -569,6 +569,16 @@ def test_a_map_counts_what_a_name_can_mean(run, tmp_path):
     assert scores.keys() == {"upper", "Cart", "total", "listen"}  # not pad, which is vendored
 
 
+def alone_and_beside_another(run, tmp_path, files, *question):
+    """Ask `question` in the project `shop`, before and after the project `other` is indexed."""
+    write_tree(tmp_path, files)
+    answers = []
+    for folder in ("shop", "other"):
+        run("index", tmp_path / folder, "--wait", "keyword")
+        answers.append(run(*question, "--json", cwd=tmp_path / "shop").json)
+    return answers
+
+
 @pytest.mark.parametrize("name", ["Till.__init__", "app.get"])
 def test_uses_are_the_same_whatever_another_project_calls_its_classes(run, tmp_path, name):
     made = "    def __init__(self):\n        super().__init__()\n"
@@ -579,12 +589,8 @@ def test_uses_are_the_same_whatever_another_project_calls_its_classes(run, tmp_p
         "shop/main.py": "app.get('/')\nstore.get('price')\n",
         "other/web.py": "class Handler: 0\n\nclass Web(app):\n    def get_it(self): self.get()\n",
     }
-    write_tree(tmp_path, files)
-    found = []
-    for folder in ("shop", "other"):
-        run("index", tmp_path / folder, "--wait", "keyword")
-        found.append(run("refs", name, "--json", cwd=tmp_path / "shop").json)
-    assert found[1] == found[0]
+    alone, beside = alone_and_beside_another(run, tmp_path, files, "refs", name)
+    assert beside == alone
 
 
 def test_a_map_is_the_same_whatever_another_project_calls_its_classes(run, tmp_path):
@@ -593,13 +599,9 @@ def test_a_map_is_the_same_whatever_another_project_calls_its_classes(run, tmp_p
         "shop/Till.cs": "class Till { Cart Open() { return new Cart(); } }\n",
         "other/shop.py": "class Shop:\n    pass\n",
     }
-    write_tree(tmp_path, files)
-    maps = []
-    for folder in ("shop", "other"):
-        run("index", tmp_path / folder, "--wait", "keyword")
-        maps.append(run("map", "--json", cwd=tmp_path / "shop").json)
-    assert [each["name"] for each in maps[0]] == ["Cart"]
-    assert maps[1] == maps[0]
+    alone, beside = alone_and_beside_another(run, tmp_path, files, "map")
+    assert [each["name"] for each in alone] == ["Cart"]
+    assert beside == alone
 
 
 def test_a_map_shows_what_is_vendored_only_from_there(run, tmp_path):
