@@ -49,14 +49,23 @@ def fill(mount: Path, *, but_kib: int) -> Path:
     return ballast
 
 
+def write_modules(root: Path, verb: str, *, functions: int) -> None:
+    """120 modules; what they need in an index grows with the number of functions in each."""
+    for number in range(120):
+        bodies = [
+            "\n".join(f"    value_{n} = {verb}_{number}_{at}_{n}(value)" for n in range(60))
+            for at in range(functions)
+        ]
+        text = "\n".join(f"def function_{number}(value):\n{body}\n" for body in bodies)
+        (root / f"m{number:03}.py").write_text(text)
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """Enough to fill a few megabytes with."""
     root = tmp_path / "source"
     root.mkdir()
-    for number in range(120):
-        body = "\n".join(f"    value_{n} = compute_{number}_{n}(value)" for n in range(60))
-        (root / f"m{number:03}.py").write_text(f"def function_{number}(value):\n{body}\n")
+    write_modules(root, "compute", functions=1)
     return root
 
 
@@ -78,8 +87,7 @@ def test_what_was_there_survives_a_full_disk(run, mount, source):
     db = mount / "codebase.sqlite"
     assert run("index", source, "--wait", "keyword", "--db", db).status == 0
     ballast = fill(mount, but_kib=40)
-    for path in source.iterdir():
-        path.write_text(path.read_text().replace("compute", "calculate"))
+    write_modules(source, "calculate", functions=5)  # a log emptied before has room for one
     failed = run("index", source, "--wait", "keyword", "--db", db)
     assert (failed.status, failed.error["code"]) == (1, "disk_full")
     assert len(run("search", "function_77", "--db", db, "--json").json) > 0
@@ -94,8 +102,7 @@ def test_an_open_codebase_goes_on_once_there_is_room(make_codebase, mount, sourc
     codebase = make_codebase(data_dir=mount)
     codebase.index([source], reporter=notices, embed=False)
     ballast = fill(mount, but_kib=40)
-    for path in source.glob("*.py"):
-        path.write_text(path.read_text().replace("compute", "calculate"))
+    write_modules(source, "calculate", functions=5)
     with pytest.raises(DiskFull):
         codebase.index([source], reporter=notices, embed=False)
     ballast.unlink()
