@@ -293,7 +293,7 @@ def measure(connection: Connection, times: dict[str, list[float]]) -> None:
                 continue
             times[what].append(time.perf_counter() - began)
     began = time.perf_counter()
-    read_entries(connection, UseGraph.read(connection, ()).ranks({}), max_tokens=1000)
+    read_entries(Graph(connection), UseGraph.read(connection, ()).ranks({}), max_tokens=1000)
     times["map"].append(time.perf_counter() - began)
 
 

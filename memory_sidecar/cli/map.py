@@ -56,7 +56,7 @@ def show_map(
         for file in weights if is_file else ():
             known_file(here.graph, *file)
         return draw_map(
-            here.connection, within.sources, weights, max_tokens=max_tokens, is_question=not is_file
+            here.graph, within.sources, weights, max_tokens=max_tokens, is_question=not is_file
         )
 
     found = call.mask(call.codebase.navigate(within, ask, reporter=call.reporter))

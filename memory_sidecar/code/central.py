@@ -76,7 +76,7 @@ class _MapFile(NamedTuple):
 
 
 def draw_map(
-    connection: Connection,
+    graph: Graph,
     sources: Sequence[str],
     start: Mapping[tuple[str, str], float],
     *,
@@ -88,15 +88,14 @@ def draw_map(
     `start`: weights of files, by source and path, to rank from their point of view; empty for all
     files alike. `is_question`: these answer one, so that what they define is asked for as well.
     """
-    graph = Graph(connection)
     ids = {at.id: weight for file, weight in start.items() if (at := graph.file(*file))}
     uses = UseGraph.read(
-        connection,
+        graph.connection,
         sources,
         own=ids if is_question else (),
         with_data=any(is_data(path) for _, path in start),
     )
-    return read_entries(connection, uses.ranks(ids), max_tokens=max_tokens)
+    return read_entries(graph, uses.ranks(ids), max_tokens=max_tokens)
 
 
 def is_path(text: str) -> bool:
@@ -193,18 +192,21 @@ class UseGraph:
 
 
 def read_entries(
-    connection: Connection, ranks: Mapping[tuple[int, int], float], *, max_tokens: int
+    graph: Graph, ranks: Mapping[tuple[int, int], float], *, max_tokens: int
 ) -> list[MapEntry]:
     """Return the definitions of the highest rank that fit into the budget, grouped by file.
 
     Equal ranks go by path: ids tell in which order the files were indexed.
     """
-    graph = Graph(connection)
-    by_path = connection.execute("SELECT id FROM code_files ORDER BY source, filename")
-    place = {file: at for at, (file,) in enumerate(by_path)}
+    by_path = graph.connection.execute(
+        "SELECT id, source, filename FROM code_files ORDER BY source, filename"
+    )
+    place = {number: (at, file) for at, (number, *file) in enumerate(by_path)}
     chosen: dict[tuple[str, str], list[MapEntry]] = {}
     left = max_tokens * BYTES_PER_TOKEN
     for key in sorted(ranks, key=lambda key: (-ranks[key], place[key[0]], key[1])):
+        if graph.is_deleted(*place[key[0]][1]):
+            continue
         entry = graph.numbered(*key).as_place(MapEntry, score=rounded(ranks[key]))
         file = entry.source, entry.filename
         before = chosen.get(file, [])

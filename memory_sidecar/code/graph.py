@@ -1,6 +1,7 @@
 """Reads the names of a snapshot: the definitions and uses of a name, and what encloses them.
 
-Results are cached for one answer, which asks for the same again and again.
+Names in files that were deleted since are left out. Results are cached for one answer, which asks
+for the same again and again.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.results import build_from
 from memory_sidecar.core.sqlite import Connection, column
 from memory_sidecar.disk.read import read_text
+from memory_sidecar.disk.roots import NONE_DELETED, IsDeleted
 
 T = TypeVar("T", bound=DefinitionPlace)
 
@@ -137,8 +140,9 @@ class Used:
 class Graph:
     """The names in a snapshot, and definitions that a diff removed."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, is_deleted: IsDeleted = NONE_DELETED) -> None:
         self.connection = connection
+        self.is_deleted = cache(is_deleted)
         self._defined: dict[str, list[Defined]] = {}
         self._users: dict[tuple[str, ...], frozenset[int]] = {}  # by name and condition
         self._modules: dict[tuple[str, str], bool] = {}
@@ -203,7 +207,8 @@ class Graph:
         row: Any = self.connection.execute(
             "SELECT id, language FROM code_files WHERE source = ? AND filename = ?", (source, path)
         ).fetchone()
-        return NamedFile(row[0], ChunkFile(source, path, row[1])) if row else None
+        is_there = row and not self.is_deleted(source, path)
+        return NamedFile(row[0], ChunkFile(source, path, row[1])) if is_there else None
 
     def files_below(self, source: str, folder: str) -> list[str]:
         """Return the paths of files below `folder` that define names, most definitions first."""
@@ -326,6 +331,8 @@ class Graph:
             values,
         )
         for file_id, source, path, language, number, *row in rows:
+            if self.is_deleted(source, path):
+                continue
             at = NamedFile(file_id, ChunkFile(source, path, language))
             yield Defined(at, number, DefinitionRow(*row))
 
@@ -336,5 +343,7 @@ class Graph:
             values,
         )
         for file_id, source, path, language, name, places in rows:
+            if self.is_deleted(source, path):
+                continue
             at = NamedFile(file_id, ChunkFile(source, path, language))
             yield Used(at, name, tuple(read_places(places)))

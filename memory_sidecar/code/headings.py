@@ -16,7 +16,8 @@ from memory_sidecar.core.language import detect_language
 
 def outline_file(graph: Graph, source: str, path: str) -> list[DefinitionHit]:
     """Return the definitions or headings of a file, in order. Raises NotFound if it has none."""
-    if headings := list(_headings(graph, source, path)):
+    headings = list(_headings(graph, source, path))
+    if headings and not graph.is_deleted(source, path):
         return headings
     return [
         each.as_place(DefinitionHit, confidence="exact", others=0)

@@ -131,7 +131,8 @@ def known_file(graph: Graph, source: str, path: str) -> NamedFile:
     else:
         files = list_files(graph.connection, FileStatus.INDEXED)
         if any((each.source, each.path) == (source, path) for each in files):
-            hint = "it is indexed: `memory-sidecar search` shows what it says"
+            shown = "it is indexed: `memory-sidecar search` shows what it says"
+            hint = "it is gone since" if graph.is_deleted(source, path) else shown
         elif same_name := suggest_same_name(files, {(source, path)}):
             hint = same_name
     raise NotFound(f"no definition is known in {path or '.'}", hint=hint)

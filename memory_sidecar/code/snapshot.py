@@ -49,7 +49,7 @@ class Snapshot:
     @property
     def graph(self) -> Graph:
         """A new graph of the names in this snapshot, to be used for one answer."""
-        return Graph(self.connection)
+        return Graph(self.connection, self.is_deleted)
 
     def freshness(self, source: str) -> Freshness:
         """Return how fresh hits in `source` are."""

@@ -151,7 +151,7 @@ def show_map(caller: Caller, asked: OfMap, report: Reporter) -> Map:
 
     def ask(here: Snapshot) -> list[MapEntry]:
         return draw_map(
-            here.connection, sources, weights, max_tokens=asked.max_tokens, is_question=is_question
+            here.graph, sources, weights, max_tokens=asked.max_tokens, is_question=is_question
         )
 
     return Map(definitions=tuple(caller.codebase.navigate(within, ask, reporter=report)))

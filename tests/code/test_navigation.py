@@ -1169,3 +1169,13 @@ def test_outside_of_every_source_it_says_so(call, tmp_path):
     done = call("def", "pay", cwd=tmp_path)
     assert (done.status, "no source contains" in done.err) == (3, True)
     assert call("def", "pay", "--all", cwd=tmp_path).status == 0
+
+
+def test_files_that_are_gone_since_are_not_named(own, shop):
+    for path in ("shop/cart.py", "shop/money.py", "notes.md"):
+        (shop / path).unlink()
+        assert "gone since" in own("outline", path).err
+    asked = [("def", "rounded"), ("refs", "rounded"), ("map",), ("callers", "rounded")]
+    shown = {hit["filename"] for words in asked for hit in own(*words, "--json").json}
+    assert "web/money.ts" in shown
+    assert not shown & {"shop/cart.py", "shop/money.py"}
