@@ -6,12 +6,14 @@ from itertools import chain
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from memory_sidecar.agents.judging import JudgedQuestion, JudgedSet
 from memory_sidecar.cli.call import Call, TextLine
 from memory_sidecar.cli.form import title
 from memory_sidecar.cli.names import locate
 from memory_sidecar.cli.options import command_group, with_agent_name, with_data_dir
+from memory_sidecar.core.errors import UsageError
 from memory_sidecar.core.model import Asked
 
 
@@ -37,6 +39,11 @@ def add(call: Call, *, agent: str, question: str, place: str, kind: str) -> Judg
     judged_set = _judged_set(call)
     asked, of = Asked(kind), agent
     if asked is Asked.CODE:
+        if click.get_current_context().get_parameter_source("agent") is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                "--agent is whose memory or session PLACE is, and this is code",
+                hint="leave it out, or pass --kind memories or sessions",
+            )
         of, place = locate(call, place)
     noted = judged_set.add(call.text(question), asked, of, place)
     return call.show(noted, _lines_of(noted))

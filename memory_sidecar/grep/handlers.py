@@ -75,6 +75,7 @@ class GrepQuery:
     languages: tuple[str, ...] = ()  # any of
     path_globs: tuple[str, ...] = ()  # any of, as in a `.gitignore`
     limit: int = 1000
+    if_more: str = "--limit N shows more"  # than the limit
 
 
 def grep(
@@ -128,7 +129,7 @@ def grep(
             on_failure=reporter.notice,
         )
         if len(hits) > query.limit:
-            reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; --limit N shows more")
+            reporter.notice(f"stopped at {pluralize(query.limit, 'hit')}; {query.if_more}")
             return hits[: query.limit]
     if not hits:
         main = max(filter(has_references, at_hand), key=at_hand.__getitem__, default="")

@@ -81,6 +81,7 @@ def grep(caller: Caller, asked: OfPattern, report: Reporter) -> Matches:
             languages=within.languages,
             path_globs=within.path_globs,
             limit=asked.limit,
+            if_more="limit N shows more" if asked.limit < MAX_PLACES else "paths leave some out",
         ),
         roots,
         cwd=roots[0],

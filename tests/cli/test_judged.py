@@ -46,6 +46,14 @@ def test_right_answers_are_kept_and_the_benchmark_ranks_by_them(
     assert (folder / "queries.jsonl").stat().st_mode & 0o077 == 0
 
 
+def test_code_is_not_judged_for_an_agent(run, project, known_vectors):
+    run("index", project, "--wait", "keyword")
+    add = ("judged", "add", "charge card", "shop/payment.py", "--json")
+    refused = run(*add, "--agent", "bob", cwd=project)
+    assert (refused.status, refused.error["code"]) == (2, "usage")
+    assert run(*add, cwd=project).json["of"] == "project"
+
+
 def test_a_memory_is_judged_while_its_database_is_still_to_be_derived(run, data_dir):
     run("store", "Carts are emptied at night", "--agent", "bob", "--category", "pitfall")
     (data_dir / "knowledge" / "bob.sqlite").unlink()

@@ -59,6 +59,12 @@ def test_a_search_by_structure_stops_at_its_limit_and_says_so_in_its_own_words(r
     assert "tell the user" not in told
 
 
+def test_a_search_by_structure_does_not_ask_for_more_than_its_limit_can_be(reader, project):
+    (project / "shop" / "till.py").write_text("charge_card(card, 1)\n" * 300)
+    told = text_of(call(reader, "grep", pattern="charge_card($$$)", limit=200))
+    assert "stopped at 200 hits; paths leave some out" in told
+
+
 def test_a_wrong_pattern_is_refused(reader):
     assert "pattern" in refused(reader, "grep", pattern="def (", languages=["python"])
 
