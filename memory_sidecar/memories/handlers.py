@@ -14,7 +14,6 @@ from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import Reporter, build_from, rounded
-from memory_sidecar.core.sqlite import Connection
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.memories import categories
@@ -71,14 +70,16 @@ class Memories(Recall):
             refuse_credentials(draft)
         draft = replace(draft, supersedes=self._superseded_files(directory, draft))
         content = normalised_content(draft.content)
-        same = self._look_up(lambda connection: files_with_content(connection, directory, content))
+        same = self._look_up(files_with_content, directory, content)
         written = store(
             self._directory(directory),
             draft,
             now_ms=self._agent.clock(),
             same_content=same,
-            reserved=self._look_up(lambda connection: files_missed(connection, directory)),
-            linking=[each for file in same for each in self._files_linking_to(directory, file)],
+            reserved=self._look_up(files_missed, directory),
+            linking=[
+                each for file in same for each in self._look_up(files_linking_to, directory, file)
+            ],
         )
         return self._index_and_report(directory, written)
 
@@ -101,7 +102,7 @@ class Memories(Recall):
         Raises NotFound and Conflict.
         """
         directory, file = self._resolve(path)
-        linking = self._files_linking_to(directory.name, file.path) if for_good else []
+        linking = self._look_up(files_linking_to, directory.name, file.path) if for_good else []
         with directory.changing():
             gone, batch = directory.read(file.path, if_hash=if_hash).path, None
             if for_good:
@@ -132,7 +133,8 @@ class Memories(Recall):
             file.path,
             name,
             note=partial(note_move, self._agent, self._reporter, directory.name),
-            linking=self._files_linking_to(directory.name, file.path),
+            linking=self._look_up(files_linking_to, directory.name, file.path),
+            reserved=self._look_up(files_missed, directory.name, file.path),
             allow_secrets=allow_secrets,
         )
         own = (moved.old, moved.file.path)
@@ -163,10 +165,12 @@ class Memories(Recall):
             agent=self._agent.name,
             now_ms=self._agent.clock(),
             category=category,
-            reserved=there._look_up(lambda connection: files_missed(connection, OWN_DIRECTORY)),
+            reserved=there._look_up(files_missed, OWN_DIRECTORY),
             allow_secrets=allow_secrets,
         )
         remembered = there._index_and_report(OWN_DIRECTORY, written)
+        if there.peek(remembered.path).superseded:
+            self._reporter.notice(f"{remembered.path} is superseded there: no search finds it")
         if moves:
             self.remove(path, if_hash=file.hash)  # a change since the copy must not be lost
         return remembered
@@ -339,11 +343,8 @@ class Memories(Recall):
             else (),
         )
 
-    def _files_linking_to(self, directory: str, file: str) -> list[str]:
-        return self._look_up(lambda connection: files_linking_to(connection, directory, file))
-
-    def _look_up(self, ask: Callable[[Connection], list[str]]) -> list[str]:
-        """Ask the database; an agent that has stored nothing has no answers."""
+    def _look_up(self, ask: Callable[..., list[str]], *given: str) -> list[str]:
+        """Ask the database, with `given`; an agent that has stored nothing has no answers."""
         if not self._agent.exists:
             return []
-        return self._agent.answer(lambda _, connection: ask(connection), self._reporter)
+        return self._agent.answer(lambda _, connection: ask(connection, *given), self._reporter)

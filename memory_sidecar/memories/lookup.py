@@ -54,16 +54,25 @@ def files_linking_to(connection: Connection, directory: str, file: str) -> list[
     )
 
 
-def files_missed(connection: Connection, directory: str) -> list[str]:
+def files_missed(connection: Connection, directory: str, moving: str = "") -> list[str]:
     """List the files of `directory` that are gone, and that a page names as its older or newer one.
 
-    A new memory under such a name would be hidden, or hide that one.
+    A memory that gets such a name would be hidden, or hide that one. Pages that the memory `moving`
+    names do not count: a move of it that was killed may have changed them already.
     """
     targets = column(
         connection,
-        "SELECT DISTINCT target FROM memory_relations WHERE relation IN (?, ?)"
-        " AND target NOT IN (SELECT path FROM memories)",
-        (Relation.SUPERSEDES, Relation.SUPERSEDED_BY),
+        "SELECT DISTINCT target FROM memory_relations WHERE relation IN (:older, :newer)"
+        " AND target NOT IN (SELECT path FROM memories) AND memory NOT IN"
+        " (SELECT n.key FROM memories m JOIN memory_relations r ON r.memory = m.key"
+        " JOIN memories n ON n.path = r.target"
+        " WHERE m.directory = :directory AND m.file = :moving)",
+        {
+            "older": Relation.SUPERSEDES,
+            "newer": Relation.SUPERSEDED_BY,
+            "directory": directory,
+            "moving": moving,
+        },
     )
     return [file for name, file in map(parse_address, targets) if name == directory]
 

@@ -40,6 +40,7 @@ def move(
     *,
     note: Callable[[str, str], None] = lambda _old, _new: None,
     linking: Iterable[str] = (),
+    reserved: Collection[str] = (),
     allow_secrets: bool = False,
 ) -> MovedFile:
     """Rename the memory at `path`, or move it to the category `to`.
@@ -47,7 +48,7 @@ def move(
     `to` is a category if one of that name exists, or if it ends in `/`. The file is moved to the
     byte, after those of the memories at `linking` that name its old path are changed to name the
     new one, and after `note(old, new)`: where a kill comes between, the same call completes it.
-    Raises NotFound, SecretRefused, and Conflict if the new path is taken.
+    Raises NotFound, SecretRefused, and Conflict if the new path is taken, or one of `reserved`.
     """
     with directory.changing():
         old = directory.read(path)
@@ -60,6 +61,11 @@ def move(
             raise Conflict(f"{new} and {twin} differ in case alone", hint="choose another name")
         if new.casefold() != old.path.casefold() and os.path.lexists(directory.root / new):
             raise _taken(new)
+        if new in reserved:
+            raise Conflict(
+                f"a page still calls {new}, which is gone, its older or newer version",
+                hint="choose another name",
+            )
         others = [each for each in linking if each != old.path]
         try:
             relinked = _relink(directory, others, old.path, new)

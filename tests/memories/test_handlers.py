@@ -281,6 +281,32 @@ def test_a_shared_copy_takes_no_name_of_one_that_is_gone_and_was_superseded(know
     assert knowledge.found("slow", agent="other") == [copy.path]
 
 
+def test_a_memory_is_moved_to_no_name_of_one_that_is_gone_and_was_superseded(knowledge, root):
+    path = knowledge.store("Use Postgres.")
+    write_memory(root, "new.md", "Use SQLite.", supersedes=["gone"])
+    with pytest.raises(Conflict, match=r"still calls gone\.md"):
+        knowledge.memories().move(path, "gone")
+    assert knowledge.memories().move(path, "here").path == "here.md"
+    assert knowledge.found("Postgres") == ["here.md"]
+
+
+def test_a_move_of_a_superseded_memory_that_was_killed_is_completed(knowledge, root):
+    old = knowledge.store("Use Postgres.")
+    new = knowledge.store("Use SQLite.", supersedes=(old,))
+    file = root / new
+    file.write_text(file.read_text().replace(old, "here.md"))  # all that was done
+    assert knowledge.memories().move(old, "here").path == "here.md"
+    assert (knowledge.found("Postgres"), knowledge.found("SQLite")) == ([], [new])
+
+
+def test_to_share_what_is_superseded_there_says_so(knowledge):
+    path = knowledge.store("Use Postgres.")
+    there = knowledge.memories().share(path).path
+    knowledge.memories("shared").store(Draft(content="Use SQLite.", supersedes=(there,)))
+    knowledge.memories().share(path)
+    assert knowledge.notices.said == [f"{there} is superseded there: no search finds it"]
+
+
 def neighbours(knowledge: Knowledge, path: str) -> tuple[list[str], list[str]]:
     """The paths of what the memory at `path` names, and of what names it."""
     memories = knowledge.memories()
