@@ -42,6 +42,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+_DISK_FAILS = (errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV, errno.EFBIG, errno.ENOLCK)
+
 
 class SidecarError(Exception):
     """Base of all errors that end a command. `code` is stable, `hint` a next step or empty."""
@@ -234,11 +236,8 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
     if isinstance(error, SidecarError):
         return error
     for cause in _causes(error):
-        if is_out_of_files(cause):
-            return OutOfFiles()
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-            where = cause.filename or "the output"
-            return DiskFull(f"no room left to write {where}", hint="free some space and try again")
+        if isinstance(cause, (OSError, MemoryError)) and (named := system_error(cause)):
+            return named
         if isinstance(cause, RuntimeError) and str(cause) == "can't start new thread":
             raised = "raise the limit of processes (`ulimit -u`, `pids.max` of a container)"
             return SidecarError("no thread can be started", hint=f"{raised}, then try again")
@@ -247,6 +246,36 @@ def as_sidecar_error(error: BaseException, *, hint: str, at: str = "") -> Sideca
         return StoreReadOnly(f"{error.filename}: {error.strerror}", hint="check its permissions")
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return SidecarError(f"internal error{at}: {what}", hint=hint)
+
+
+def system_error(
+    error: OSError | MemoryError, where: str | os.PathLike[str] = ""
+) -> SidecarError | None:
+    """Return the error for what the system cannot do now, whatever it is asked for; else None.
+
+    `where` is the file that `error` is about, where it does not say so itself.
+    """
+    if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
+        free = "free memory, or raise `ulimit -v` to 2 GB; then `memory-sidecar stop`"
+        return StoreError(f"{where}: no memory left" if where else "no memory left", hint=free)
+    if is_out_of_files(error):
+        return OutOfFiles()
+    where = where or error.filename
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(
+            f"no room left to write {where or 'the output'}", hint="free some space and try again"
+        )
+    if error.errno in _DISK_FAILS:
+        return disk_fails(where or "the disk", error.strerror)
+    return None
+
+
+def disk_fails(where: str | os.PathLike[str], why: object) -> CannotWrite:
+    return CannotWrite(
+        f"{where} cannot be read or written: {why}",
+        hint="a quota or a limit of file sizes (`ulimit -f`) is reached, or its disk fails or was"
+        " taken away: see the system's log, and save what you need",
+    )
 
 
 def output_error(error: Exception) -> SidecarError:

@@ -23,7 +23,6 @@ import apsw
 from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import what_is_refused
 from memory_sidecar.core.errors import (
-    CannotWrite,
     DiskFull,
     OutOfFiles,
     PathRefused,
@@ -33,7 +32,8 @@ from memory_sidecar.core.errors import (
     StoreError,
     StoreForeign,
     StoreReadOnly,
-    is_out_of_files,
+    disk_fails,
+    system_error,
 )
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.process import require_descriptors
@@ -49,7 +49,6 @@ READER_CACHE_KIB = 2 * 1024  # there are several, and the system caches the file
 FULL_BELOW_BYTES = 1 << 20
 APPLICATION_ID = 0x6D656D73  # "mems", in the header of each of our files
 _VFS_WITHOUT_LOCKS = "win32-none" if os.name == "nt" else "unix-none"
-_NO_MEMORY = "free memory, or raise `ulimit -v` to 2 GB; then `memory-sidecar stop`"
 _NO_FILES_BESIDE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError)
 
 
@@ -283,7 +282,7 @@ def _named(error: apsw.Error, path: Path) -> SidecarError:
                 hint="wait for it to finish, or see `memory-sidecar status`",
             )
         case apsw.IOError():
-            return _disk_fails(path, error)
+            return disk_fails(path, error)
         case _:
             return StoreError(f"{path}: {error}", hint="`memory-sidecar doctor` tells more")
 
@@ -319,31 +318,18 @@ def _may_open_no_more() -> bool:
 
 
 def _named_os(error: OSError, path: Path) -> SidecarError:
-    if is_out_of_files(error):
-        return OutOfFiles()
     if isinstance(error, FileRefused):
         return PathRefused(
             f"{error.filename} is not opened: {error.reason}",
             hint=f"{error.remedy}, or name another",
         )
-    if error.errno in (errno.ENOSPC, errno.EDQUOT) or (
-        error.errno == errno.EIO and is_full(path.parent)
-    ):
+    if error.errno == errno.EIO and is_full(path.parent):
         return _disk_full(path)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return StoreReadOnly(
             f"cannot {what_is_refused(error, path)}: {error.strerror}",
             hint="check its permissions; for the data, --data-dir names another place",
         )
-    if error.errno == errno.EIO:
-        return _disk_fails(path, error.strerror)
-    hint = _NO_MEMORY if error.errno == errno.ENOMEM else "`memory-sidecar doctor` tells more"
-    return StoreError(f"{path}: {error.strerror or error}", hint=hint)
-
-
-def _disk_fails(path: Path, error: object) -> CannotWrite:
-    return CannotWrite(
-        f"{path} cannot be read or written: {error}",
-        hint="a quota or a limit of file sizes (`ulimit -f`) is reached, or its disk fails or was"
-        " taken away: see the system's log, and save what you need",
+    return system_error(error, path) or StoreError(
+        f"{path}: {error.strerror or error}", hint="`memory-sidecar doctor` tells more"
     )

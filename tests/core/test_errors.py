@@ -8,7 +8,13 @@ import sys
 
 import pytest
 
-from memory_sidecar.core.errors import DiskFull, OutOfFiles, StoreReadOnly, as_sidecar_error
+from memory_sidecar.core.errors import (
+    CannotWrite,
+    DiskFull,
+    OutOfFiles,
+    StoreReadOnly,
+    as_sidecar_error,
+)
 
 
 @pytest.mark.timeout(20)
@@ -29,6 +35,21 @@ def test_a_limit_of_the_system_is_found_below_an_error():
 def test_a_full_disk_and_a_used_up_quota_are_no_error_of_ours(number):
     error = OSError(number, "no room", "/data/a.md")
     assert isinstance(as_sidecar_error(error, hint=""), DiskFull)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.ENOLCK, errno.EFBIG])
+def test_a_disk_that_fails_is_no_error_of_ours(number):
+    named = as_sidecar_error(OSError(number, "it fails", "/data/a.md"), hint="report it")
+    assert isinstance(named, CannotWrite)
+    assert named.message == "/data/a.md cannot be read or written: it fails"
+    assert "see the system's log" in named.hint
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.ENOMEM, "no memory")])
+def test_that_there_is_no_memory_is_said_with_what_to_do(error):
+    named = as_sidecar_error(error, hint="report it")
+    assert named.message == "no memory left"
+    assert "free memory" in named.hint
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
