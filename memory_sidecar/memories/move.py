@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from memory_sidecar.core.atomic import move_file
 from memory_sidecar.core.credentials import refuse_credentials
-from memory_sidecar.core.errors import Conflict, NotFound, PageBroken, SidecarError, UsageError
+from memory_sidecar.core.errors import Conflict, SidecarError
 from memory_sidecar.core.sqlite import named_errors
 from memory_sidecar.core.times import iso_utc
 from memory_sidecar.disk.frontmatter import edit_page, parse_page
 from memory_sidecar.memories.directory import KnowledgeDirectory, MemoryFile
-from memory_sidecar.memories.files import MemoryPage, as_value, category_of, content_hash
-from memory_sidecar.memories.model import Relation, names_in
+from memory_sidecar.memories.files import category_of, content_hash
+from memory_sidecar.memories.model import Relation
 from memory_sidecar.memories.names import (
     MEMORY_SUFFIX,
     check_category,
@@ -23,7 +22,7 @@ from memory_sidecar.memories.names import (
     check_new_path,
     check_path,
 )
-from memory_sidecar.memories.write import Meta, Written, edit
+from memory_sidecar.memories.write import Meta, Written, relink
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def move(
             )
         others = [each for each in linking if each != old.path]
         try:
-            relinked = _relink(directory, others, old.path, new)
+            relinked = relink(directory, others, old.path, new, *Relation)
             note(old.path, new)
             try:
                 _move_file(directory, old.path, new)
@@ -76,7 +75,7 @@ def move(
                 note(new, old.path)
                 raise
         except SidecarError:
-            _relink(directory, others, new, old.path)
+            relink(directory, others, new, old.path, *Relation)
             raise
         directory.tidy(old.path)
         return MovedFile(directory.read(new), False, (old.path, new, *relinked), old.path)
@@ -153,23 +152,3 @@ def _destination(old: str, to: str, directory: KnowledgeDirectory) -> str:
         return f"{category}/{name}" if category else name
     folder, slash, name = check_new_path(to).rpartition("/")
     return directory.known_category(folder) + slash + name
-
-
-def _relink(directory: KnowledgeDirectory, linking: Iterable[str], old: str, new: str) -> list[str]:
-    """Replace `old` by `new` in the frontmatter of the files `linking`; return those changed."""
-    names = names_in(directory.name, old, new)
-    changed: list[str] = []
-
-    def relinked(page: MemoryPage) -> Meta:
-        meta: Meta = {}
-        for key in Relation:
-            targets = getattr(page, key)
-            if not names.keys().isdisjoint(targets):
-                now = [names.get(target, target) for target in targets]
-                meta[key] = as_value(now) if key is Relation.SUPERSEDED_BY else now
-        return meta
-
-    for path in linking:
-        with suppress(NotFound, UsageError, PageBroken):  # gone by now, or not a text file
-            changed += edit(directory, path, relinked)
-    return changed

@@ -28,7 +28,7 @@ from memory_sidecar.memories.files import (
     memory_slug,
     normalised_content,
 )
-from memory_sidecar.memories.model import names_in
+from memory_sidecar.memories.model import Relation, names_in
 from memory_sidecar.memories.names import MEMORY_SUFFIX, check_path, is_markdown
 
 EDIT_TRIES = 3
@@ -75,7 +75,9 @@ def store(
             changed = [file.path]
         else:
             file, changed = _merge_draft(directory, existing, draft, now_ms)
-            changed += _release(directory, existing, linking)
+            # Its successors are those that it names, and those at `linking`, which it may not know.
+            successors = (*existing.page.superseded_by, *linking)
+            changed += relink(directory, successors, existing.path, None, Relation.SUPERSEDES)
         changed += _link_superseded(directory, file.path, superseded)
         return Written(file, existing is None, tuple(changed))
 
@@ -133,15 +135,38 @@ def delete(directory: KnowledgeDirectory, path: str, linking: Iterable[str]) -> 
     Those at `linking` that say that it supersedes them say so no longer; they go first, as after a
     kill in between the memory must be there to be deleted again.
     """
-    names = names_in(directory.name, path, path)
-
-    def without_it(page: MemoryPage) -> Meta:
-        kept = [each for each in page.superseded_by if each not in names]
-        return {} if len(kept) == len(page.superseded_by) else {"superseded_by": as_value(kept)}
-
-    changed = _edit_each(directory, linking, without_it)
+    changed = relink(directory, linking, path, None, Relation.SUPERSEDED_BY)
     directory.delete(path)
     return [path, *changed]
+
+
+def relink(
+    directory: KnowledgeDirectory,
+    paths: Iterable[str],
+    old: str,
+    new: str | None,
+    *relations: Relation,
+) -> list[str]:
+    """Have the pages at `paths` name `new`, or nothing, where one of `relations` names `old`.
+
+    Returns the paths of those changed. Pages that are gone, or no text files, are left out.
+    """
+    names = names_in(directory.name, old, new or old)
+
+    def relinked(page: MemoryPage) -> Meta:
+        meta: Meta = {}
+        for key in relations:
+            targets = getattr(page, key)
+            if not names.keys().isdisjoint(targets):
+                now = [names.get(each, each) for each in targets if new or each not in names]
+                meta[key] = as_value(now) if key is Relation.SUPERSEDED_BY else now or None
+        return meta
+
+    changed: list[str] = []
+    for path in dict.fromkeys(paths):
+        with suppress(UsageError, NotFound, PageBroken):  # by hand, it may name no page
+            changed += edit(directory, path, relinked)
+    return changed
 
 
 # Storing
@@ -208,31 +233,6 @@ def _merge_draft(
     if draft.status is None and standing_of(page.status.lower()) is not Standing.ACTIVE:
         meta["status"] = None
     return _rewrite(directory, old, edit_page(old.text, meta), now_ms)
-
-
-def _release(directory: KnowledgeDirectory, file: MemoryFile, linking: Iterable[str]) -> list[str]:
-    """Remove `file` from the `supersedes` of its successors; return the paths of those changed.
-
-    These are the ones that it names, and those at `linking`, of which it may know nothing.
-    """
-    names = names_in(directory.name, file.path, file.path)
-
-    def without_them(page: MemoryPage) -> Meta:
-        kept = [each for each in page.supersedes if each not in names]
-        return {} if len(kept) == len(page.supersedes) else {"supersedes": kept or None}
-
-    return _edit_each(directory, (*file.page.superseded_by, *linking), without_them)
-
-
-def _edit_each(
-    directory: KnowledgeDirectory, paths: Iterable[str], change: Callable[[MemoryPage], Meta]
-) -> list[str]:
-    """Edit the pages at `paths`, where there are any; return the paths of those changed."""
-    edited: list[str] = []
-    for path in dict.fromkeys(paths):
-        with suppress(UsageError, NotFound, PageBroken):  # by hand, it may name no page
-            edited += edit(directory, path, change)
-    return edited
 
 
 # Changing
