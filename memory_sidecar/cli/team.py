@@ -21,7 +21,6 @@ from memory_sidecar.disk.repository import plain_address
 if TYPE_CHECKING:
     from memory_sidecar.team.backup import ExportedSource
     from memory_sidecar.team.held import HeldSource
-    from memory_sidecar.team.link import TeamLink
 
 ROLES = ("memory_sidecar_reader", "memory_sidecar_indexer", "memory_sidecar_agent")
 
@@ -91,7 +90,7 @@ def init(call: Call, *, sql: bool) -> TeamMade:
 
     Run as the owner of the database, who may make roles; again after an update.
     """
-    link = _link_of(call)
+    link = call.services.require_team()
     from memory_sidecar.team import schema  # an extra
 
     if not sql:
@@ -110,7 +109,7 @@ def init(call: Call, *, sql: bool) -> TeamMade:
 @with_data_dir
 def list_held(call: Call) -> TeamSources:
     """Show the sources that the team's database holds, and which machine indexes each."""
-    link = _link_of(call)
+    link = call.services.require_team()
     from memory_sidecar.team.held import held_sources  # an extra
 
     held = tuple(map(_held, held_sources(link)))
@@ -133,7 +132,7 @@ def remove(
     No file is touched, and each machine indexes on its own what is checked out there. None uploads
     it again by itself; `source publish` does.
     """
-    link = _link_of(call)
+    link = call.services.require_team()
     from memory_sidecar.team.held import held_sources, remove_sources  # an extra
 
     found = held_sources(link, address=plain_address(address), branch=branch, folder=folder)
@@ -148,10 +147,6 @@ def remove(
     call.codebase.sharing.keep_here([each.origin for each in going])
     removed = tuple(replace(_held(each), removed_by=here, lease_until=None) for each in going)
     return call.show(TeamSources(link.shown, removed), map(_held_line, removed))
-
-
-def _link_of(call: Call) -> TeamLink:
-    return call.services.require_team()
 
 
 def _held(each: HeldSource) -> TeamHeld:
@@ -180,7 +175,7 @@ def _held_line(each: TeamHeld) -> str:
 @with_data_dir
 def export_(call: Call, *, name: str, repository: str) -> TeamCopy:
     """Write the team's code to FILE: chunks, words and vectors, as one commit has them."""
-    link = _link_of(call)
+    link = call.services.require_team()
     from memory_sidecar.team.backup import export_code  # an extra
 
     file = call.path(name)
@@ -194,7 +189,7 @@ def export_(call: Call, *, name: str, repository: str) -> TeamCopy:
 @with_data_dir
 def import_(call: Call, *, name: str, replace: bool) -> TeamCopy:
     """Give the team the code that FILE holds, which team export wrote: all of it or nothing."""
-    link = _link_of(call)
+    link = call.services.require_team()
     from memory_sidecar.team.backup import import_code  # an extra
 
     file = call.path(name)
