@@ -30,7 +30,7 @@ from memory_sidecar.memories.around import NEAR_DUPLICATE, memories_like
 from memory_sidecar.memories.draft import Draft, is_project
 from memory_sidecar.memories.files import with_session
 from memory_sidecar.memories.handlers import Memories
-from memory_sidecar.memories.lookup import memories_by_statement, memory_with_content
+from memory_sidecar.memories.lookup import memories_by_statement, memories_with_content
 from memory_sidecar.memories.store import MEMORY_CHUNKS
 from memory_sidecar.sessions.documents import read_session, summary_document
 from memory_sidecar.sessions.extract import DETAILED_SENTENCES, Embed, extract_summary
@@ -272,7 +272,8 @@ def _find_known(
     stated = memories_by_statement(connection)
     for candidate, vector in asked:
         known = None
-        if path := memory_with_content(connection, candidate.text) or stated.get(candidate.text):
+        same = memories_with_content(connection, candidate.text)
+        if path := same[0] if same else stated.get(candidate.text):
             known = replace(candidate, fate=Fate.KNOWN, path=path, agent=agent)
         elif vector is not None and (
             near := memories_like(connection, store, vector, candidate.text, embed=embed)

@@ -6,7 +6,7 @@ A change takes the answers for candidates: it reads the files, which are the tru
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -26,22 +26,24 @@ from memory_sidecar.memories.results import Category
 from memory_sidecar.memories.store import MemoryChunk
 from memory_sidecar.memories.strength import STRENGTH_SQL, today
 
-MAX_CANDIDATES = 20
 MAX_COMPARED = 5000  # paths that are compared with an unknown one: a tenth of a second
 MIN_LIKENESS = 0.8  # of letters in the same order, as `difflib` measures it
 MAX_LIKE = 3
 
 
-def files_with_content(connection: Connection, directory: str, content: str) -> list[str]:
-    """List the files in `directory` whose content is `content`, by path."""
+def memories_with_content(connection: Connection, content: str) -> list[str]:
+    """List the paths of the memories whose content is `content`."""
     return column(
         connection,
-        # The plus has SQLite use the index of sizes alone: few contents are of the same length.
-        "SELECT file FROM memories JOIN memory_contents ON memory = key"
-        " WHERE token_estimate = ? AND +directory = ? AND content = ?"
-        " ORDER BY file LIMIT ?",
-        (estimate_tokens(content), directory, content, MAX_CANDIDATES),
+        "SELECT path FROM memories JOIN memory_contents ON memory = key"
+        " WHERE token_estimate = ? AND content = ? ORDER BY path",
+        (estimate_tokens(content), content),
     )
+
+
+def files_with_content(connection: Connection, directory: str, content: str) -> list[str]:
+    """List the files in `directory` whose content is `content`, by path."""
+    return _files_in(directory, memories_with_content(connection, content))
 
 
 def files_linking_to(connection: Connection, directory: str, file: str) -> list[str]:
@@ -74,18 +76,11 @@ def files_missed(connection: Connection, directory: str, moving: str = "") -> li
             "moving": moving,
         },
     )
-    return [file for name, file in map(parse_address, targets) if name == directory]
+    return _files_in(directory, targets)
 
 
-def memory_with_content(connection: Connection, text: str) -> str | None:
-    """Return the path of a memory whose content is `text`, None if there is none."""
-    paths = column(
-        connection,
-        "SELECT path FROM memories JOIN memory_contents ON memory = key"
-        " WHERE token_estimate = ? AND content = ? ORDER BY path LIMIT 1",
-        (estimate_tokens(text), text),
-    )
-    return next(iter(paths), None)
+def _files_in(directory: str, paths: Iterable[str]) -> list[str]:
+    return [file for name, file in map(parse_address, paths) if name == directory]
 
 
 def memories_by_statement(connection: Connection) -> dict[str, str]:
