@@ -15,7 +15,6 @@ from memory_sidecar.cli.options import PATH_STARTS
 from memory_sidecar.core.times import parse_past_time
 from memory_sidecar.disk.atoms import AtomKind
 from memory_sidecar.memories.model import MemoryFilter
-from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.results import Facts, Listed, Memory
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ TIME_HELP = "A date, a time, or a while ago: 7d, 12h, 6mo."
 STRENGTH_HELP = "From 1 (just stored or read) to 0 (long unused)."
 
 _OPTIONS = (
-    click.option("--category", metavar="C", help="In this category or below it."),
+    click.option("--category", default="", metavar="C", help="In this category or below it."),
     click.option(
         "--tag", "tags", multiple=True, metavar="T", help="Any of these; `key:` for any value."
     ),
@@ -65,7 +64,6 @@ def with_filters(command: Callable[..., object]) -> Callable[..., object]:
         for name in _TIME_FIELDS:
             chosen[name] = parse_past_time(chosen[name])
         chosen["project"] = _project_named(call, chosen["project"])
-        chosen["category"] = check_known_category(chosen["category"] or "") or None
         return command(call, wanted=MemoryFilter(**chosen), **given)
 
     return reduce(lambda made, option: option(made), reversed(_OPTIONS), wrapper)

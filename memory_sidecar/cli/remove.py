@@ -32,7 +32,7 @@ def remove(call: Call, *, agent: str, path: str, if_hash: str, for_good: bool) -
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
-@click.option("--category", metavar="C", help="Only in this category and below it.")
+@click.option("--category", default="", metavar="C", help="Only in this category and below it.")
 @click.option("--expired", is_flag=True, help="Expired memories; the default without options.")
 @click.option("--superseded", is_flag=True, help="Memories that others have replaced.")
 @click.option("--unused-for", metavar="TIME", help="Neither changed nor read for this long: 90d.")
@@ -44,7 +44,7 @@ def prune(
     *,
     agent: str,
     dry_run: bool,
-    category: str | None,
+    category: str,
     expired: bool,
     superseded: bool,
     unused_for: str | None,

@@ -23,7 +23,7 @@ from memory_sidecar.mcp.tool import StoredAnswer
 from memory_sidecar.mcp.uris import MEMORY, memory_uri, parts_of
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.names import check_known_category, is_in
+from memory_sidecar.memories.names import is_in
 from memory_sidecar.memories.results import Category, Memory, MemoryHead, MemoryHit
 
 CURSOR = about("For further ones; empty when there are none.")
@@ -39,7 +39,7 @@ class Filtered(Arguments):
 
     def filter(self, **more: object) -> MemoryFilter:
         return MemoryFilter(
-            category=check_known_category(self.category) or None,
+            category=self.category,
             tags=tuple(self.tags),
             project=self.project,
             **more,  # type: ignore[arg-type]
@@ -184,18 +184,13 @@ def list_memories(caller: Caller, asked: ListMemories, report: Reporter) -> List
     """List categories and memories: yours, or with shared those of all agents."""
     remembered = caller.memories(report, shared=asked.shared)
     page = caller.pages.page(asked.question, asked.cursor, asked.limit)
-    category = check_known_category(asked.category)
+    wanted = MemoryFilter(category=asked.category)
     categories = [
         each
         for each in remembered.categories()
-        if is_in(each.path, category) and not is_in(category, each.path)
+        if is_in(each.path, wanted.category) and not is_in(wanted.category, each.path)
     ]
-    listed = MemoryList(
-        filter=MemoryFilter(category=category or None),
-        sort=Sort.PATH,
-        is_descending=False,
-        limit=page.depth,
-    )
+    listed = MemoryList(filter=wanted, sort=Sort.PATH, is_descending=False, limit=page.depth)
     shown = page.fill(remembered.list(listed), key_of)
     return Listing(
         categories=() if page.offset else tuple(categories),

@@ -184,9 +184,7 @@ class PrunedMemories(Answer):
 
 def prune_memories(caller: Caller, asked: PruneMemories, report: Reporter) -> PrunedMemories:
     """Archive memories not worth keeping. Spares pinned ones."""
-    rule = build_from(
-        PruneRule, asked, category=asked.category or None, unused_since=parse_age(asked.unused_for)
-    )
+    rule = build_from(PruneRule, asked, unused_since=parse_age(asked.unused_for))
     pruned = caller.memories(report).prune(rule, dry_run=asked.dry_run)
     batch = pruned.batch or ""
     restore = _restore_command(caller, f"--batch {batch}", caller.agent) if batch else ""

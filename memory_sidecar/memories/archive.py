@@ -181,7 +181,7 @@ class PruneRule:
     Pinned memories are always kept.
     """
 
-    category: str | None = None  # and everything below it
+    category: str = ""  # and everything below it
     expired: bool = False
     superseded: bool = False
     unused_since: int | None = None  # epoch milliseconds: neither changed nor read since then

@@ -188,8 +188,7 @@ class Memories(Recall):
 
     def prune(self, rule: PruneRule, *, dry_run: bool) -> Pruned:
         """Archive the memories that `rule` applies to; a dry run only reports them."""
-        category = check_known_category(rule.category or "") or None
-        wanted = MemoryFilter(category=category, with_expired=True, with_superseded=True)
+        wanted = MemoryFilter(category=rule.category, with_expired=True, with_superseded=True)
         listed = self._list_stored(MemoryList(filter=wanted))
         known = [each for each in listed if not each.memory.kind]
         chosen = prune_candidates(known, rule)

@@ -13,7 +13,7 @@ from memory_sidecar.core.model import Query
 from memory_sidecar.core.times import DAY_MS
 from memory_sidecar.disk.atoms import COLD_AFTER, HOT_REFS
 from memory_sidecar.memories.files import MemoryPage
-from memory_sidecar.memories.names import MEMORY_SUFFIX
+from memory_sidecar.memories.names import MEMORY_SUFFIX, check_known_category
 from memory_sidecar.memories.results import Memory
 
 SUPERSEDED_SQL = "(standing <> 'active' OR superseded)"
@@ -85,7 +85,7 @@ class MemoryFilter:
     stay, marked as such.
     """
 
-    category: str | None = None  # and everything below it
+    category: str = ""  # and everything below it
     tags: tuple[str, ...] = ()  # any of; `key:` stands for every tag of that key
     updated_after: int | None = None  # from then on
     updated_before: int | None = None  # up to, but not at
@@ -101,6 +101,10 @@ class MemoryFilter:
     weaker_than: float | None = None
     with_expired: bool = False
     with_superseded: bool = False
+
+    def __post_init__(self) -> None:
+        """Normalise the category. Raises PathRefused for one that leaves its root."""
+        object.__setattr__(self, "category", check_known_category(self.category))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

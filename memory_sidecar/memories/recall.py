@@ -110,7 +110,7 @@ class Recall:
             ("has the tag", wanted.tags, list_tags, str),
             ("has the status", wanted.statuses, list_statuses, str.lower),
         ):
-            values = [asked] if isinstance(asked, str) else list(asked or ())
+            values = list(filter(None, [asked] if isinstance(asked, str) else asked))
             if not values:
                 continue
             known = {name for each in readable for name in list_known(each.rows.connection)}

@@ -13,7 +13,6 @@ from memory_sidecar.core.results import build_from
 from memory_sidecar.core.times import DAY_MS, system_clock
 from memory_sidecar.memories.facets import AGES, STRENGTHS, Facets
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
-from memory_sidecar.memories.names import check_known_category
 from memory_sidecar.memories.overview import Overview
 from memory_sidecar.memories.results import Listed, MemoryHit
 from memory_sidecar.web.memory import memories_of
@@ -131,7 +130,7 @@ def filter_of(visit: Visit) -> MemoryFilter:
     # The filter stays equal for a minute, so that its facets stay cached.
     now = system_clock() // MINUTE_MS * MINUTE_MS
     return MemoryFilter(
-        category=check_known_category(visit.text("category")) or None,
+        category=visit.text("category"),
         tags=visit.texts("tag"),
         statuses=visit.texts("status"),
         kinds=visit.texts("kind"),
