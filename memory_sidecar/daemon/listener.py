@@ -21,6 +21,7 @@ from pathlib import Path
 from memory_sidecar import __version__
 from memory_sidecar.core.errors import DaemonUnreachable
 from memory_sidecar.daemon.address import is_private, socket_paths, state_file
+from memory_sidecar.daemon.lock import is_gone
 from memory_sidecar.daemon.systemd import passed_socket
 
 BACKLOG = 1024
@@ -64,7 +65,10 @@ class Listener:
     @property
     def is_in_place(self) -> bool:
         """Whether clients can still find the socket."""
-        return self.path is None or self.path.exists()
+        try:
+            return self.path is None or bool(self.path.stat())
+        except OSError as error:
+            return not is_gone(error)
 
     def announce(self, data_dir: str) -> None:
         """Write the address where clients look first. On failure a Unix socket is still found."""
@@ -84,8 +88,9 @@ class Listener:
         """Remove the socket and the address, while the lock is still held."""
         with contextlib.suppress(OSError):
             Path(state_file(data_dir, "daemon.json")).unlink()
-        if self.path and self.is_ours:
-            self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            if self.path and self.is_ours:
+                self.path.unlink()
 
 
 def _is_reached_at(path: str) -> bool:

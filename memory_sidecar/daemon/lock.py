@@ -61,13 +61,18 @@ class ProcessLock:
             return False
         try:
             return os.path.samestat(os.fstat(self._fd), os.stat(self.path))
-        except OSError:
-            return False
+        except OSError as error:
+            return not is_gone(error)
 
     def release(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def is_gone(error: OSError) -> bool:
+    """Whether `error` says that a file is gone; a disk that fails for a moment says nothing."""
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 
 
 @dataclass(frozen=True, slots=True)

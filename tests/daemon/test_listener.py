@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -62,6 +64,20 @@ def test_address_is_announced_to_us_alone_and_taken_back(data_dir, environ):
     listener.socket.close()
     assert not announced.exists()
     assert not listener.is_in_place
+
+
+def test_a_disk_that_fails_for_a_moment_moves_no_socket(data_dir, environ, monkeypatch):
+    listener = Listener.open(data_dir, environ)
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "stat", fail)
+        failing.setattr(os, "unlink", fail)
+        assert listener.is_in_place
+        listener.retract(data_dir)
+    listener.socket.close()
 
 
 @pytest.mark.parametrize("owner", ["a link", "another user"])

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 import pytest
@@ -59,6 +60,19 @@ def test_lock_of_a_killed_process_is_free_although_its_child_lives(tmp_path):
     assert lock.acquire()
     lock.release()
     holder.communicate()
+
+
+def test_a_disk_that_fails_for_a_moment_moves_no_lock(tmp_path, monkeypatch):
+    lock = ProcessLock(str(tmp_path / "lock"))
+    assert lock.acquire()
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "stat", fail)
+    assert lock.is_in_place
+    monkeypatch.undo()
+    lock.release()
 
 
 def test_lock_on_a_deleted_file_is_not_in_place(tmp_path):
