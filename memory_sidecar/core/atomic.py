@@ -175,15 +175,15 @@ def _temporary(folder: Folder, write: Callable[[BinaryIO], object]) -> Iterator[
     `write` is given the open file to write its content.
     """
     name = TEMPORARY_PREFIX + os.urandom(8).hex()
-    descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
+        descriptor = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(descriptor, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
         yield name
     except BaseException:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it was never made, or the same disk fails: a sweep deletes it
             os.unlink(folder.at(name), dir_fd=folder.fd)
         raise
 

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
@@ -210,6 +211,22 @@ def test_what_is_no_file_is_not_replaced(folder, tree):
         with pytest.raises(FileRefused):
             replace_file(tree, name, b"new")
     assert names(folder) == ["fifo", "link"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks descriptors up")
+@pytest.mark.parametrize("call", ["fstat", "fsync"])
+def test_a_disk_that_fails_leaves_no_temporary_file(folder, tree, monkeypatch, call):
+    real = getattr(os, call)
+
+    def fail(descriptor: int) -> object:
+        if TEMPORARY_PREFIX in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(descriptor)
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        create_file(tree, "a.md", b"text")
+    assert names(folder) == []
 
 
 def test_leftovers_are_swept_but_nothing_else(folder, tree):
