@@ -233,7 +233,7 @@ def _run_request(link: Link, request: Frame, data_dir: str) -> int | str:
 
         return _fail_unreachable(
             arguments,
-            f"the daemon of {data_dir} broke off: {error}",
+            f"the daemon of {data_dir} broke off: {getattr(error, 'strerror', None) or error}",
             f"try again; its log is {state_file(data_dir, 'daemon.log')}",
         )
     finally:

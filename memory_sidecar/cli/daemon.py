@@ -302,7 +302,9 @@ def take_over(data_dir: str, environ: Mapping[str, str], *, replace: bool) -> Pr
                 )
             end_daemon(data_dir, environ)
     except OSError as error:
-        raise StoreReadOnly(f"no daemon can keep its lock in {data_dir}: {error}") from error
+        raise StoreReadOnly(
+            f"no daemon can keep its lock in {data_dir}: {error.strerror or error}"
+        ) from error
     return lock
 
 
@@ -316,7 +318,7 @@ def _serve_unseen(data_dir: str, client: int) -> int:
     try:
         lock = take_lock(data_dir)
     except OSError as error:
-        sys.stderr.write(f"no lock in {data_dir}: {error}\n")
+        sys.stderr.write(f"no lock in {data_dir}: {error.strerror or error}\n")
         return EXIT_NO_PLACE
     if lock is None:
         return 0  # another daemon was faster: the client connects to that

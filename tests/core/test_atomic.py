@@ -219,7 +219,7 @@ def test_a_disk_that_fails_leaves_no_temporary_file(folder, tree, monkeypatch, c
     real = getattr(os, call)
 
     def fail(descriptor: int) -> object:
-        if TEMPORARY_PREFIX in os.readlink(f"/proc/self/fd/{descriptor}"):
+        if TEMPORARY_PREFIX in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return real(descriptor)
 
