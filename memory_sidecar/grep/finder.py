@@ -18,7 +18,7 @@ import tree_sitter
 from memory_sidecar.chunking.syntax import dialect_of, grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
-from memory_sidecar.grep.match import Found, find
+from memory_sidecar.grep.match import Found, TooManyWaysError, find
 from memory_sidecar.grep.reading import NestedTooDeep, PatternText, Reading, read_pattern
 
 MAX_CHARS = 10_000
@@ -118,7 +118,8 @@ class Finder:
     def find(self, text: bytes, language: str) -> list[Found] | None:
         """Return all hits in `text`, UTF-8 with LF line breaks, in order.
 
-        `None` if it cannot be parsed: nested too deep, too long a line, or out of time.
+        `None` if it cannot be parsed, nested too deep, too long a line, or out of time, or if it
+        may fit in too many ways.
         """
         language = dialect_of(text, language)
         meaning = self._meaning_in(language)
@@ -130,7 +131,10 @@ class Finder:
         tree, as_parsed = parsed
         if isinstance(meaning, tree_sitter.Query):
             return find_by_query(meaning, as_parsed, language)
-        return find(meaning, text, tree)
+        try:
+            return find(meaning, text, tree)
+        except TooManyWaysError:
+            return None
 
     def _meaning_in(self, language: str) -> _Meaning:
         """Return what the pattern means in that language, read once; () for nothing."""

@@ -27,7 +27,10 @@ from memory_sidecar.disk.walk import walk
 from memory_sidecar.grep.finder import Finder, languages
 from memory_sidecar.grep.match import Found
 
-NO_TREE = "its code is nested too deep, on too long lines, or takes too long to read as a tree"
+NO_TREE = (
+    "its code is nested too deep, on too long lines, takes too long to read as a tree, or fits the"
+    " pattern in too many ways"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,41 +12,31 @@ the GIL for 7 s over 9 KB of `a<b` in C#, which `syntax.parse_with_text` gives u
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import accumulate
 from typing import TypeAlias
 
 import tree_sitter
 
-from memory_sidecar.grep.nodes import Child, children_of, has_own_text, is_name
-from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading
-from memory_sidecar.grep.taken import Siblings, TakenNodes
+from memory_sidecar.grep.nodes import (
+    Child,
+    children_of,
+    has_own_text,
+    is_name,
+    is_optional,
+    without_optional,
+)
+from memory_sidecar.grep.reading import Branch, Hole, Leaf, Part, Reading, names_in
+from memory_sidecar.grep.taken import Siblings, TakenNodes, letters_of
 
 Bound: TypeAlias = Mapping[str, TakenNodes]
 _End: TypeAlias = tuple[int, Bound]  # of a run: the first child after it, and the bindings
 
-_OPTIONAL_FIELDS = frozenset(
-    """
-    bases decorator interfaces result return_type returns superclass superclasses type
-    type_arguments type_parameters
-    """.split()
-)
-_OPTIONAL_KINDS = frozenset(
-    """
-    abstract_modifier accessibility_modifier annotation annotations attribute_item attribute_list
-    attribute_specifier base_class_clause base_clause base_list class_heritage
-    class_interface_clause decorator delegation_specifier delegation_specifiers
-    explicit_interface_specifier final_modifier function_modifiers inheritance_modifier
-    inheritance_specifier lifetime
-    marker_annotation member_modifier modifier modifiers mutable_specifier nullable_type
-    override_modifier property_modifier readonly_modifier reference_modifier static_keyword
-    static_modifier storage_class_specifier super_interfaces superclass throws
-    trailing_return_type type_annotation type_argument_list type_arguments type_constraints
-    type_parameter_constraints_clause type_parameter_list type_parameters type_qualifier
-    user_type virtual visibility_modifier where_clause
-    """.split()
-)
+MAX_TRIES = 100_000  # of lengths of `$$$` in a text, besides some for its size: seconds
+MAX_KEY_BYTES = 100  # of what is compared by its text rather than by its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +49,15 @@ class Found:
     captures: Mapping[str, tuple[tuple[int, int], ...]]
 
 
+class TooManyWaysError(Exception):
+    """A text may fit the pattern in too many ways for all to be tried."""
+
+
 def find(readings: Sequence[Reading], data: bytes, tree: tree_sitter.Tree) -> list[Found]:
-    """Return all matches of `readings` in `tree`, which was parsed from `data`, in order."""
+    """Return all matches of `readings` in `tree`, which was parsed from `data`, in order.
+
+    Raises TooManyWaysError.
+    """
     found: dict[tuple[int, int], Found] = {}
     for reading in readings:
         if reading.may_match(data):
@@ -75,6 +72,7 @@ class _Matcher:
     def __init__(self, reading: Reading, data: bytes) -> None:
         self._reading = reading
         self.data = data
+        self._tries_left = MAX_TRIES + len(data) // 4
 
     def matches(self, tree: tree_sitter.Tree) -> Iterator[Found]:
         parts = self._reading.parts
@@ -139,7 +137,7 @@ class _Matcher:
         elif (children := _children_as(part.kind, node)) is not None:
             end = _Run(self, part.parts, children, to_the_end=True).match(0, bound)
             return end[1] if end and not has_own_text(node, self.data) else None
-        inner = _without_optional(node)
+        inner = without_optional(node)
         return None if inner is None else self.part(part, (inner, field), bound)
 
     def bind(self, hole: Hole, taken: TakenNodes, bound: Bound) -> Bound | None:
@@ -153,7 +151,28 @@ class _Matcher:
 
     def repeated_bindings(self, bound: Bound) -> tuple[object, ...]:
         """Return the bindings that can still make a part fail: those of repeated names."""
-        return tuple(name in bound and bound[name].span for name in self._reading.repeated)
+        return tuple(name in bound and self._key_of(bound[name]) for name in self._reading.repeated)
+
+    def _key_of(self, taken: TakenNodes) -> object:
+        """Return what is equal for nodes at the same place, and for short ones of the same text."""
+        first, stop = taken.span
+        return self.data[first:stop] if stop - first <= MAX_KEY_BYTES else taken.span
+
+    def repeated_in(self, parts: Sequence[Part], bound: Bound) -> bytes:
+        """Return the letters that any match of `parts` has for a repeated name, the most of them.
+
+        b"" if none is known: none of the names is bound.
+        """
+        names = {*names_in(parts)}.intersection(self._reading.repeated, bound)
+        return max(
+            (letters_of(bound[name].text(self.data)) for name in names), key=len, default=b""
+        )
+
+    def count_try(self) -> None:
+        """Count one try of a length of `$$$`. Raises TooManyWaysError after too many."""
+        self._tries_left -= 1
+        if self._tries_left < 0:
+            raise TooManyWaysError
 
     def is_repeated(self, hole: Hole) -> bool:
         return hole.name in self._reading.repeated
@@ -207,23 +226,28 @@ class _Run:
                 child, at = self._children[at], at + 1
                 more = self._matcher.part(part, child, bound)
                 # Of two equal tokens with only optional children between them the first is as good.
-                if not _is_optional(child) or (more is not None and isinstance(part, Leaf)):
+                if not is_optional(child) or (more is not None and isinstance(part, Leaf)):
                     break
                 if more is not None and (end := self.match(at, more, number + 1)):
                     return end
             if more is None:
                 return None
             bound = more
-        if self._to_the_end and not all(map(_is_optional, self._children[at:])):
+        if self._to_the_end and not all(map(is_optional, self._children[at:])):
             return None
         return at, bound
 
     def _match_many(self, hole: Hole, at: int, bound: Bound, number: int) -> _End | None:
         siblings = self._siblings_for(hole.field)
-        before = bound.get(hole.name)
         bindings = self._matcher.repeated_bindings(bound)
         is_repeated = self._matcher.is_repeated(hole)
-        for stop in siblings.stops(at) if before is None else siblings.stops_like(before, at):
+        if (before := bound.get(hole.name)) is not None:
+            stops = siblings.stops_like(before, at)
+        else:
+            known = self._matcher.repeated_in(self._parts[number + 1 : number + 2], bound)
+            stops = self._stops_before(known, siblings.stops(at)) if known else siblings.stops(at)
+        for stop in stops:
+            self._matcher.count_try()
             if not is_repeated:  # else it depends on what was taken
                 state = (stop, hole, number, bindings)
                 if state in self._failed:
@@ -233,6 +257,31 @@ class _Run:
             if more is not None and (end := self.match(stop, more, number + 1)):
                 return end
         return None
+
+    def _stops_before(self, letters: bytes, stops: range) -> Iterator[int]:
+        """Yield those of `stops` behind which a child has `letters`, after optional ones or none.
+
+        To try all would take quadratic time where each of many statements may begin a match.
+        """
+        starts, data = self._letters
+        stop = stops.start
+        while (found := data.find(letters, starts[stop])) >= 0:
+            child = bisect_right(starts, found) - 1
+            first = child
+            while first > stop and is_optional(self._children[first - 1]):
+                first -= 1
+            for stop in range(first, child + 1):
+                if stop not in stops:
+                    return
+                yield stop
+            stop = child + 1
+
+    @cached_property
+    def _letters(self) -> tuple[list[int], bytes]:
+        """Where the letters of each child begin in those of all, and where they end; and these."""
+        texts = [letters_of(self._matcher.data[slice(*n.byte_range)]) for n, _ in self._children]
+        starts = accumulate((len(text) + 1 for text in texts), initial=0)
+        return list(starts), b"\0".join(texts)
 
     def _siblings_for(self, field: str | None) -> Siblings:
         """Return what a `$$$` in this field can take: in a body it must not reach the `else`."""
@@ -247,7 +296,7 @@ class _Run:
                 [
                     number
                     for number, is_other in enumerate(others)
-                    if is_other and not _is_optional(self._children[number])
+                    if is_other and not is_optional(self._children[number])
                 ],
             )
         return self._siblings[field]
@@ -287,24 +336,6 @@ def _children_as(kind: str, node: tree_sitter.Node) -> list[Child] | None:
         opening, *_, closing = children_of(node)
         return [opening, (node, None), closing]
     return None
-
-
-def _is_optional(child: Child) -> bool:
-    """Whether code may have this child where the pattern has nothing."""
-    node, field = child
-    return (
-        not node.is_named
-        or node.is_extra
-        or field in _OPTIONAL_FIELDS
-        or node.type in _OPTIONAL_KINDS
-    )
-
-
-def _without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the node left of `request: Request` or `List<T>` without its type, if it is one."""
-    children = [child for child in children_of(node) if child[0].is_named]
-    needed = [child for child in children if not _is_optional(child)]
-    return needed[0][0] if len(needed) == 1 and len(needed) < len(children) else None
 
 
 def _found(nodes: Sequence[tree_sitter.Node], head: int, bound: Bound) -> Found:

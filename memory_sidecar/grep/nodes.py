@@ -24,6 +24,28 @@ _LISTS = frozenset(
     """.split()
 )
 
+_OPTIONAL_FIELDS = frozenset(
+    """
+    bases decorator interfaces result return_type returns superclass superclasses type
+    type_arguments type_parameters
+    """.split()
+)
+_OPTIONAL_KINDS = frozenset(
+    """
+    abstract_modifier accessibility_modifier annotation annotations attribute_item attribute_list
+    attribute_specifier base_class_clause base_clause base_list class_heritage
+    class_interface_clause decorator delegation_specifier delegation_specifiers
+    explicit_interface_specifier final_modifier function_modifiers inheritance_modifier
+    inheritance_specifier lifetime
+    marker_annotation member_modifier modifier modifiers mutable_specifier nullable_type
+    override_modifier property_modifier readonly_modifier reference_modifier static_keyword
+    static_modifier storage_class_specifier super_interfaces superclass throws
+    trailing_return_type type_annotation type_argument_list type_arguments type_constraints
+    type_parameter_constraints_clause type_parameter_list type_parameters type_qualifier
+    user_type virtual visibility_modifier where_clause
+    """.split()
+)
+
 
 def children_of(node: tree_sitter.Node) -> Iterator[Child]:
     """Yield the children of a node and their fields, without separators."""
@@ -57,3 +79,21 @@ def has_own_text(node: tree_sitter.Node, data: bytes) -> bool:
             return True
         last = child.end_byte
     return bool(data[last : node.end_byte].strip(_BETWEEN))
+
+
+def is_optional(child: Child) -> bool:
+    """Whether code may have this child where the pattern has nothing."""
+    node, field = child
+    return (
+        not node.is_named
+        or node.is_extra
+        or field in _OPTIONAL_FIELDS
+        or node.type in _OPTIONAL_KINDS
+    )
+
+
+def without_optional(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the node left of `request: Request` or `List<T>` without its type, if it is one."""
+    children = [child for child in children_of(node) if child[0].is_named]
+    needed = [child for child in children if not is_optional(child)]
+    return needed[0][0] if len(needed) == 1 and len(needed) < len(children) else None

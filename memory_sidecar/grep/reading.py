@@ -86,7 +86,7 @@ class Reading:
 
     @classmethod
     def of(cls, parts: tuple[Part, ...]) -> Reading:
-        names = list(_names(parts))
+        names = list(names_in(parts))
         repeated = dict.fromkeys(name for name in names if names.count(name) > 1)
         words = sorted(set(_words(parts)), key=len, reverse=True)  # the rarest first, mostly
         return cls(parts, tuple(words), tuple(repeated))
@@ -331,9 +331,9 @@ def _words(parts: Sequence[Part]) -> Iterator[bytes]:
             yield part.text
 
 
-def _names(parts: Sequence[Part]) -> Iterator[str]:
+def names_in(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Branch):
-            yield from _names(part.parts)
+            yield from names_in(part.parts)
         elif isinstance(part, Hole) and part.name:
             yield part.name

@@ -62,7 +62,7 @@ class Siblings:
     def stops_like(self, other: TakenNodes, start: int) -> Iterable[int]:
         """Return those of `stops` up to which as many letters are taken as `other` has."""
         stops = self.stops(start)
-        count = _letters(self._data[slice(*other.span)])
+        count = len(letters_of(self._data[slice(*other.span)]))
 
         def letters(stop: int) -> int:
             first, end = self._before[start], self._before[stop]
@@ -77,12 +77,13 @@ class Siblings:
         """How many letters are before and up to the end of each node, blanks not counted."""
         counts, count, last = [], 0, 0
         for node in self._nodes:
-            count += _letters(self._data[last or node.start_byte : node.start_byte])
+            count += len(letters_of(self._data[last or node.start_byte : node.start_byte]))
             before, last = count, node.end_byte
-            count += _letters(self._data[node.start_byte : last])
+            count += len(letters_of(self._data[node.start_byte : last]))
             counts.append((before, count))
         return counts
 
 
-def _letters(text: bytes) -> int:
-    return len(text.translate(None, _BLANKS))
+def letters_of(text: bytes) -> bytes:
+    """Return `text` without its blanks."""
+    return text.translate(None, _BLANKS)

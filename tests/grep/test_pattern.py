@@ -194,3 +194,19 @@ def test_a_query_captures_by_name():
 
 def test_code_may_begin_like_a_query():
     assert hits("($A, $B) => $C", "f((a, b) => a + b)", "javascript") == ["(a, b) => a + b"]
+
+
+def test_many_beginnings_whose_text_is_looked_for_take_no_quadratic_time():
+    finder = Finder("$A = $B\n$$$\n$C = $A")
+    rows = "".join(f"a{number} = b{number}\n" for number in range(1_500))
+    assert finder.find(rows.encode(), "python") == []
+    found = finder.find(f"{rows}# so\nc = a1499\n".encode(), "python")
+    assert found is not None
+    assert [hit.start for hit in found] == [rows.index("a1499")]
+
+
+def test_what_may_fit_in_too_many_ways_is_passed_over(monkeypatch):
+    monkeypatch.setattr("memory_sidecar.grep.match.MAX_TRIES", 1_000)
+    finder = Finder("$A = $B\n$$$\n$C = $D\n$A = $D")
+    rows = b"".join(b"a%d = b%d\n" % (number, number) for number in range(100))
+    assert finder.find(rows, "python") is None
