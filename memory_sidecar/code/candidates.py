@@ -36,6 +36,11 @@ class Meaning:
         """The keys of its definitions."""
         return frozenset(each.key for each in self.definitions)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it may be a definition that a diff removed."""
+        return any(each.is_removed for each in self.definitions)
+
 
 def sole(candidates: Iterable[Defined], confidence: Confidence) -> Meaning | None:
     """Return the single candidate, if it is one; overloads and prototypes count as one."""

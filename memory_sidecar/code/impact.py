@@ -18,7 +18,7 @@ from memory_sidecar.code.directory import file_filter
 from memory_sidecar.code.document import DefinitionRow, FileNames
 from memory_sidecar.code.graph import Defined, Graph
 from memory_sidecar.code.model import CodeFilter
-from memory_sidecar.code.navigation import best_references, distinct, uses_of
+from memory_sidecar.code.navigation import UsePlace, best_references, distinct, uses_of
 from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.groups import by_key
@@ -98,6 +98,7 @@ def impact(
 ) -> Cut[ReferenceHit]:
     """Return the uses, sure or likely, of definitions that `changed` changed or removed.
 
+    Those in the files changed, whose author saw them, come last, unless they use what is gone.
     Notices say which files were changed since, and which names have other uses, which nothing but
     the name connects with them.
     """
@@ -121,7 +122,9 @@ def impact(
         names = f"{first} and {pluralize(len(others), 'other name')}" if others else first
         shows = f"`memory-sidecar refs {first}` shows them"
         notices += [f"uses of {names} by name alone are left out: {shows}"]
-    sure = (use for use in uses if use.confidence != "by name")
+    sure = sorted((use for use in uses if use.confidence != "by name"), key=UsePlace.order)
+    seen = {(file.source, path) for file in changed for path in (file.path, file.moved_to)}
+    sure.sort(key=lambda use: use.at.file[:2] in seen and not use.meaning.is_gone)
     return best_references(graph, sure, wanted, top_k, notices)
 
 

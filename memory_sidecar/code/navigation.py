@@ -56,6 +56,7 @@ def definitions(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
 def references(graph: Graph, asked: NameQuery) -> Cut[ReferenceHit]:
     """Return the uses of the name, the surest first, then by path and line."""
     uses, _, notices = _uses_of_query(Resolver(graph), asked)
+    uses.sort(key=UsePlace.order)
     return best_references(graph, uses, asked.filter, asked.top_k, notices)
 
 
@@ -69,9 +70,9 @@ def callers(graph: Graph, asked: NameQuery, *, depth: int = 1) -> Cut[ReferenceH
     found: list[UsePlace] = []
     unfollowed = 0
     for step in range(1, depth + 1):
-        calls = [use for use in uses if use.is_call]
+        calls = sorted((use for use in uses if use.is_call), key=UsePlace.order)
         found += [replace(use, depth=step) for use in calls]
-        sure = sorted((use for use in calls if use.confidence != "by name"), key=UsePlace.order)
+        sure = (use for use in calls if use.confidence != "by name")
         around = filter(None, (graph.enclosing(use.at, use.place) for use in sure))
         new = [each for each in distinct(around) if each.key not in known]
         targets = new[:MAX_FOLLOWED]
@@ -309,10 +310,10 @@ def _calls_in(graph: Graph, at: NamedFile) -> list[tuple[str, Place]]:
 def best_references(
     graph: Graph, found: Iterable[UsePlace], wanted: CodeFilter, top_k: int, notices: Sequence[str]
 ) -> Cut[ReferenceHit]:
-    """Return the first `top_k` of the uses in `wanted` files, in order; of those alike one."""
+    """Return the first `top_k` of the uses in `wanted` files, as they come; of those alike one."""
     is_wanted = file_filter(wanted)
     alike: dict[tuple[object, ...], UsePlace] = {}  # `a.next = b.next`: the first is shown
-    for each in sorted((use for use in found if is_wanted(use.at.file)), key=UsePlace.order):
+    for each in (use for use in found if is_wanted(use.at.file)):
         spot = each.place.line, each.place.how, each.place.within, each.confidence
         alike.setdefault((each.at.id, each.name, *spot), each)
     first = Cut.first([*alike.values()], top_k)
@@ -343,7 +344,7 @@ def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
         confidence=use.confidence,
         others=max(len(use.meaning.definitions) - 1, 0),
         depth=use.depth,
-        is_gone=True if any(each.is_removed for each in use.meaning.definitions) else UNSET,
+        is_gone=True if use.meaning.is_gone else UNSET,
         source=use.at.file.source,
         language=use.at.file.language,
     )

@@ -116,6 +116,27 @@ def test_uses_by_name_alone_are_left_out_and_that_is_said(run, tmp_path):
     assert "uses of net by name alone are left out: `memory-sidecar refs net`" in told.err
 
 
+def test_uses_in_the_changed_file_come_last_unless_what_they_use_is_gone(run, tmp_path):
+    write_tree(
+        tmp_path,
+        {
+            "prices.py": "def net():\n    return 1\n\n\nGROSS = net() + vat()\n",
+            "shop.py": "from prices import net\n\nTOTAL = net()\n",
+        },
+    )
+    run("index", tmp_path, "--wait", "keyword")
+
+    def files(*args: str, diff: str = "") -> list[str]:
+        found = run("impact", *args, "--json", cwd=tmp_path, stdin=diff.encode()).json
+        return [each["filename"] for each in found]
+
+    assert files("prices.py") == ["shop.py", "shop.py", "prices.py"]
+    hunk = "@@ -1,2 +1,2 @@\n def net():\n-    return 0\n+    return 1\n"
+    gone = "@@ -4,2 +4,1 @@\n-def vat(): return 2\n \n"
+    diff = f"--- a/prices.py\n+++ b/prices.py\n{hunk}{gone}"
+    assert files("--diff", diff=diff) == ["prices.py", "shop.py", "shop.py", "prices.py"]
+
+
 def test_what_a_notebook_no_longer_defines_is_gone(run, tmp_path):
     def notebook(*lines: str) -> str:
         cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": lines}
