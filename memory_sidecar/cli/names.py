@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
+from itertools import groupby
 from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar
@@ -144,7 +145,8 @@ def outline(call: Call, file: str) -> list[DefinitionHit]:
             reporter=call.reporter,
         )
     )
-    return call.show(found, _outline_lines(found))
+    lines = (line for line, _ in groupby(_outline_lines(found)))  # `a = b = 1` is one line
+    return call.show(found, lines)
 
 
 @click.command()

@@ -20,6 +20,7 @@ from memory_sidecar.code.why import how_to_include
 from memory_sidecar.core.errors import NotFound, PathRefused
 from memory_sidecar.core.model import FileStatus, Source, SourceFile
 from memory_sidecar.core.paths import real_place
+from memory_sidecar.core.reasons import SECRETS
 from memory_sidecar.core.results import ListedFile
 from memory_sidecar.disk.ignores import IgnoreRules
 from memory_sidecar.disk.read import read_text
@@ -229,4 +230,5 @@ def _read(codebase: Codebase, source: Source, relative: str, *, is_indexed: bool
 
 
 def _skipped(relative: str, reason: str) -> PathRefused:
-    return PathRefused(f"{relative} is not indexed: {reason}", hint="open it with your own tools")
+    hint = "leave it to the user" if reason == SECRETS else "open it with your own tools"
+    return PathRefused(f"{relative} is not indexed: {reason}", hint=hint)

@@ -112,12 +112,14 @@ class QuestionEmbedder:
         *,
         is_main: bool = True,
         static: EmbedQuery | None = None,
+        whose: str = "",
     ) -> EmbedQuery | None:
         """Return a function that embeds a question for comparison with the rows counted in `asked`.
 
-        Returns None, with a notice, where there is no vector to compare with; notices say whether
-        `static` vectors rank such rows, or `mode` leaves them out. For the main rows of a search by
-        vector alone, raises ModelError or NoIndex instead.
+        Returns None, with a notice, where there is no vector to compare with; notices name the
+        agent `whose` rows they are, and say whether `static` vectors rank such rows, or `mode`
+        leaves them out. For the main rows of a search by vector alone, raises ModelError or NoIndex
+        instead.
         """
         is_alone = mode is SearchMode.VECTOR
         required = is_alone and is_main
@@ -135,7 +137,8 @@ class QuestionEmbedder:
         if not asked.pending:
             return embedder.embed_query
         outcome = "leaving out the others" if is_alone else f"ranking the others {meanwhile}"
-        reporter.notice(f"vectors {asked.percent} % done: {outcome}")
+        vectors = f"vectors of agent {whose}" if whose else "vectors"
+        reporter.notice(f"{vectors} {asked.percent} % done: {outcome}")
         if asked.pending < asked.rows:
             return embedder.embed_query
         if required:

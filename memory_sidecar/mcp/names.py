@@ -81,7 +81,8 @@ class FileOutline(Definitions):
         hits = self.definitions
         rows = zip(hits, outline_depths(hits), names_around(hits), strict=True)
         lines = (line for row in rows for line in _outline_lines(*row))
-        return "\n".join([*file, *lines]) or "nothing found"
+        once = (line for line, _ in groupby(lines))  # `a = b = 1` defines both in one line
+        return "\n".join([*file, *once]) or "nothing found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

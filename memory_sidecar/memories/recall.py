@@ -91,6 +91,7 @@ class Recall:
             self._reporter,
             query.mode,
             is_main=is_main,
+            whose=agent.name,
         )
         return replace(readable, embed_query=embed_query)
 

@@ -133,11 +133,9 @@ class Sessions:
         def answer(store: DerivedStore, connection: Connection) -> list[SessionHit]:
             embed_query = None
             if corpora:
+                counts, whose = count_vectors(connection, corpora), f"{self.agent.name}'s sessions"
                 embed_query = self.agent.data.questions.by_model(
-                    connection,
-                    count_vectors(connection, corpora),
-                    self._reporter,
-                    query.mode,
+                    connection, counts, self._reporter, query.mode, whose=whose
                 )
             judge = make_judge(self.agent.data.models, self._reporter) if query.rerank else None
             return search_sessions(

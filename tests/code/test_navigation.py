@@ -446,6 +446,13 @@ def test_an_outline_lists_what_a_file_defines(call, ask):
     assert shown[:2] == ["        3-5  class Base", "        4-5    def total(self)"]
 
 
+def test_an_outline_shows_a_line_that_defines_several_names_once(run, tmp_path):
+    (tmp_path / "many.py").write_text("class Null:\n    pop = update = None\n")
+    run("index", tmp_path, "--wait", "keyword")
+    assert len(run("outline", "many.py", "--json", cwd=tmp_path).json) == 3
+    assert run("outline", "many.py", cwd=tmp_path).out.count("pop = update") == 1
+
+
 def test_the_outline_of_a_folder_names_a_file_of_tests_last(own, shop):
     many = "\n\n".join(f"def test_{number}(): pass" for number in range(40))
     (shop / "shop/test_all.py").write_text(many)

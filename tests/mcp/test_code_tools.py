@@ -464,6 +464,12 @@ def test_what_is_ignored_binary_or_no_file_is_not_read(caller, project):
         assert refused(caller, "read_file", path=path).startswith("path_refused: ")
 
 
+def test_what_may_hold_secrets_is_left_to_the_user(caller, project):
+    (project / ".env").write_text("TOKEN=1\n")
+    told = refused(caller, "read_file", path=".env")
+    assert told == "path_refused: .env is not indexed: may hold secrets — leave it to the user"
+
+
 def test_what_a_built_in_rule_leaves_out_is_said_with_the_line_that_includes_it(caller, project):
     (project / "bin").mkdir()
     (project / "bin" / "cart.py").write_text("pass\n")

@@ -160,6 +160,14 @@ def test_an_outline_names_its_file_once(reader):
     assert "\n    2-9  class Cart\n    5-6    def add_item" in told
 
 
+def test_an_outline_shows_a_line_that_defines_several_names_once(reader, project):
+    (project / "many.py").write_text("class Null:\n    pop = update = clear = None\n")
+    reader.codebase.index([project], reporter=Silent())
+    told = text_of(call(reader, "outline", path="many.py"))
+    assert told.count("pop = update") == 1
+    assert len(given(reader, "outline", path="many.py")["definitions"]) == 3
+
+
 def test_an_outline_is_cut_at_its_budget(reader, project):
     (project / "many.py").write_text("".join(f"def work_{n}(a, b):\n    pass\n" for n in range(99)))
     reader.codebase.index([project], reporter=Silent())

@@ -149,7 +149,7 @@ def test_scores_mean_the_same_while_vectors_of_the_shared_ones_are_to_come(
     asked = MemoryQuery(text="a dependency cycle in payment, not a queue", explain=True)
     waiting = {hit.path: hit for hit in Memories(agent, notices).query(asked)}
     other_process.release()
-    assert notices.has("vectors 0 % done")
+    assert notices.has("vectors of agent shared 0 % done")
     explained = waiting["theirs.md"].explain
     assert explained
     assert explained.cosine is None
