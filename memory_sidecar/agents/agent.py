@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memory_sidecar.agents.store import AgentStore
-from memory_sidecar.agents.written import index_paths
+from memory_sidecar.agents.written import as_notice, index_paths
 from memory_sidecar.code.results import SourceMoved
 from memory_sidecar.context.layout import is_unfilled
 from memory_sidecar.core.errors import (
@@ -158,16 +158,17 @@ class Agent:
             self.team.after_writing(reporter, directory, files)
 
     def index(self, files: Collection[str], *, reporter: Reporter, directory: str) -> None:
-        source = self.source(directory)
+        with as_notice(self.data, reporter):
+            source = self.source(directory)
 
-        def first(reporter: Reporter) -> None:
-            self._require_own(reporter)
-            if self.paths.flow_state(source.name).exists():  # so there was a database before
-                self.data.complete(reporter)
+            def first(reporter: Reporter) -> None:
+                self._require_own(reporter)
+                if self.paths.flow_state(source.name).exists():  # so there was a database before
+                    self.data.complete(reporter)
 
-        self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
-        is_done = partial(self._is_indexed, source, files)
-        index_paths(self.data, source, files, reporter, first=first, is_done=is_done)
+            self.on_use()  # starts the watch of a new agent, which embeds what no caller waits for
+            is_done = partial(self._is_indexed, source, files)
+            index_paths(self.data, source, files, reporter, first=first, is_done=is_done)
 
     def rebuild(self, *, reporter: Reporter) -> IndexReport:
         """Derive every row again from the files. Raises NoIndex for an agent without sources."""

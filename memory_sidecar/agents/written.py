@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
@@ -31,7 +31,7 @@ def index_paths(
     first: Callable[[Reporter], None],
     is_done: Callable[[], bool],
 ) -> None:
-    """Index the files at the paths `under` of `source`; failures are notices.
+    """Index the files at the paths `under` of `source`.
 
     Calls `first` before, under the lock. Embeds the texts, too, if there is a model, time and few
     of them. `is_done()` tells whether another writing process has indexed the files.
@@ -49,17 +49,22 @@ def index_paths(
     def is_late() -> bool:
         return database.is_watching and monotonic() > began + AT_ONCE_S
 
+    owner.loop.ask(
+        work, reporter, urgency=Urgency.SHORT, patience_s=STORE_PATIENCE_S, is_redundant=is_done
+    )
+    owner.watch(source)
+    owner.embed_soon()
+
+
+@contextmanager
+def as_notice(database: Database[Any], reporter: Reporter) -> Iterator[None]:
+    """Say in a notice what keeps the block from indexing files that are written by now."""
     try:
-        owner.loop.ask(
-            work, reporter, urgency=Urgency.SHORT, patience_s=STORE_PATIENCE_S, is_redundant=is_done
-        )
-    except UsageError:  # from `first`, which refuses the database
+        yield
+    except UsageError:  # it refuses the database
         raise
     except Exception as error:
         named = error if isinstance(error, Stopped) else as_sidecar_error(error, hint="")
         if named is not error:
             _log.warning("%s: %s", database.paths.db.stem, named, exc_info=error)
         reporter.notice(f"written, but not indexed yet: {named}")
-        return
-    owner.watch(source)
-    owner.embed_soon()

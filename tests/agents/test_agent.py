@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -31,6 +31,7 @@ from memory_sidecar.index.engine_state import EngineState
 from memory_sidecar.index.report import count_vectors
 from memory_sidecar.index.scheduler import Scheduler
 from memory_sidecar.memories.builder import MemoryBuilder
+from memory_sidecar.memories.draft import Draft
 from memory_sidecar.memories.handlers import Memories
 from memory_sidecar.memories.model import MemoryFilter, MemoryList, MemoryQuery, Sort
 from memory_sidecar.memories.reads import count_reads
@@ -118,6 +119,18 @@ def test_a_disk_that_fails_under_the_engine_costs_a_notice_that_names_the_file(
     assert paths(agent, notices) == ["kept.md"]
     state = agent.paths.flow_state("memories")
     assert notices.has(f"not indexed yet: {state} cannot be read or written: Input/output error")
+
+
+def test_a_disk_that_fails_after_a_memory_is_written_costs_a_notice(make_agent, folder, notices):
+    def fail() -> NoReturn:
+        raise OSError(errno.EIO, "Input/output error", str(folder))
+
+    agent = make_agent()
+    agent.on_use = fail
+    stored = Memories(agent, notices).store(Draft(content="Kept though the disk fails."))
+    assert (folder / stored.path).is_file()
+    assert notices.has(f"written, but not indexed yet: {folder} cannot be read or written")
+    assert paths(make_agent()) == [stored.path]
 
 
 def test_a_live_agent_follows_its_files(make_agent, folder):
