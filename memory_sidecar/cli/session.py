@@ -14,7 +14,7 @@ from memory_sidecar.cli.call import Call
 from memory_sidecar.cli.numbers import COUNT
 from memory_sidecar.cli.options import allow_secrets_option, command_group, with_agent
 from memory_sidecar.cli.session_search import indent_lines, list_sessions, search, sessions_of
-from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError
+from memory_sidecar.core.errors import NotFound, SessionInvalid, UsageError, system_error
 from memory_sidecar.core.opening import read_user_file
 from memory_sidecar.core.results import pluralize
 from memory_sidecar.core.times import iso_utc, shown_utc
@@ -200,7 +200,7 @@ def _read_document(call: Call, file: str) -> dict[str, Any]:
         data = read_user_file(call.path(file), MAX_SESSION_BYTES)
     except OSError as error:
         kind = NotFound if isinstance(error, FileNotFoundError) else UsageError
-        raise kind(
+        raise system_error(error, file) or kind(
             f"{file} cannot be read: {error.strerror}",
             hint="name a file, or pass the session on standard input",
         ) from error

@@ -37,13 +37,13 @@ from memory_sidecar.context.results import (
 from memory_sidecar.context.tasks import Task, archive_tasks, read_tasks
 from memory_sidecar.core.credentials import refuse_credentials
 from memory_sidecar.core.errors import (
-    DiskFull,
     ModelError,
     NotFound,
     PageBroken,
     SidecarError,
     StoreReadOnly,
     UsageError,
+    system_error,
 )
 from memory_sidecar.core.results import Reporter, build_from
 from memory_sidecar.core.settings import Settings, load_settings
@@ -308,12 +308,10 @@ def _named_errors(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(
-                f"no room left at {root}", hint="free some space, and run it again"
-            ) from error
         if error.errno == errno.EROFS:
             text = f"{root} is on a read-only disk"
             raise StoreReadOnly(text, hint="mount it writable") from error
-        text = f"{error.filename or root}: {error.strerror or error}"
-        raise SidecarError(text, hint="check its permissions") from error
+        where = error.filename or root
+        text = f"{where}: {error.strerror or error}"
+        refused = SidecarError(text, hint="check its permissions")
+        raise system_error(error, where) or refused from error

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from memory_sidecar.core.errors import OutOfFiles, UsageError, is_out_of_files
+from memory_sidecar.core.errors import UsageError, system_error
 from memory_sidecar.core.opening import FileRefused, Tree
 from memory_sidecar.core.projects import CONFIG_NAME, config_folder, folder_and_parents, trust_of
 
@@ -142,9 +142,10 @@ def _read(config: Path, limit_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
         raise UsageError(f"{config} is not read: {error.reason}") from error
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError, RecursionError) as error:
-        if is_out_of_files(error):
-            raise OutOfFiles from error
+    except OSError as error:
+        unreadable = UsageError(f"{config} cannot be read: {error.strerror}")
+        raise system_error(error, config) or unreadable from error
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{config} is not readable TOML: {error}") from error
 
 

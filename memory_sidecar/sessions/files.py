@@ -22,7 +22,7 @@ import msgspec
 
 from memory_sidecar.core import reasons
 from memory_sidecar.core.atomic import delete_file, move_file, replace_file, sweep
-from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid
+from memory_sidecar.core.errors import NotFound, PathRefused, SessionInvalid, system_error
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.locks import hold_lock
 from memory_sidecar.core.model import Scan, SourceFile
@@ -221,7 +221,7 @@ class SessionFiles:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise PathRefused(
+            raise system_error(error, self.root) or PathRefused(
                 f"{self.root} cannot be read: {error.strerror}", hint="check its permissions"
             ) from error
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import fields
+from typing import NoReturn
 
 import pytest
 
-from memory_sidecar.core.errors import UsageError
+from memory_sidecar.core.errors import CannotWrite, UsageError
 from memory_sidecar.core.projects import record_trust
 from memory_sidecar.core.settings import Settings, load_settings, narrow_settings
 
@@ -60,6 +62,17 @@ def test_lists_and_paths(user_config, environ, tmp_path):
     assert settings.child_environment == ("A", "B")
     assert settings.excludes == ("*.a", "b/")
     assert settings.model_dir == str(user_config.parent / "models")
+
+
+def test_a_disk_that_fails_is_told_as_such(user_config, environ, tmp_path, monkeypatch):
+    user_config.write_text("embed_threads = 1\n")
+
+    def fail(_descriptor: int, _size: int) -> NoReturn:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "read", fail)
+    with pytest.raises(CannotWrite, match=f"{user_config} cannot be read or written: Input/output"):
+        load_settings(tmp_path, environ)
 
 
 @pytest.mark.parametrize(
