@@ -275,7 +275,7 @@ def meaning(
             for place in used.places:
                 if place.line == line:
                     meant = resolver.meaning_of(name, used.at, place)
-                    defined = {(d.at.file.path, d.row.start_line) for d in meant.definitions}
+                    defined = {(d.at.file.path, d.start_line) for d in meant.definitions}
                     return defined, meant.confidence if defined else ""
     return set(), ""
 

@@ -99,7 +99,7 @@ class NameCandidates:
     def of_any_object(self) -> Meaning:
         """What a bare name of Kotlin may mean, where any object may be `this` of a lambda."""
         all_ = self.by_name.definitions
-        found = tuple(d for d in all_ if not (self.tops and d.is_type and d.row.scope))
+        found = tuple(d for d in all_ if not (self.tops and d.is_type and d.scope))
         return one_or_all(found, "likely")
 
     @cached_property
@@ -110,7 +110,7 @@ class NameCandidates:
     @cached_property
     def extensions(self) -> Sequence[Defined]:
         """The extension methods of C#."""
-        return [each for each in self.by_name.definitions if "(this " in each.row.signature]
+        return [each for each in self.by_name.definitions if "(this " in each.signature]
 
 
 _NONE_AT_ALL = NameCandidates(Meaning())
@@ -146,11 +146,11 @@ class CandidateFinder:
             found = tuple(
                 d
                 for d in shown
-                if d.row.kind not in unmeant
+                if d.kind not in unmeant
                 and (
                     fields is _ANY
                     or not is_field(d)
-                    or fields.search(d.row.signature)
+                    or fields.search(d.signature)
                     or (called and (d.owner in called or d.at.id in called))
                 )
             )
@@ -282,7 +282,7 @@ class CandidateFinder:
         )
 
     def _is_of_enum(self, defined: Defined) -> bool:
-        return defined.row.kind == "constant" and self._graph.kind_around(defined) == "enum"
+        return defined.kind == "constant" and self._graph.kind_around(defined) == "enum"
 
 
 def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]:
@@ -291,13 +291,13 @@ def _by_owner(definitions: Iterable[Defined]) -> Mapping[str, Sequence[Defined]]
 
 def _owners(defined: Defined) -> Iterator[str]:
     yield defined.owner
-    if defined.row.kind == "constant" and defined.at.scoping.loose_constants:
-        yield defined.row.scope.rpartition(".")[0].rpartition(".")[2]
+    if defined.kind == "constant" and defined.at.scoping.loose_constants:
+        yield defined.scope.rpartition(".")[0].rpartition(".")[2]
 
 
 def _package(defined: Defined) -> str | None:
     """Return what the last part of its package is called, mostly; `None` for a member."""
-    return None if defined.row.scope else defined.at.package
+    return None if defined.scope else defined.at.package
 
 
 def _is_in_namespace(defined: Defined) -> bool:
@@ -315,7 +315,7 @@ def is_at_root(defined: Defined) -> bool:
 
 
 def is_field(defined: Defined) -> bool:
-    return defined.row.kind == "field" and bool(defined.row.scope)
+    return defined.kind == "field" and bool(defined.scope)
 
 
 def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
@@ -335,10 +335,9 @@ def _fields_for(at: NamedFile, place: Place) -> re.Pattern[str]:
 
 def _is_extension(defined: Defined) -> bool:
     """Whether it is a function of Kotlin that a variable has: `fun Cart.total()`."""
-    row = defined.row
-    return defined.at.file.language == "kotlin" and f".{row.name}" in row.signature
+    return defined.at.file.language == "kotlin" and f".{defined.name}" in defined.signature
 
 
 def _is_outer_method(defined: Defined, around: str) -> bool:
     """Whether it is a method defined outside the body of its class, as in C++, Go and Lua."""
-    return not around and defined.row.kind == "method"
+    return not around and defined.kind == "method"

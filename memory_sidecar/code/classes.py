@@ -29,19 +29,19 @@ _CONSTRAINTS = re.compile(r"\bwhere\b")
 def made_by(graph: Graph, defined: Defined) -> list[Defined]:
     """Return the class whose objects the constructor `defined` makes, in all its parts."""
     owner = defined.owner
-    if not owner or defined.row.name not in (owner, *defined.at.scoping.constructors):
+    if not owner or defined.name not in (owner, *defined.at.scoping.constructors):
         return []
     return [
         each
         for each in graph.defined_for(defined.at, owner)
-        if each.is_type and each.row.path == defined.row.scope
+        if each.is_type and each.path == defined.scope
     ]
 
 
 def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
     """Return the name of the class around a place, or empty."""
     around = graph.enclosing(at, place)
-    for name in reversed(around.row.path.split(".") if around else ()):
+    for name in reversed(around.path.split(".") if around else ()):
         if any(d.is_type and d.at.id == at.id for d in graph.defined(name)):
             return name
     return around.owner if around else ""
@@ -49,16 +49,16 @@ def class_around(graph: Graph, at: NamedFile, place: Place) -> str:
 
 def overridden(lineages: Lineages, defined: Defined) -> list[Defined]:
     """Return the methods of base classes and interfaces that the method `defined` overrides."""
-    name, owner = defined.row.name, defined.owner
-    if name in (owner, *defined.at.scoping.constructors) or defined.row.kind not in FUNCTIONS:
+    name, owner = defined.name, defined.owner
+    if name in (owner, *defined.at.scoping.constructors) or defined.kind not in FUNCTIONS:
         return []
     bases = lineages.of(defined.at, owner)[1:]
     return [
         each
         for base in bases
         for each in lineages.members(name).get(base, ())
-        if each.row.kind in FUNCTIONS
-        and not _NOT_OVERRIDDEN.match(each.row.signature)
+        if each.kind in FUNCTIONS
+        and not _NOT_OVERRIDDEN.match(each.signature)
         and each.at.realm == defined.at.realm
     ]
 
@@ -126,18 +126,16 @@ class Lineages:
 
         In Rust those of the traits that it implements in its source.
         """
-        row = defined.row
-        if defined.at.family == "rust" and row.kind != "trait":
-            uses = self.graph.uses(row.name)
+        name, signature = defined.name, defined.signature
+        if defined.at.family == "rust" and defined.kind != "trait":
+            uses = self.graph.uses(name)
             alike = (u for u in uses if u.at.file[::2] == defined.at.file[::2])
             return [each.module for used in alike for each in used.places if each.module]
-        head = (
-            row.signature if defined.at.family == "python" else _PARAMETERS.sub("", row.signature)
-        )
+        head = signature if defined.at.family == "python" else _PARAMETERS.sub("", signature)
         if defined.at.family in ("csharp", "java"):  # where the head has no other capital words
-            return _TYPE.findall(_CONSTRAINTS.split(head)[0].partition(row.name)[2])
+            return _TYPE.findall(_CONSTRAINTS.split(head)[0].partition(name)[2])
         if defined.at.family == "c":
-            return _bases_of_c(row.signature, row.name)
+            return _bases_of_c(signature, name)
         words = frozenset(_WORD.findall(head))
         used: Any = self.graph.connection.execute(
             "SELECT name, places FROM code_references WHERE file = ? AND places GLOB ?",
@@ -145,9 +143,9 @@ class Lineages:
         )
         there = re.compile(rf"(?:^| )t(\d+):{defined.number}(?!\d)")  # parsing all is slow
         return [
-            name
-            for name, places in used
-            if any(int(at) == row.start_line or name in words for at in there.findall(places))
+            base
+            for base, places in used
+            if any(int(at) == defined.start_line or base in words for at in there.findall(places))
         ]
 
 

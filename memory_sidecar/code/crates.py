@@ -33,8 +33,8 @@ def _in_parent(
     if place.receiver == "crate":
         return []
     around = graph.enclosing(at, place)
-    outer = around.row.path.partition(".")[0] if around else ""
-    if any((d.at.id, d.row.kind) == (at.id, "module") for d in graph.defined(outer)):
+    outer = around.path.partition(".")[0] if around else ""
+    if any((d.at.id, d.kind) == (at.id, "module") for d in graph.defined(outer)):
         return [each for each in found if each.at.id == at.id]
     is_folder = at.file.path.endswith("/mod.rs")
     folder = at.folder.rpartition("/")[0] if is_folder else at.folder

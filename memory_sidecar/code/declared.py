@@ -33,7 +33,7 @@ def member_of_variable(
         return None
     found = tuple(next(filter(None, map(candidates.by_owner.get, types)), ()))
     takes = [f"(this {type_}" for type_ in types]
-    extensions = [d for d in candidates.extensions if _extends(d.row.signature, takes)]
+    extensions = [d for d in candidates.extensions if _extends(d.signature, takes)]
     if extensions:
         return Meaning((*found, *extensions), "likely")
     return one_or_all(found, "exact") if found else None
@@ -99,17 +99,17 @@ def _signatures(lineages: Lineages, at: NamedFile, place: Place) -> Iterator[str
     around = lineages.graph.enclosing(at, place)
     if around is None:
         return
-    yield around.row.signature
-    fields = [d for d in lineages.graph.defined_for(at, place.receiver) if d.row.scope]
-    scope = around.row.path if fields else ""
+    yield around.signature
+    fields = [d for d in lineages.graph.defined_for(at, place.receiver) if d.scope]
+    scope = around.path if fields else ""
     while scope:
         yield from (
-            d.row.signature
+            d.signature
             for d in fields
-            if d.row.scope == scope and (d.at.id == at.id or not at.scoping.whole_classes)
+            if d.scope == scope and (d.at.id == at.id or not at.scoping.whole_classes)
         )
         scope, _, outer = scope.rpartition(".")
         for base in lineages.of(at, outer)[1:]:
             inherited = [d for d in fields if d.owner == base]
             if len(inherited) == 1:
-                yield inherited[0].row.signature
+                yield inherited[0].signature

@@ -249,14 +249,15 @@ _PLAIN_PATH = re.compile(r"/?[\w.+@-]+(?:/[\w.+@-]+)+/?|/[\w.+@-]+", re.ASCII)
 
 
 @lru_cache(maxsize=MATCHES_KEPT)
-def _matches(globs: tuple[str, ...], path: str) -> bool:
+def path_matches(globs: tuple[str, ...], path: str) -> bool:
+    """Whether `globs` mean `path`, relative to its source."""
     return bool(compile_globs(globs).match_file(path))
 
 
 def _path_filter(globs: tuple[str, ...]) -> Callable[[str], bool]:
     """Return a predicate of paths. Plain paths are compared, in a tenth of the time of globs."""
     if not all(map(_PLAIN_PATH.fullmatch, globs)):
-        return partial(_matches, globs)
+        return partial(path_matches, globs)
     files = frozenset(glob.lstrip("/") for glob in globs)
     folders = tuple(f"{glob.strip('/')}/" for glob in globs)
     return lambda path: path in files or path.startswith(folders)

@@ -74,12 +74,11 @@ class NamedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Defined:
+class Defined(DefinitionRow):
     """A definition in a file."""
 
     at: NamedFile
     number: int  # in its file
-    row: DefinitionRow
 
     @property
     def key(self) -> tuple[int, int]:
@@ -89,7 +88,7 @@ class Defined:
     @property
     def owner(self) -> str:
         """The name of the enclosing definition, or empty."""
-        return self.row.scope.rpartition(".")[2]
+        return self.scope.rpartition(".")[2]
 
     @property
     def is_removed(self) -> bool:
@@ -98,7 +97,7 @@ class Defined:
 
     @property
     def is_type(self) -> bool:
-        return self.row.kind in TYPES
+        return self.kind in TYPES
 
     @property
     def identity(self) -> tuple[object, str]:
@@ -111,17 +110,17 @@ class Defined:
         if self.at.family == "c":
             at = True
         elif self.at.family == "csharp":
-            at = not self.is_type or "partial " in self.row.signature or self.at.folder
-        return at, self.row.path
+            at = not self.is_type or "partial " in self.signature or self.at.folder
+        return at, self.path
 
     def as_place(self, shape: type[T], **more: Any) -> T:  # noqa: ANN401  of any field
         """Convert to `shape`, a kind of `DefinitionPlace`, with `more` for its other fields."""
         file = self.at.file
         return build_from(
             shape,
-            self.row,
+            self,
             filename=file.path,
-            enclosing=self.row.scope,
+            enclosing=self.scope,
             source=file.source,
             language=file.language,
             **more,
@@ -158,16 +157,18 @@ class Graph:
         first = self._next_removed
         self._next_removed += len(rows)
         at = self.file(source, path) or NamedFile(-first, ChunkFile(source, path, language))
-        removed = [Defined(at, number, row) for number, row in enumerate(rows, first)]
+        removed = [
+            build_from(Defined, row, at=at, number=number) for number, row in enumerate(rows, first)
+        ]
         for each in removed:
-            self._removed.setdefault(each.row.name, []).append(each)
+            self._removed.setdefault(each.name, []).append(each)
         return removed
 
     def defined(self, name: str) -> list[Defined]:
         """Return the definitions called `name` in any scope, by source, path and line."""
         if name not in self._defined:
             found = [*self._definitions("d.name = ?", (name,)), *self._removed.get(name, ())]
-            self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
+            self._defined[name] = sorted(found, key=lambda d: (*d.at.file, d.start_line))
         return self._defined[name]
 
     def defined_for(self, at: NamedFile, name: str) -> list[Defined]:
@@ -181,7 +182,7 @@ class Graph:
         """
         is_near = "instr('.' || d.path, '.' || ?2 || '.') OR instr('/' || f.filename, '/' || ?2)"
         found = self._definitions(f"d.name = ?1 AND ({is_near})", (name, qualifier))
-        return sorted(found, key=lambda d: (*d.at.file, d.row.start_line))
+        return sorted(found, key=lambda d: (*d.at.file, d.start_line))
 
     def definitions_in(self, at: NamedFile) -> list[Defined]:
         """Return the definitions in a file, in order."""
@@ -275,15 +276,15 @@ class Graph:
 
         Also empty for constants of an enum in C, which are visible outside the enum.
         """
-        is_loose = defined.row.kind == "constant" and defined.at.scoping.loose_constants
-        if not defined.row.scope or is_loose:
+        is_loose = defined.kind == "constant" and defined.at.scoping.loose_constants
+        if not defined.scope or is_loose:
             return ""
         for each in self._removed.get(defined.owner, ()):
-            if each.at.id == defined.at.id and each.row.path == defined.row.scope:
-                return each.row.kind
+            if each.at.id == defined.at.id and each.path == defined.scope:
+                return each.kind
         row: Any = self.connection.execute(
             "SELECT kind FROM code_definitions WHERE file = ? AND number < ? AND path = ?",
-            (defined.at.id, defined.number, defined.row.scope),
+            (defined.at.id, defined.number, defined.scope),
         ).fetchone()
         return row[0] if row else ""
 
@@ -334,7 +335,7 @@ class Graph:
             if self.is_deleted(source, path):
                 continue
             at = NamedFile(file_id, ChunkFile(source, path, language))
-            yield Defined(at, number, DefinitionRow(*row))
+            yield Defined(*row, at=at, number=number)
 
     def _uses(self, condition: str, values: tuple[int | str, ...]) -> Iterator[Used]:
         rows: Any = self.connection.execute(

@@ -95,11 +95,6 @@ def cut_to_budget(hits: Sequence[CodeHit], max_tokens: int | None) -> list[CodeH
     return kept
 
 
-def clear_caches() -> None:
-    """Empty the cache of chunks compared last."""
-    _lines_of.cache_clear()
-
-
 def _fold(chunks: Iterable[StoredChunk]) -> list[Fold]:
     """Return `chunks` in their order, each copy folded into the first that it is a copy of."""
     folds: list[Fold] = []
@@ -135,7 +130,7 @@ def _are_alike(chunk: StoredChunk, other: StoredChunk, are_builds: bool) -> bool
     """Whether the chunks share most of their lines; of two builds, most of the shorter one's."""
     if chunk.chunk.code == other.chunk.code:
         return True
-    lines, others = _lines_of(chunk.chunk.code), _lines_of(other.chunk.code)
+    lines, others = lines_of(chunk.chunk.code), lines_of(other.chunk.code)
     shared = len(lines & others)
     if are_builds:
         return shared >= SHARED_LINES * min(len(lines), len(others))
@@ -143,7 +138,8 @@ def _are_alike(chunk: StoredChunk, other: StoredChunk, are_builds: bool) -> bool
 
 
 @lru_cache(maxsize=64)  # within one query a chunk is compared with several others
-def _lines_of(code: str) -> frozenset[str]:
+def lines_of(code: str) -> frozenset[str]:
+    """Return the distinct lines of `code` that are not blank, without indentation."""
     return frozenset(filter(None, map(str.strip, code.splitlines())))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from memory_sidecar.chunking.chunk import parse_text
 from memory_sidecar.chunking.notebook import read_program
@@ -23,6 +24,8 @@ from memory_sidecar.code.resolve import Resolver
 from memory_sidecar.code.results import Cut, ReferenceHit
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.results import pluralize
+
+R = TypeVar("R", bound=DefinitionRow)
 
 _NONE = "/dev/null"
 _RENAMED = ("rename from ", "rename to ")  # of git, with paths without `a/` and `b/`
@@ -135,21 +138,21 @@ def _touched(graph: Graph, file: Alteration) -> Iterator[Defined]:
     if file.by is None:
         yield from now
         return
-    by_line = _by_line([each.row for each in now])
+    by_line = _by_line(now)
     added = (lines for hunk in file.by.hunks for lines in hunk.after.changed)
-    touched = {row for lines in added for row in _around(lines, by_line)}
-    yield from (each for each in now if each.row in touched)
+    touched = {each for lines in added for each in _around(lines, by_line)}
+    yield from (each for each in now if each in touched)
     present = graph.lines_on_disk(file.source, file.moved_to or file.path)
     before = "\n".join(file.by.restore(present))
     text, language = read_program(file.path, before)
     was = FileNames.of(parse_text(text, language)).definitions
-    by_path = by_key((each.row.path, each) for each in now)
+    by_path = by_key((each.path, each) for each in now)
     removed = []
     for row in was if file.moved_to else _with_removals(file.by, was):
         same = by_path.get(row.path, [])
         if not same:
             removed.append(row)
-        yield from [each for each in same if each.row.signature == row.signature] or same
+        yield from [each for each in same if each.signature == row.signature] or same
     yield from graph.add_removed(file.source, file.path, language, removed)
 
 
@@ -167,12 +170,12 @@ def _with_removals(change: ChangedFile, rows: Sequence[DefinitionRow]) -> Iterat
                 yield from _around(lines, by_line) or _around(above, by_line)
 
 
-def _by_line(rows: Sequence[DefinitionRow]) -> Mapping[int, Sequence[DefinitionRow]]:
+def _by_line(rows: Sequence[R]) -> Mapping[int, Sequence[R]]:
     """Return the definitions around each line, outermost first."""
     return by_key((n, row) for row in rows for n in range(row.start_line, row.end_line + 1))
 
 
-def _around(lines: range, by_line: Mapping[int, Sequence[DefinitionRow]]) -> list[DefinitionRow]:
+def _around(lines: range, by_line: Mapping[int, Sequence[R]]) -> list[R]:
     """Return the definitions that `lines` touch; a class only by its head or outside of members."""
     touched = list(dict.fromkeys(row for line in lines for row in by_line.get(line, ())))
     inside = {row.scope for row in touched}

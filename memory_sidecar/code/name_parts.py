@@ -81,7 +81,7 @@ def _with_path(
     """
     found = []
     for each in named:
-        own = without_prototype(each.row.path.split("."))
+        own = without_prototype(each.path.split("."))
         at = each.at
         is_in_module = len(above) == 1 and above[0] in at.modules
         is_below = own == path and _is_subsequence(above, [*at.folder.split("/"), *at.modules])
@@ -103,6 +103,6 @@ def members_like(graph: Graph, name: str, owners: Iterable[Defined]) -> list[Def
         each
         for owner in types
         for each in graph.definitions_in(owner.at)
-        if each.row.scope == owner.row.path
+        if each.scope == owner.path
     ]
-    return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.row.name).ratio())
+    return sorted(members, key=lambda each: -SequenceMatcher(None, name, each.name).ratio())

@@ -106,7 +106,7 @@ def callees(graph: Graph, asked: NameQuery) -> Cut[DefinitionHit]:
     calls_in = cache(partial(_calls_in, graph))  # a file has dozens of the name: String of Go
     hits: dict[tuple[int, int], DefinitionHit] = {}
     for target in _targets(graph, asked):
-        first, last = target.row.start_line, target.row.end_line
+        first, last = target.start_line, target.end_line
         inside = ((n, place) for n, place in calls_in(target.at) if first <= place.line <= last)
         for name, place in inside:
             meaning = resolver.meaning_of(name, target.at, place)
@@ -196,7 +196,7 @@ def _targets(graph: Graph, asked: NameQuery) -> list[Defined]:
     # Name one that is called so elsewhere, too, as a member of a base or an embedded struct is.
     known = [*members[: MAX_NEAREST_NAMES - 1], *named] if named else [*near, *members]
     if known:
-        paths = [*dict.fromkeys(each.row.path for each in known)]
+        paths = [*dict.fromkeys(each.path for each in known)]
         hint = f"there is {', '.join(paths[:MAX_NEAREST_NAMES])}"
     raise NotFound(f"nothing that is indexed here defines {asked.what}", hint=hint)
 
@@ -253,16 +253,14 @@ def _at_line(graph: Graph, line: Line) -> Defined:
     """Return the definition that begins at a line, else the innermost around. Raises NotFound."""
     at = known_file(graph, line.source, line.path)
     around = [
-        each
-        for each in graph.definitions_in(at)
-        if each.row.start_line <= line.line <= each.row.end_line
+        each for each in graph.definitions_in(at) if each.start_line <= line.line <= each.end_line
     ]
     if not around:
         typed = typed_path(graph.connection, line.source, line.path)
         hint = f"`memory-sidecar outline {typed}` lists those of the file"
         raise NotFound(f"no definition is known at {line.path}:{line.line}", hint=hint)
-    first_lines = [each for each in around if each.row.start_line == line.line]
-    return first_lines[0] if first_lines else max(around, key=lambda each: each.row.start_line)
+    first_lines = [each for each in around if each.start_line == line.line]
+    return first_lines[0] if first_lines else max(around, key=lambda each: each.start_line)
 
 
 def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace]:
@@ -276,11 +274,11 @@ def uses_of(resolver: Resolver, targets: Sequence[Defined]) -> Iterator[UsePlace
     owners: dict[str, set[str]] = {}
     overrides: dict[tuple[int, int], list[Defined]] = {}  # by the key of the method of the base
     for each in with_declarations(graph, targets):
-        wanted.setdefault(each.row.name, {})[each.key] = False
-        owners.setdefault(each.row.name, set()).add(each.owner)
+        wanted.setdefault(each.name, {})[each.key] = False
+        owners.setdefault(each.name, set()).add(each.owner)
         for made in made_by(graph, each):
-            wanted.setdefault(made.row.name, {}).setdefault(made.key, True)
-            owners.setdefault(made.row.name, set()).add(made.row.name)
+            wanted.setdefault(made.name, {}).setdefault(made.key, True)
+            owners.setdefault(made.name, set()).add(made.name)
         for base in overridden(lineages, each):
             overrides.setdefault(base.key, []).append(each)
     own = {each.at.id for each in targets}
@@ -327,8 +325,8 @@ def distinct(found: Iterable[Defined]) -> list[Defined]:
 
 
 def _definition_order(defined: Defined) -> tuple[bool, int, ChunkFile]:
-    row = defined.row
-    return is_aside(defined.at.file.path), row.start_line - row.end_line, defined.at.file
+    length = defined.end_line - defined.start_line
+    return is_aside(defined.at.file.path), -length, defined.at.file
 
 
 def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
@@ -339,7 +337,7 @@ def _reference_hit(graph: Graph, use: UsePlace) -> ReferenceHit:
         end_line=use.place.line,
         name=use.name,
         how=use.place.how,
-        enclosing=around.row.path if around else "",
+        enclosing=around.path if around else "",
         code=graph.code_at(use.at, use.place.line),
         confidence=use.confidence,
         others=max(len(use.meaning.definitions) - 1, 0),

@@ -198,7 +198,7 @@ class DefinedNames:
         Case and underscores do not count: `parseArgs` is like `parse_args` and `HttpParseArgs`.
         Of very many, those of the most similar length are compared.
         """
-        names = sorted(self._between("", _LAST), key=lambda each: abs(len(each) - len(name)))
+        names = sorted(self._where("TRUE"), key=lambda each: abs(len(each) - len(name)))
         known = by_key((_normalized(other), other) for other in names[:MAX_COMPARED])
         near = get_close_matches(_normalized(name), known, n=MAX_NEAREST_NAMES, cutoff=MIN_LIKENESS)
         return [other for normalized in near for other in known[normalized]]
@@ -217,18 +217,18 @@ class DefinedNames:
         if not found and of_bases and self.has(parts[-1]):
             found = self._in_sources(inherited(graph, *parts[-2:]))
         for each in found[:MAX_PLACES]:
-            yield Line(each.at.file.source, each.at.file.path, each.row.start_line)
+            yield Line(each.at.file.source, each.at.file.path, each.start_line)
 
     def _in_sources(self, found: Iterable[Defined]) -> list[Defined]:
         return [d for d in found if not self._sources or d.at.file.source in self._sources]
 
     def has(self, name: str) -> bool:
         """Whether anything but a field is called `name`: chunks of some languages name no field."""
-        return bool(self._between(name, name, fields=False))
+        return bool(self._where("name = ? AND kind <> 'field'", name))
 
     def with_prefix(self, prefix: str) -> list[str]:
         """Return the names that begin with `prefix`; none if there are many."""
-        return _unless_many(self._between(prefix, prefix + _LAST))
+        return _unless_many(self._where("name BETWEEN ? AND ?", prefix, prefix + _LAST))
 
     def in_any_case(self, prefix: str) -> list[str]:
         """Return the names equal to `prefix` but for case, else but for `_` and `-` as well.
@@ -236,70 +236,45 @@ class DefinedNames:
         Else those that begin with it but for case. None if there are many.
         """
         plain = _normalized(prefix)
-        found = self._with_first_letter(prefix, prefix=prefix, plain=plain)
+        begins = "lower(substr(name, 1, length(?3))) = lower(?3)"
+        is_alike = "?4 <> '' AND lower(replace(replace(name, '_', ''), '-', '')) = ?4"
+        found = self._with_first_letter(prefix, f"({begins} OR ({is_alike}))", prefix, plain)
         same = [other for other in found if other.lower() == prefix.lower()]
         alike = [other for other in found if _normalized(other) == plain]
         return _unless_many(same or alike or found)
 
     def same_but_for_case(self, name: str) -> list[str]:
         """Return the names equal to `name` but for the case of letters; none if there are many."""
-        return _unless_many(
-            [
-                other
-                for other in self._with_first_letter(name, length=len(name), prefix=name)
-                if len(other) == len(name)
-            ]
-        )
+        return _unless_many(self._with_first_letter(name, "lower(name) = lower(?3)", name))
 
     def one_typo_from(self, name: str) -> list[str]:
         """Return the names one typo away with the same first letter in any case; none if many."""
-        near = self._with_first_letter(name, length=len(name))
+        near = self._with_first_letter(name, "abs(length(name) - ?3) <= 1", len(name))
         return _unless_many(
             [other for other in near if is_one_typo_apart(name, other)]
             or [other for other in near if is_one_typo_apart(name.lower(), other.lower())]
         )
 
-    def _with_first_letter(
-        self, name: str, *, length: int = 0, prefix: str = "", plain: str = ""
-    ) -> list[str]:
-        """Return the names of `_between` that begin with the first letter of `name` in any case."""
+    def _with_first_letter(self, name: str, condition: str, *values: str | int) -> list[str]:
+        """Return the names that begin with the first letter of `name` in any case.
+
+        They satisfy the SQL `condition` on `values`, which are ?3 and on.
+        """
+        condition = f"name BETWEEN ?1 AND ?2 AND {condition}"
         return [
             other
             for first in sorted({name[0].lower(), name[0].upper()})
-            for other in self._between(
-                first, first + _LAST, length=length, prefix=prefix, plain=plain
-            )
+            for other in self._where(condition, first, first + _LAST, *values)
         ]
 
-    def _between(
-        self,
-        low: str,
-        high: str,
-        *,
-        length: int = 0,
-        prefix: str = "",
-        plain: str = "",
-        fields: bool = True,
-    ) -> list[str]:
-        """Return the names from `low` to `high` with `prefix`, the case of ASCII letters ignored.
-
-        `length`: only names of this length, or one more or less; 0 for any.
-        `plain`: names that `_normalized` makes this, too.
-        """
-        in_sources = (
-            " AND (?3 = '[]' OR file IN (SELECT id FROM code_files"
-            " WHERE source IN (SELECT value FROM json_each(?3))))"
-        )
-        return column(
-            self._connection,
-            "SELECT DISTINCT name FROM code_definitions WHERE name BETWEEN ?1 AND ?2"
-            " AND (?4 = 0 OR length(name) BETWEEN ?4 - 1 AND ?4 + 1)"
-            " AND (?5 = '' OR lower(substr(name, 1, length(?5))) = lower(?5)"
-            " OR (length(name) >= length(?7) AND ?7 <> ''"
-            f" AND lower(replace(replace(name, '_', ''), '-', '')) = ?7)){in_sources}"
-            " AND (?6 OR kind <> 'field')",
-            (low, high, json.dumps(sorted(self._sources)), length, prefix, fields, plain),
-        )
+    def _where(self, condition: str, *values: str | int) -> list[str]:
+        """Return the names of definitions that satisfy the SQL `condition` on `values`."""
+        if self._sources:
+            files = "SELECT id FROM code_files WHERE source IN (SELECT value FROM json_each(?))"
+            condition += f" AND file IN ({files})"
+            values = (*values, json.dumps(sorted(self._sources)))
+        names = f"SELECT DISTINCT name FROM code_definitions WHERE {condition}"
+        return column(self._connection, names, values)
 
 
 def _unless_many(names: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from memory_sidecar.code.asides import PROSE, asides_of, asides_to
 from memory_sidecar.index.project_name import cut_out, without_project
-from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, name_apart, plain_words
+from memory_sidecar.index.words import QUESTION_WORD, STOPWORDS, plain_words
 
 KEYWORD_WEIGHT = 0.2
 KEYWORD_WEIGHT_QUOTED = 0.4
@@ -170,7 +170,7 @@ class Question:
         Some projects run the words of a name together, `tpropertymap` or `lstring`, so that a long
         one may stand anywhere in it.
         """
-        names = _name_words(path)
+        names = name_words(path)
         bits, together = self._match_bits(names), " ".join(names)
         for number, asked in enumerate(self.words):
             if asked in together and len(asked) >= MIN_INNER_LETTERS:
@@ -235,7 +235,7 @@ class Question:
 
 
 @lru_cache(maxsize=1 << 14)
-def _name_words(path: str) -> tuple[str, ...]:
+def name_words(path: str) -> tuple[str, ...]:
     """Return the matchable words in the names of the folder and the file, without its extension."""
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0] or name
@@ -274,9 +274,3 @@ def without_framing(text: str) -> str:
 def _is_name(word: str) -> bool:
     """Whether a word beside what it is, "QuerySet class", is a name: `TCP` interface is none."""
     return bool(LOOKS_LIKE_NAME.search(word)) or (word[0].isupper() and not word.isupper())
-
-
-def clear_caches() -> None:
-    """Empty the caches of the paths and names that questions have met."""
-    for cached in (asides_of, _name_words, matchable_words, name_apart):
-        cached.cache_clear()

@@ -145,15 +145,15 @@ class _Resolving:
             or (are_classes and graph.mentions(self._at, d.owner))
             or graph.imports(self._at, d.at.modules)
         ]
-        return known or [d for d in self._candidates if are_classes and d.row.scope]
+        return known or [d for d in self._candidates if are_classes and d.scope]
 
     def _is_behind_enum(self, defined: Defined) -> bool:
         """Whether a bare name cannot mean a constant, because its enum must stand before it."""
-        if defined.row.kind != "constant" or not self._scoping.behind_enum:
+        if defined.kind != "constant" or not self._scoping.behind_enum:
             return False
         is_open = self._scoping.opens_enums and self._graph.imports(self._at, [defined.owner])
         around = self._around
-        is_inside = around and (around.at, around.row.path) == (defined.at, defined.row.scope)
+        is_inside = around and (around.at, around.path) == (defined.at, defined.scope)
         return not (is_open or is_inside) and self._graph.kind_around(defined) == "enum"
 
     @cached_property
@@ -164,7 +164,7 @@ class _Resolving:
             return tuple(filter(self._is_opened, self._candidates))
         if self._tops or not self._scoping.tells_members:
             return self._tops or self._candidates
-        shown = (d for d in self._candidates if d.row.kind not in FUNCTIONS)
+        shown = (d for d in self._candidates if d.kind not in FUNCTIONS)
         return tuple(d for d in shown if self._graph.kind_around(d) not in FUNCTIONS)
 
     def _is_opened(self, defined: Defined) -> bool:
@@ -174,8 +174,8 @@ class _Resolving:
         """
         if self._scoping.bare_constants and self._place.how == "call":
             return self._graph.mentions(self._at, defined.owner)
-        if self._scoping.bare_constants and defined.row.kind in (*FUNCTIONS, "constant"):
-            return defined.row.kind == "constant"
+        if self._scoping.bare_constants and defined.kind in (*FUNCTIONS, "constant"):
+            return defined.kind == "constant"
         return self._graph.imports(self._at, [defined.owner])
 
     def _inherited(self) -> Sequence[Defined]:
@@ -184,7 +184,7 @@ class _Resolving:
             return []
         members = self._found.members_by_owner
         around = self._around
-        path = (around.row.path if around.is_type else around.row.scope) if around else ""
+        path = (around.path if around.is_type else around.scope) if around else ""
         for outer in filter(None, reversed(path.split("."))):
             for owner in self._lineages.of(self._at, outer):
                 # Not a constructor: its class is meant.
@@ -195,11 +195,11 @@ class _Resolving:
     def _resolve_in_namespaces(self) -> Meaning:
         """Resolve to what the own namespace of C# or one around it has, else one that is opened."""
         around = self._around or self._graph.first_definition(self._at)
-        path = f"{around.row.path if around else ''}."
-        beside = [d for d in self._tops if path.startswith(f"{d.row.scope}.")]
-        longest = max((len(d.row.scope) for d in beside), default=0)
-        seen = [d for d in beside if len(d.row.scope) == longest]
-        seen = seen or [d for d in self._tops if opens(self._graph, self._at, d.row.scope)]
+        path = f"{around.path if around else ''}."
+        beside = [d for d in self._tops if path.startswith(f"{d.scope}.")]
+        longest = max((len(d.scope) for d in beside), default=0)
+        seen = [d for d in beside if len(d.scope) == longest]
+        seen = seen or [d for d in self._tops if opens(self._graph, self._at, d.scope)]
         return sole(seen, "exact") or one_or_all(seen or self._tops, "likely")
 
     def _star_imported(self) -> list[Defined]:
@@ -230,25 +230,25 @@ class _Resolving:
     def _visible_here(self) -> list[Defined]:
         """Return the candidates of the file in scope at the place, of the innermost scope only."""
         around, line = self._around, self._place.line
-        path = around.row.path if around else ""
-        body = around.row.scope if around and line < around.row.start_line else path  # a decorator
+        path = around.path if around else ""
+        body = around.scope if around and line < around.start_line else path  # a decorator
         imported = self._scoping.untyped_objects and self._graph.imports(self._at, [self._name])
         visible = [
             d
             for d in self._candidates
             if d.at.id == self._at.id
-            and (not d.row.scope or path == d.row.scope or path.startswith(d.row.scope + "."))
+            and (not d.scope or path == d.scope or path.startswith(d.scope + "."))
             and (
                 self._scoping.implicit_self
                 or d not in self._members
-                or (self._scoping.class_bodies and d.row.scope == body and d.row.start_line < line)
+                or (self._scoping.class_bodies and d.scope == body and d.start_line < line)
             )
             and d.owner != self._name  # not a constructor: its class is meant
-            and not (imported and d.row.scope)  # a member: `res.send = …` beside `import send`
-            and (d.row.scope or not self._followed)  # else local to a function without a name
+            and not (imported and d.scope)  # a member: `res.send = …` beside `import send`
+            and (d.scope or not self._followed)  # else local to a function without a name
         ]
-        innermost = max((len(d.row.scope) for d in visible), default=0)
-        return [d for d in visible if len(d.row.scope) == innermost]
+        innermost = max((len(d.scope) for d in visible), default=0)
+        return [d for d in visible if len(d.scope) == innermost]
 
     def _resolve_self(self) -> Meaning:
         """Resolve a member of the own class, or of a base class for `super` and the like."""
@@ -313,7 +313,7 @@ class _Resolving:
         others = (
             d
             for d in (self._candidates if self._scoping.untyped_objects else self._tops)
-            if self._scoping.module_paths or d.row.scope or d.at.id in files
+            if self._scoping.module_paths or d.scope or d.at.id in files
         )
         return Meaning(self._members or tuple(others))
 
@@ -331,7 +331,7 @@ class _Resolving:
         if not self._graph.imports(self._at, names):
             return []
         there = [d for d in self._candidates if not names.isdisjoint(d.at.modules)]
-        return [d for d in there if d.row.scope and "." not in d.row.scope]
+        return [d for d in there if d.scope and "." not in d.scope]
 
     def _resolve_member_of_import(self, receiver: str) -> Meaning:
         if self._graph.is_foreign(self._at, receiver):

@@ -21,14 +21,13 @@ from functools import cache, lru_cache, partial
 import numpy as np
 from msgspec import UNSET
 
-from memory_sidecar.code import hits
-from memory_sidecar.code.directory import Line
+from memory_sidecar.code.asides import asides_of
+from memory_sidecar.code.directory import Line, path_matches
 from memory_sidecar.code.history import File, HistoryBoost
-from memory_sidecar.code.hits import best_folds, cut_to_budget, make_hit
+from memory_sidecar.code.hits import best_folds, cut_to_budget, lines_of, make_hit
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.named import Defining, find_named
-from memory_sidecar.code.question import Question
-from memory_sidecar.code.question import clear_caches as clear_question_caches
+from memory_sidecar.code.question import Question, matchable_words, name_words
 from memory_sidecar.code.ranking import WEAK_BELOW, Candidates, PathTerms, rank_hybrid
 from memory_sidecar.code.results import CodeHit
 from memory_sidecar.code.rows import CodeRows, SearchArm
@@ -43,7 +42,7 @@ from memory_sidecar.index.ids import distinct, locate, mask_allowed
 from memory_sidecar.index.keyword import stems_of
 from memory_sidecar.index.scored import ScoredRows
 from memory_sidecar.index.vectors import EmbedQuery, Vector
-from memory_sidecar.index.words import is_mostly_foreign
+from memory_sidecar.index.words import is_mostly_foreign, name_apart
 
 DEPTH = 90  # candidates that each arm contributes
 # Rows to score by BM25, about, at 1.5 µs each: the words that most rows hold are left out. CoSQA's
@@ -228,9 +227,9 @@ def related_chunks(rows: CodeRows, at: Line, *, typed: str, top_k: int) -> list[
 
 def clear_caches() -> None:
     """Empty the caches of paths, names and texts that questions have met."""
-    _stems_of_path.cache_clear()
-    hits.clear_caches()
-    clear_question_caches()
+    of_paths = asides_of, name_words, path_matches, _stems_of_path
+    for cached in (*of_paths, lines_of, matchable_words, name_apart):
+        cached.cache_clear()
 
 
 @lru_cache(maxsize=PATHS_KEPT)

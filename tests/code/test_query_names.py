@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from memory_sidecar.code import graph
-from memory_sidecar.code.document import DefinitionRow
-from memory_sidecar.code.graph import Defined, NamedFile
+from memory_sidecar.code.graph import Defined
 from memory_sidecar.code.model import CodeQuery
 from memory_sidecar.code.query_names import (
     MAX_FILES_AT_PATHS,
@@ -254,9 +255,9 @@ def test_of_a_qualified_name_only_what_its_qualifier_may_name_is_read(
     codebase.index([tmp_path], reporter=Silent(), embed=False)
     read = list[str]()
 
-    def defined(at: NamedFile, number: int, row: DefinitionRow) -> Defined:
-        read.append(row.path)
-        return Defined(at, number, row)
+    def defined(name: str, path: str, *columns: Any, **place: Any) -> Defined:
+        read.append(path)
+        return Defined(name, path, *columns, **place)
 
     monkeypatch.setattr(graph, "Defined", defined)
     names = names_in("C7.__init__ many.__init__ Reply.prototype.send C7.gone")
