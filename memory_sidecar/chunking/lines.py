@@ -31,7 +31,8 @@ MAX_BYTES = 1_500
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# Languages, by our names, whose grammar CocoIndex has; it splits others as plain text.
+# Languages, by our names, that are split by CocoIndex's grammar of them. Others are split as plain
+# text; of Dart, HCL, Scala and TOML it has a grammar, too, which would move the chunks there are.
 _SPLITTABLE = frozenset(
     "bash c cpp csharp css go html java javascript json kotlin lua markdown php python ruby rust"
     " sql swift tsx typescript xml yaml".split()
@@ -132,7 +133,7 @@ def _is_harmless(text: str, language: str) -> bool:
 
 
 def _is_given_up(text: str, language: str) -> bool:
-    # A part of a file may be denser than files are.
+    # Patient, since a part of a file may be denser than files are.
     return parse_guarded(text.encode(), language, patience=4) is None
 
 

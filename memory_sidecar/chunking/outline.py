@@ -179,23 +179,6 @@ def _drop_inner_names(data: bytes, found: dict[int, _Match]) -> None:
 class _Match:
     """A match of the query, its byte range read once."""
 
-    __slots__ = (
-        "body",
-        "end_byte",
-        "has_symbol",
-        "is_code",
-        "is_part",
-        "is_prototype",
-        "kind",
-        "last",
-        "name",
-        "node",
-        "owner",
-        "prefix",
-        "rest",
-        "start_byte",
-    )
-
     def __init__(
         self, captures: dict[str, list[tree_sitter.Node]], size: int, *, word: str, kind: str
     ) -> None:

@@ -18,7 +18,7 @@ import tree_sitter
 from memory_sidecar.chunking.syntax import dialect_of, grammar, has_grammar, parse_with_text
 from memory_sidecar.core.errors import UsageError
 from memory_sidecar.grep.dialects import DIALECTS
-from memory_sidecar.grep.match import Found, TooManyWaysError, find
+from memory_sidecar.grep.match import Found, TooManyWaysError, find, in_order
 from memory_sidecar.grep.reading import NestedTooDeep, PatternText, Reading, read_pattern
 
 MAX_CHARS = 10_000
@@ -44,7 +44,7 @@ def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[
     nodes, which crashes on a tree that was parsed through a callback.
     """
     tree = tree_sitter.Parser(grammar(language)).parse(text)
-    found: dict[tuple[int, int], Found] = {}
+    found: list[Found] = []
     for _, captures in tree_sitter.QueryCursor(query).matches(tree.root_node):
         nodes = captures.get(_HIT) or [node for each in captures.values() for node in each]
         if not nodes:  # only optional captures, none of which matched
@@ -55,8 +55,8 @@ def find_by_query(query: tree_sitter.Query, text: bytes, language: str) -> list[
             for name, each in captures.items()
             if name != _HIT and not name.startswith("_")
         }
-        found.setdefault((start, stop), Found(start, stop, start, shown))
-    return sorted(found.values(), key=lambda match: (match.start, -match.stop))
+        found.append(Found(start, stop, start, shown))
+    return in_order(found)
 
 
 @cache

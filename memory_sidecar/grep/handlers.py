@@ -19,7 +19,7 @@ from memory_sidecar.core.language import TEXT, detect_language
 from memory_sidecar.core.model import SourceFile
 from memory_sidecar.core.opening import real_path
 from memory_sidecar.core.paths import real_place
-from memory_sidecar.core.results import Reporter, about, pluralize
+from memory_sidecar.core.results import Reporter, about, build_from, pluralize
 from memory_sidecar.disk.globs import compile_globs
 from memory_sidecar.disk.read import read_text, size_limit
 from memory_sidecar.disk.registry import Registry
@@ -247,15 +247,13 @@ def _hits(filename: str, language: str, lines: Lines, found: Iterable[Found]) ->
     places = _Places(lines)
     for match in found:
         whole = places.capture(match.start, match.stop)
-        hit = FoundCode(
+        hit = build_from(
+            FoundCode,
+            whole,
             filename=filename,
             location=f"{whole.start_line}-{whole.end_line}",
             language=language,
             code=whole.text,
-            start_line=whole.start_line,
-            start_column=whole.start_column,
-            end_line=whole.end_line,
-            end_column=whole.end_column,
             captures={
                 name: tuple(places.capture(*span) for span in spans)
                 for name, spans in match.captures.items()

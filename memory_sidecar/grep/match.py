@@ -13,7 +13,7 @@ the GIL for 7 s over 9 KB of `a<b` in C#, which `syntax.parse_with_text` gives u
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
@@ -58,12 +58,16 @@ def find(readings: Sequence[Reading], data: bytes, tree: tree_sitter.Tree) -> li
 
     Raises TooManyWaysError.
     """
-    found: dict[tuple[int, int], Found] = {}
-    for reading in readings:
-        if reading.may_match(data):
-            for match in _Matcher(reading, data).matches(tree):
-                found.setdefault((match.start, match.stop), match)
-    return sorted(found.values(), key=lambda match: (match.start, -match.stop))
+    matching = (_Matcher(each, data) for each in readings if each.may_match(data))
+    return in_order(match for matcher in matching for match in matcher.matches(tree))
+
+
+def in_order(found: Iterable[Found]) -> list[Found]:
+    """Return `found` by place, outer ones first; of several over the same span the first."""
+    by_span: dict[tuple[int, int], Found] = {}
+    for each in found:
+        by_span.setdefault((each.start, -each.stop), each)
+    return [by_span[span] for span in sorted(by_span)]
 
 
 class _Matcher:

@@ -14,6 +14,7 @@ tried in each context of the language: see `dialects`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,9 +87,10 @@ class Reading:
 
     @classmethod
     def of(cls, parts: tuple[Part, ...]) -> Reading:
-        names = list(names_in(parts))
-        repeated = dict.fromkeys(name for name in names if names.count(name) > 1)
-        words = sorted(set(_words(parts)), key=len, reverse=True)  # the rarest first, mostly
+        names = Counter(names_in(parts))
+        repeated = (name for name, count in names.items() if count > 1)
+        texts = {each.text for each in _ends(parts) if isinstance(each, Leaf)}
+        words = sorted(filter(_WORD.fullmatch, texts), key=len, reverse=True)  # the rarest first
         return cls(parts, tuple(words), tuple(repeated))
 
     @property
@@ -293,13 +295,12 @@ def _declarators(parts: tuple[Part, ...]) -> int:
     """Count parts read as declarators, as C may read `f(x)`: a less likely reading."""
     return sum(
         isinstance(part, Branch)
-        and (part.kind.endswith("declarator") or _declares_no_name(part.parts))
+        and (
+            part.kind.endswith("declarator")
+            or any(isinstance(p, Branch) and p.kind.startswith("abstract_") for p in part.parts)
+        )
         for part in parts
     )
-
-
-def _declares_no_name(parts: tuple[Part, ...]) -> bool:
-    return any(isinstance(part, Branch) and part.kind.startswith("abstract_") for part in parts)
 
 
 def _counts(child: Child) -> bool:
@@ -323,17 +324,15 @@ def _depth(node: tree_sitter.Node) -> int:
     return deepest
 
 
-def _words(parts: Sequence[Part]) -> Iterator[bytes]:
+def _ends(parts: Sequence[Part]) -> Iterator[Hole | Leaf]:
+    """Yield what has no parts of its own, in order."""
     for part in parts:
         if isinstance(part, Branch):
-            yield from _words(part.parts)
-        elif isinstance(part, Leaf) and _WORD.fullmatch(part.text):
-            yield part.text
+            yield from _ends(part.parts)
+        else:
+            yield part
 
 
 def names_in(parts: Sequence[Part]) -> Iterator[str]:
-    for part in parts:
-        if isinstance(part, Branch):
-            yield from names_in(part.parts)
-        elif isinstance(part, Hole) and part.name:
-            yield part.name
+    """Yield the names of the holes in `parts`, in order."""
+    return (each.name for each in _ends(parts) if isinstance(each, Hole) and each.name)
