@@ -95,6 +95,9 @@ class Definition:
         return text if len(text) <= _MAX_SIGNATURE else text[: _MAX_SIGNATURE - 1] + "…"
 
 
+_FILE = Definition("", "", start=0, name_row=0, stop=0, kind="", head=())  # around all others
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """The definitions of a file in order, outer before inner ones, and its references."""
@@ -221,7 +224,7 @@ def _nest(
     data: bytes, found: Iterable[_Match], leads: Leads, row_count: int
 ) -> Iterable[tuple[_Match, Definition]]:
     """Yield the matches that are definitions, in order, with the definition that each one is."""
-    around: list[tuple[_Match, str, int, str]] = []  # enclosing matches, path, first row, kind
+    around: list[tuple[_Match, Definition]] = []  # what encloses the next match
     last_first = -1  # of several definitions that begin in one row the first gets the comment
     for match in sorted(found, key=_Match.order):
         while around and around[-1][0].end_byte <= match.start_byte:
@@ -230,44 +233,49 @@ def _nest(
         first_beside = around.pop() if beside else None
         if len(around) >= _MAX_DEPTH:
             continue
-        owner, outer, floor, owner_kind = around[-1] if around else (None, "", 0, "")
+        owner, outer = around[-1] if around else (None, _FILE)
         symbol, local = _names(data, match)
-        is_owned = bool(match.owner) or match.is_qualified(data)
-        kind = _kind(match, owner, is_owned=is_owned)
-        if match.node.type == "declaration" and (
-            owner_kind in _FUNCTIONS or (owner_kind not in _TYPES and is_in_block(match.node))
-        ):
-            continue  # a local variable of C, whose query matches at any depth
-        if not local:  # `-g` of `alias -g`
-            continue
-        if owner and owner.node.type in _NAMED_TWICE and outer.rpartition(".")[2] == local:
-            continue  # `typedef struct cart {…} cart;`, `data Cart = Cart Int`
-        if match.node.type in _PROMOTED:  # a parameter of the constructor is a field of its class
-            outer = outer.rpartition(".")[0]
-        path = outer if match.node.type == "companion_object" else f"{outer}.{local}"[not outer :]
-        if len(path) > _MAX_PATH:
+        path = _path(match, owner, outer, local)
+        if path is None or len(path) > _MAX_PATH:
             continue
         first = match.node.start_point.row
         has_leads = first != last_first and not match.is_part
-        start = max(leads.first_row(first), floor) if has_leads else first
         last_first = first
         row, column = match.last.end_point
-        stop = row_count if match.rest else row + bool(column)
-        yield (
-            match,
-            Definition(
-                symbol if match.has_symbol else "",
-                path,
-                start,
-                first if match.is_named_last else match.name.start_point.row,
-                stop,
-                kind,
-                _head(data, match, leads),
-                match.is_code,
-                match.is_part,
-            ),
+        definition = Definition(
+            symbol if match.has_symbol else "",
+            path,
+            start=max(leads.first_row(first), outer.start) if has_leads else first,
+            name_row=first if match.is_named_last else match.name.start_point.row,
+            stop=row_count if match.rest else row + bool(column),
+            kind=_kind(match, owner, is_owned=bool(match.owner) or match.is_qualified(data)),
+            head=_head(data, match, leads),
+            is_code=match.is_code,
+            is_part=match.is_part,
         )
-        around.append(first_beside or (match, path, start, kind))
+        yield match, definition
+        around.append(first_beside or (match, definition))
+
+
+def _path(match: _Match, owner: _Match | None, outer: Definition, local: str) -> str | None:
+    """Return the dotted path of what `match` calls `local` in `owner`, which is `outer`.
+
+    None if it defines nothing there.
+    """
+    kind, path = match.node.type, outer.path
+    if kind == "declaration" and (
+        outer.kind in _FUNCTIONS or (outer.kind not in _TYPES and is_in_block(match.node))
+    ):
+        return None  # a local variable of C, whose query matches at any depth
+    if not local:  # `-g` of `alias -g`
+        return None
+    if owner and owner.node.type in _NAMED_TWICE and path.rpartition(".")[2] == local:
+        return None  # `typedef struct cart {…} cart;`, `data Cart = Cart Int`
+    if kind == "companion_object":
+        return path
+    if kind in _PROMOTED:  # a parameter of the constructor is a field of its class
+        path = path.rpartition(".")[0]
+    return f"{path}.{local}" if path else local
 
 
 def _kind(match: _Match, outer: _Match | None, *, is_owned: bool = False) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -56,6 +56,8 @@ Span = tuple[int, int]
 _Captures = dict[str, list[tree_sitter.Node]]
 _Identifiers = dict[int, tuple[int, How | None]]
 """The byte after each identifier, and how it is used, if it may be a reference, by first byte."""
+_Variables = Mapping[How, Mapping[bytes, Sequence[Span]]]
+"""The spans in which each name, if it is used so, is a variable."""
 
 MAX_FOLLOWED = 200  # bindings of a file whose scopes are looked up
 _WHOLE: Span = (0, sys.maxsize)
@@ -144,14 +146,10 @@ def find_references(
         each.start_byte: decode_name(data[slice(*of.byte_range)]) for each, of in implementing
     }
     spans = _variable_spans(bound, imports | own, defined)
-    variables: dict[How, Mapping[bytes, Sequence[Span]]] = {"other": spans}
+    variables: _Variables = {"other": spans}
     if language in _CALLS_VARIABLES:
         loaded = {n for n, at in bound.items() if _REQUIRED.match(data, at[0] + len(n))}
-        other_uses = {*imports.values(), *own.values(), *loaded}
-        variables["call"] = {
-            n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in other_uses
-        }
-        variables["other"] = {n: spans[n] for n in spans if n not in loaded or not n[:1].isupper()}
+        variables = _called_variables(spans, loaded, {*imports.values(), *own.values()})
     finder = _ReferenceFinder(data, language, variables, meanings, types, modules)
     implied = (Reference(*each) for each in implied_names(captures, data, spelled))
     return sorted([*finder.references(found), *implied], key=attrgetter("row"))
@@ -250,6 +248,20 @@ def _variable_spans(
     return regions
 
 
+def _called_variables(
+    spans: Mapping[bytes, Sequence[Span]], loaded: Collection[bytes], known: Collection[bytes]
+) -> _Variables:
+    """Return where names are variables in a language whose variables may be called.
+
+    `loaded` are bound to what `require` returns; `known` is what the file defines or imports.
+    """
+    elsewhere = {*known, *loaded}
+    return {
+        "call": {n: at for n, at in spans.items() if at is not _EVERYWHERE or n not in elsewhere},
+        "other": {n: at for n, at in spans.items() if n not in loaded or not n[:1].isupper()},
+    }
+
+
 def _definition_around(byte: int, defined: Mapping[int, Span], *, but: Span | None = None) -> Span:
     """Return the innermost definition around `byte` other than `but`; else the whole file."""
     around = (span for span in defined.values() if span[0] <= byte < span[1] and span != but)
@@ -262,7 +274,7 @@ class _ReferenceFinder:
 
     data: bytes
     language: str
-    variables: Mapping[How, Mapping[bytes, Sequence[Span]]]  # where a name used so is one
+    variables: _Variables
     meanings: Mapping[bytes, AliasMeaning]
     types: Mapping[int, tuple[int, str]]  # of the literal around each key
     modules: Mapping[int, str]

@@ -73,7 +73,7 @@ class NamedFile:
         return frozenset({package if package and stem in _NAMED_BY_FOLDER else stem})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Defined(DefinitionRow):
     """A definition in a file."""
 

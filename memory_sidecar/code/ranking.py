@@ -37,7 +37,7 @@ as the innermost frames of a traceback, come before all others, in the order of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,26 +138,38 @@ def rank_hybrid(
     summands = by_arms | boosts
     best_cosine = 1.0 if known.any() else STATIC_ALONE * static.max(initial=0.0)
     full = best_cosine + question.keyword_weight + NAME_WEIGHT
-    share = saturate(relevance, full)
-    lifted = lift_named(share)
     named = {
         "exact_symbol": np.array([each.is_name for each in defining], np.bool_),
         "exact_path": at_named_path[candidates.file_numbers],
         "exact_text": holds_message,
     }
-    steps, is_lifted = dict[str, Scores](), np.zeros(len(known), np.bool_)
+    boosts |= {kind: is_named.astype(float) for kind, is_named in named.items()}
+    share = saturate(relevance, full)
+    scores, steps = _scores(share, named, candidates.file_numbers, at_lines[:LEADING_LINES])
+    ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
+    return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
+
+
+def _scores(
+    share: Scores, named: Mapping[str, Mask], file_numbers: FileNumbers, leading: Ids
+) -> tuple[Scores, dict[str, Scores]]:
+    """Return the scores of chunks by their `share` of a full match, and the steps to these: (n,).
+
+    `named`, by name of the step: whether the question names each chunk. `leading`: the rows of the
+    chunks that come first, in their order.
+    """
+    steps, is_lifted = dict[str, Scores](), np.zeros(len(share), np.bool_)
+    lifted = lift_named(share)
     for kind, is_named in named.items():
-        boosts[kind] = is_named.astype(float)
         steps[kind] = np.where(is_named & ~is_lifted, lifted, 0.0)  # once, however it is named
         is_lifted |= is_named
     scores: Scores = NAMED_FROM * share + sum(steps.values())
-    rank = np.minimum(_ranks_within_files(scores, candidates.file_numbers), FURTHER_CHUNKS)
+    rank = np.minimum(_ranks_within_files(scores, file_numbers), FURTHER_CHUNKS)
     steps["further_chunk"] = scores * (FURTHER_CHUNK**rank - 1)
     scores += steps["further_chunk"]
-    steps["line"] = _leading(scores, at_lines[:LEADING_LINES])
+    steps["line"] = _leading(scores, leading)
     scores += steps["line"]
-    ids, cosine, keyword = candidates.ids, candidates.cosine, candidates.keyword
-    return ScoredRows(ids, cosine, keyword, summands, scores, boosts, steps)
+    return scores, steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
@@ -97,22 +97,16 @@ def grep(
     UsageError if the pattern is invalid in all languages of these files, NotFound for a missing
     path.
     """
-    finder = Finder(query.pattern)
-    known = languages()
-    wanted = known.intersection(query.languages) if query.languages else known
-    if not wanted:
-        raise UsageError(
-            f"no syntax tree is made of {', '.join(query.languages)}",
-            hint=f"one of {', '.join(sorted(known))}",
-        )
+    finder, wanted = Finder(query.pattern), _searchable(query.languages)
     files: dict[str, tuple[Path, SourceFile]] = {}
     too_large: list[str] = []
     at_hand: Counter[str] = Counter()
     for path in paths:
         for root, file in _files(path, cwd, registry, query.path_globs, max_file_bytes):
-            if _is_too_large(file, wanted, max_file_bytes):
+            language = _guess_language(file.path, wanted)
+            if language and _is_too_large(file, max_file_bytes):
                 too_large.append(file.path)
-            elif language := _guess_language(file, wanted):
+            elif language and not file.skip_reason:
                 files[f"{root}/{file.path}"] = (root, file)
                 at_hand[language] += 1
     if not files and not too_large and (asked := (*query.path_globs, *query.languages)):
@@ -141,12 +135,20 @@ def grep(
     return hits
 
 
-def _is_too_large(file: SourceFile, wanted: frozenset[str], max_file_bytes: int) -> bool:
-    """Whether only its size keeps `file`, by its name one of the languages `wanted`, out."""
+def _searchable(asked: Sequence[str]) -> frozenset[str]:
+    """Return those of the languages `asked`, all if empty, that have a tree. Raises UsageError."""
+    known = languages()
+    wanted = known.intersection(asked) if asked else known
+    if not wanted:
+        hint = f"one of {', '.join(sorted(known))}"
+        raise UsageError(f"no syntax tree is made of {', '.join(asked)}", hint=hint)
+    return wanted
+
+
+def _is_too_large(file: SourceFile, max_file_bytes: int) -> bool:
+    """Whether only its size keeps `file` out."""
     most = size_limit(file.path, max_file_bytes)
-    if file.size <= most or file.skip_reason not in ("", reasons.larger_than(most)):
-        return False
-    return _guess_language(replace(file, skip_reason=""), wanted) is not None
+    return file.size > most and file.skip_reason in ("", reasons.larger_than(most))
 
 
 def _explain(not_understood: Collection[str], too_large: Sequence[str], reporter: Reporter) -> None:
@@ -192,18 +194,17 @@ def _files(
     return [(root, file) for file in files if is_meant((above / file.path).as_posix())]
 
 
-def _guess_language(file: SourceFile, wanted: frozenset[str]) -> str | None:
-    """Return the language of `file` by its name if it may be one of `wanted`, else `None`."""
-    may_be_any = is_notebook(file.path)
-    language = "python" if may_be_any else detect_language(file.path)
-    name = file.path.rpartition("/")[2]
+def _guess_language(path: str, wanted: frozenset[str]) -> str | None:
+    """Return the language of the file at `path` if it may be one of `wanted`, else `None`."""
+    if is_notebook(path):
+        return "python"
+    language, name = detect_language(path), path.rpartition("/")[2]
     may_be = (
-        may_be_any
-        or language in wanted
+        language in wanted
         or (language == TEXT and "." not in name)  # its first line may name an interpreter
         or (language == "c" and "cpp" in wanted)
     )
-    return language if may_be and not file.skip_reason else None
+    return language if may_be else None
 
 
 def _search_file(
