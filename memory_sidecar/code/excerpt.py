@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import fsum
 
 from memory_sidecar.code.question import without_framing
 from memory_sidecar.code.results import CodeHit
@@ -67,7 +68,8 @@ def excerpt(
         hits = [row for row, each in enumerate(window) if each]
         # Among equals prefer matches in the middle, then the first.
         off = abs(hits[0] + hits[-1] - (at_most - 1)) if hits else 0
-        return sum(1 / rows[stem] for stem in inside), len(hits), -off
+        # `fsum`: a plain sum would depend on the order of the set, which differs between processes.
+        return fsum(1 / rows[stem] for stem in inside), len(hits), -off
 
     if around is not None:
         best = min(max(around - at_most // 2, 0), last)

@@ -202,7 +202,7 @@ def _file_boosts(
     by_file = {
         **{
             kind: [each.boosts.get(kind, 0.0) for each in by_path]
-            for kind in (*question.asides, "guide")
+            for kind in (*sorted(question.asides), "guide")  # sums depend on the order
         },
         "path": [
             question.path_boost(

@@ -49,7 +49,7 @@ class Keywords:
         if self.idf.keys().isdisjoint(stems):
             return 0.0
         total = sum(self.idf.values())
-        return sum(self.idf[stem] for stem in self.idf.keys() & stems) / total
+        return sum(idf for stem, idf in self.idf.items() if stem in stems) / total
 
     def rarest(self, max_rows: int) -> Keywords:
         """Return a copy with all phrases, and the rarest words that `max_rows` rows hold together.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import time
 from dataclasses import replace
@@ -35,6 +36,20 @@ def test_lines_around_what_was_asked_for_are_chosen():
     assert any("retryWithBackoff" in line for line in part.lines)
     assert len(part.lines) <= 5
     assert part.lines == tuple(CODE[part.first : part.first + len(part.lines)])
+
+
+def test_of_lines_that_tell_as_much_the_first_is_chosen_whatever_the_words():
+    counts = (2, 5, 9, 10)  # of lines with each word; 1/2 + 1/5 + … depends on the order of adding
+    for one, other in itertools.permutations("bdfgkmnp", 2):
+        both = [[f"{first}{letter}um" for letter in "aiou"] for first in (one, other)]
+        alone = [
+            word
+            for words in both
+            for count, word in zip(counts, words, strict=True)
+            for _ in range(count - 1)
+        ]
+        lines = [*map(" ".join, both), *alone]
+        assert excerpt(lines, stems_of(" ".join(alone)), at_most=1).first == 0
 
 
 def test_a_memory_does_not_say_its_title_twice(run):
