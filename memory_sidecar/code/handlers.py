@@ -291,7 +291,7 @@ class Codebase:
         """
         if source := self.registry.containing(folder):
             return source
-        raise no_source_error(folder, has_others=or_all and bool(self.registry.all()))
+        raise no_source_error(folder, self.registry.all(), or_all=or_all)
 
     # Report
 

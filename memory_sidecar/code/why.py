@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -56,13 +56,22 @@ def project_around(folder: Path) -> Path:
     return folder if top is None or _holds_home(top) else top
 
 
-def no_source_error(folder: Path, *, has_others: bool) -> NoIndex:
-    """Return the error for a question in a `folder` that lies in no source."""
+def no_source_error(folder: Path, sources: Sequence[Source], *, or_all: bool = False) -> NoIndex:
+    """Return the error for a question in a `folder` that lies in none of `sources`.
+
+    The hint names the source that may have been moved here: the only one whose folder is gone. It
+    names --all, too, with `or_all`.
+    """
     top = project_around(folder)
-    hint = f"`memory-sidecar index {'.' if top == folder else quote(str(top))}` indexes it"
+    place = "." if top == folder else quote(str(top))
+    hint = f"`memory-sidecar index {place}` indexes it"
     if _holds_home(top):
         hint = "`memory-sidecar index PATH` indexes a project's folder"
-    if has_others:
+    gone = [each for each in sources if not os.path.lexists(each.root)]
+    if len(gone) == 1:
+        name = quote(gone[0].name)
+        hint += f", `memory-sidecar source move {name} {place}` does if {name} was moved here"
+    if or_all and sources:
         hint += ", and --all searches every source"
     return NoIndex(f"no source contains {folder}", hint=hint)
 

@@ -446,6 +446,20 @@ def test_an_outline_lists_what_a_file_defines(call, ask):
     assert shown[:2] == ["        3-5  class Base", "        4-5    def total(self)"]
 
 
+def test_where_a_folder_was_moved_the_command_that_moves_its_source_is_named(run, tmp_path):
+    shop, till = tmp_path / "shop", tmp_path / "till"
+    write_tree(shop, {"cart.py": "def price():\n    return 1\n"})
+    run("index", shop, "--wait", "keyword")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert "source move" not in run("refs", "price", cwd=elsewhere).err
+    shop.rename(till)
+    told = run("refs", "price", cwd=till).err
+    assert "`memory-sidecar source move shop .` does if shop was moved here" in told
+    run("source", "move", "shop", till)
+    assert run("def", "price", "--json", cwd=till).json
+
+
 def test_an_outline_shows_a_line_that_defines_several_names_once(run, tmp_path):
     (tmp_path / "many.py").write_text("class Null:\n    pop = update = None\n")
     run("index", tmp_path, "--wait", "keyword")

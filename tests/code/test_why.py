@@ -21,6 +21,6 @@ def test_a_user_whom_the_system_does_not_know_is_answered(tmp_path, monkeypatch)
     monkeypatch.setattr(pwd, "getpwuid", unknown)  # as in a container run as `--user 12345`
     (tmp_path / ".git").mkdir()
     assert project_around(tmp_path) == tmp_path
-    assert no_source_error(tmp_path, has_others=False).hint == "`memory-sidecar index .` indexes it"
+    assert no_source_error(tmp_path, []).hint == "`memory-sidecar index .` indexes it"
     with pytest.raises(ModelMissing, match="model"):
         find_model(Settings(model_dir="~/model"))
