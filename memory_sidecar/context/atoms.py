@@ -150,7 +150,7 @@ def read_shelf(project: Project, kind: AtomKind) -> Shelf:
     """Read all atoms of `kind` in `project`; an empty shelf if their folder is missing."""
     try:
         folder = project.tree.enter(project.folder(kind))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError, FileRefused):
         return Shelf(project, kind, (), ())
     with folder:
         read = [_read(project, kind, folder, name) for name in _pages(project.folder(kind))]

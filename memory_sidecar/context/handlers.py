@@ -311,7 +311,6 @@ def _named_errors(root: Path) -> Iterator[None]:
         if error.errno == errno.EROFS:
             text = f"{root} is on a read-only disk"
             raise StoreReadOnly(text, hint="mount it writable") from error
-        where = error.filename or root
-        text = f"{where}: {error.strerror or error}"
-        refused = SidecarError(text, hint="check its permissions")
+        where = root / (error.filename or "")  # which may be a name in a folder of it
+        refused = SidecarError(f"{where}: {error.strerror}", hint="check its permissions")
         raise system_error(error, where) or refused from error

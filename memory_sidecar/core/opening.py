@@ -263,6 +263,7 @@ class Folder:
                 raise self._refusal(name, errno.EINVAL, reasons.NOT_REGULAR) from None
             if _is_absent(error) and not flags & os.O_CREAT:
                 raise self._absent(name) from None
+            error.filename = self.path_of(name)
             raise
         status = os.fstat(opened)
         if stat.S_ISREG(status.st_mode) and not self.tree.refuses_owner(status):

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
+import os
 import random
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -27,6 +30,27 @@ def rows(page, heading):
     """The ids in the table under a heading."""
     section = page.split(f"## {heading}", 1)[1].split("\n## ", 1)[0] if heading in page else ""
     return [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| E")]
+
+
+def test_a_folder_that_cannot_be_opened_for_a_moment_empties_no_list(
+    root, project, regen, atom, monkeypatch
+):
+    atom("EXP-001", refs=2)
+    regen()
+    before, real_open, failed = index_of(project), os.open, list[int]()
+
+    def fail(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+        if path == "experiments" and flags not in failed:
+            failed.append(flags)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+        return real_open(path, flags, *rest, **options)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "open", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            regen()
+    assert "EXP-001" in before
+    assert index_of(project) == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every name is UTF-8")
