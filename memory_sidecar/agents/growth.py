@@ -9,15 +9,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.errors import NoIndex, SidecarError
+from memory_sidecar.core.errors import NoIndex
 from memory_sidecar.core.groups import by_key
 from memory_sidecar.core.model import Asked
 from memory_sidecar.core.process import process_memory_bytes
-from memory_sidecar.core.results import Reporter, Time, about, build_from
+from memory_sidecar.core.results import Reporter, Time, about, ask_each, build_from
 from memory_sidecar.core.times import iso_utc, last_week_starts, week_start
 from memory_sidecar.disk.usage import AskedQuestion, reads_since
 from memory_sidecar.index.report import count_by_week
@@ -100,26 +101,10 @@ def growth_of(
     An agent whose database cannot be read is left out, and a notice says so. `now`: epoch ms.
     """
     begins = last_week_starts(weeks, now=now)
-    made: Counter[int] = Counter()
-    began: Counter[int] = Counter()
-    reads: Counter[int] = Counter()
-    used: Counter[str] = Counter()
-    hot: list[Memory] = []
-    cold: list[Memory] = []
+    counts = _Counts(begins[0])
     names = [agent] if agent else services.agent_names()
-    for each in map(services.agent, names):
-        try:
-            with suppress(NoIndex), each.short_connection() as connection:
-                made.update(count_by_week(connection, "memories", since=begins[0]))
-                began.update(count_by_week(connection, "sessions", since=begins[0]))
-                rows = MemoryRows.of(each, connection)
-                used.update(count_use(rows))
-                hot += (it.memory for it in list_memories(asking(rows), _HOT))
-                cold += (it.memory for it in list_memories(asking(rows), _COLD))
-            log = reads_since(each.paths.tree, each.paths.access_log, begins[0])
-            reads.update(week_start(at) for _, at in log)
-        except SidecarError as error:
-            reporter.notice(f"without {each.name}: {error.with_hint}")
+    ask_each(names, lambda name: counts.add(services.agent(name)), reporter)
+    used = counts.used
     asked = [q for q in services.questions.since(begins[0]) if agent in ("", q.agent)]
     questions = Counter(week_start(q.at) for q in asked)
     unanswered = _unanswered(asked)
@@ -127,15 +112,18 @@ def growth_of(
     return Growth(
         agents=tuple(names),
         weeks=tuple(
-            Week(iso_utc(at), made[at], began[at], reads[at], questions[at], missed[at])
+            Week(
+                *(iso_utc(at), counts.made[at], counts.began[at], counts.reads[at]),
+                *(questions[at], missed[at]),
+            )
             for at in begins
         ),
         memories=used["memories"],
         hot=used["hot"],
         cold=used["cold"],
         never_read=used["never_read"],
-        most_read=_top(hot, key=lambda memory: -(memory.uses + memory.refs)),
-        longest_unread=_top(cold, key=lambda memory: memory.created_at),
+        most_read=_top(counts.hot, key=lambda memory: -(memory.uses + memory.refs)),
+        longest_unread=_top(counts.cold, key=lambda memory: memory.created_at),
         unanswered=tuple(
             Unanswered(found[-1].text, found[-1].kind, len(found), iso_utc(found[-1].at))
             for found in unanswered[:SHOWN]
@@ -144,6 +132,30 @@ def growth_of(
         keeps_questions=services.settings.keep_questions,
         resident_bytes=process_memory_bytes(),
     )
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What the databases and the access logs of agents have, added up; by week since `since`."""
+
+    since: int
+    made: Counter[int] = field(default_factory=Counter)
+    began: Counter[int] = field(default_factory=Counter)
+    reads: Counter[int] = field(default_factory=Counter)
+    used: Counter[str] = field(default_factory=Counter)  # see `count_use`
+    hot: list[Memory] = field(default_factory=list)
+    cold: list[Memory] = field(default_factory=list)
+
+    def add(self, agent: Agent) -> None:
+        with suppress(NoIndex), agent.short_connection() as connection:
+            self.made.update(count_by_week(connection, "memories", since=self.since))
+            self.began.update(count_by_week(connection, "sessions", since=self.since))
+            rows = MemoryRows.of(agent, connection)
+            self.used.update(count_use(rows))
+            self.hot += (it.memory for it in list_memories(asking(rows), _HOT))
+            self.cold += (it.memory for it in list_memories(asking(rows), _COLD))
+        log = reads_since(agent.paths.tree, agent.paths.access_log, self.since)
+        self.reads.update(week_start(at) for _, at in log)
 
 
 def _top(memories: Iterable[Memory], *, key: Callable[[Memory], Any]) -> tuple[UsedMemory, ...]:

@@ -21,13 +21,15 @@ Notices and progress are no part of a result: a handler gives them to its caller
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import PurePath
 from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
+
+from memory_sidecar.core.errors import SidecarError
 
 Schema = dict[str, Any]
 T = TypeVar("T")
@@ -120,6 +122,20 @@ class Silent:
     def notice(self, text: str) -> None: ...
 
     def progress(self, stage: str, done: int, total: int) -> None: ...
+
+
+def ask_each(names: Iterable[str], ask: Callable[[str], T], reporter: Reporter) -> list[T]:
+    """Return what `ask` finds of each agent in `names`.
+
+    One that cannot be read is left out, with a notice.
+    """
+    found = []
+    for name in names:
+        try:
+            found.append(ask(name))
+        except SidecarError as error:
+            reporter.notice(f"without {name}: {error.with_hint}")
+    return found
 
 
 class Judged(Protocol):

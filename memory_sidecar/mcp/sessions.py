@@ -238,7 +238,7 @@ def get_session(caller: Caller, asked: GetSession, report: Reporter) -> SessionT
     """Read a session's summary and messages."""
     whole_id, first = parse_session_address(asked.session_id)
     session = read_session(_sessions(caller, report).get(whole_id).document)
-    offset, count = offset_of(asked.cursor) or first, len(session.messages)
+    offset, count = offset_of(asked.cursor) if asked.cursor else first, len(session.messages)
     if offset and offset >= count:
         problem = f"the session has {pluralize(count, 'message')}"
         raise UsageError(problem, hint='"from-0" is the first of them')

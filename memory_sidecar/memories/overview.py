@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from typing import TypeVar
 
-from memory_sidecar.core.errors import SidecarError
-from memory_sidecar.core.results import Reporter
+from memory_sidecar.core.results import Reporter, ask_each
 from memory_sidecar.index.agent_database import AgentDatabase
 from memory_sidecar.index.report import row_count
 from memory_sidecar.memories.facets import Facets, count_by_facet
@@ -27,7 +26,7 @@ class Overview:
     """Reads the memories of all `agents`, for one call."""
 
     def __init__(self, agents: Sequence[AgentDatabase], reporter: Reporter) -> None:
-        self._agents = [agent for agent in agents if agent.exists]
+        self._agents = {agent.name: agent for agent in agents if agent.exists}
         self._reporter = reporter
 
     def list_memories(self, wanted: MemoryList) -> list[Memory]:
@@ -60,10 +59,5 @@ class Overview:
         )
 
     def _collect(self, ask: Callable[[AgentDatabase], T], agents: Names = None) -> list[T]:
-        answers = []
-        for agent in (each for each in self._agents if agents is None or each.name in agents):
-            try:
-                answers.append(ask(agent))
-            except SidecarError as error:
-                self._reporter.notice(f"without {agent.name}: {error.with_hint}")
-        return answers
+        names = [name for name in self._agents if agents is None or name in agents]
+        return ask_each(names, lambda name: ask(self._agents[name]), self._reporter)

@@ -16,8 +16,9 @@ from urllib.parse import urlencode
 
 from memory_sidecar.agents.agent import Agent
 from memory_sidecar.agents.services import Services
-from memory_sidecar.core.errors import NotFound, SidecarError, UsageError
+from memory_sidecar.core.errors import NotFound, UsageError
 from memory_sidecar.core.paths import SHARED
+from memory_sidecar.core.results import ask_each
 from memory_sidecar.memories.names import check_agent
 from memory_sidecar.web.guard import Flash
 
@@ -146,14 +147,8 @@ class Visit:
 
         Leaves None out, and agents that cannot be read, each with a notice.
         """
-        found = []
-        for name in self.readable:
-            if self.text("agent") in ("", name):
-                try:
-                    found.append(ask(name))
-                except SidecarError as error:
-                    self.notice(f"without {name}: {error.with_hint}")
-        return [each for each in found if each is not None]
+        names = [name for name in self.readable if self.text("agent") in ("", name)]
+        return [each for each in ask_each(names, ask, self) if each is not None]
 
     def can_show(self, agent: Agent) -> bool:
         """Whether the database of `agent` has anything to show yet. Starts watching its files.

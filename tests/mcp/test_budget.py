@@ -125,6 +125,8 @@ def test_a_session_is_read_to_its_end_in_parts(rich):
     last = given(rich, "get_session", session_id="long", cursor=first["next_cursor"])
     assert ([turn["content"] for turn in last["messages"]], last["summary"]) == (["Yes."], None)
     assert given(rich, "get_session", session_id="session:long#1") == last
+    whole = given(rich, "get_session", session_id="long")
+    assert given(rich, "get_session", session_id="long#1", cursor="from-0") == whole
     told = text_of(call(rich, "get_session", session_id="long", cursor="from-2"))
     assert told.startswith("usage: the session has 2 messages")
 
